@@ -131,35 +131,31 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
   it('change an access list and a role, which clients notice at once', async () => {
     const api = appClient(server());
     const [shown, reader] = [await signUp(api), await signUp(api)];
-    const statusFor = async () => (await api.get(`/1.1/users/${shown.id}`, { session: reader.session })).status;
-    expect(await statusFor()).toBe(200);
-    const page = await operator().open(`users/${shown.id}?tab=access`);
-    const save = async () => {
-      await page.getByRole('button', { name: 'Save', exact: true }).click();
-      await page.getByText('Saved.').last().waitFor();
-    };
-    await page.getByRole('button', { name: 'Remove everyone' }).click();
-    await save();
-    expect(await statusFor()).toBe(404);
-
-    await page.goto(operator().urlOf('roles'));
+    const mayRead = async () => (await api.get(`/1.1/users/${shown.id}`, { session: reader.session })).status === 200;
+    const page = await operator().open('roles');
     await page.getByRole('button', { name: 'New role' }).click();
     const role = unique('friends').replaceAll('-', '_');
     await page.getByRole('dialog').getByLabel('Name').fill(role);
     await confirm(page, 'Create');
+    await heading(page, role).waitFor();
+    const ofRole = page.url();
+    expect(await mayRead()).toBe(true);
+    await page.goto(operator().urlOf(`users/${shown.id}?tab=access`));
+    await page.getByText('There is no access list').waitFor();
+    await page.getByLabel('User id or role').fill(`role:${role}`);
+    await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await mayRead()).toBe(false);
+
+    await page.goto(ofRole);
     await page.getByLabel('User id', { exact: true }).fill(reader.id);
     await page.getByRole('button', { name: 'Add', exact: true }).first().click();
     await page.getByRole('table', { name: 'Users of the role' }).getByText(reader.username).waitFor();
-    await page.goto(operator().urlOf(`users/${shown.id}?tab=access`));
-    await page.getByLabel('User id or role').fill(`role:${role}`);
-    await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await save();
-    expect(await statusFor()).toBe(200);
-    await page.goto(operator().urlOf('roles'));
-    await page.getByRole('link', { name: role }).click();
+    expect(await mayRead()).toBe(true);
     await page.getByRole('button', { name: `Remove ${reader.username}` }).click();
-    await page.getByText('No member').first().waitFor();
-    expect(await statusFor()).toBe(404);
+    await page.getByRole('table', { name: 'Users of the role' }).waitFor({ state: 'detached' });
+    expect(await mayRead()).toBe(false);
   });
 
   it('see why a mail is refused, and send it again once the server is mended', async () => {
@@ -190,10 +186,10 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await page.locator('[data-audience="3"]').waitFor();
     await page.getByLabel('Text').fill('x'.repeat(5_000));
     await page.getByText(/^5,\d{3} of 4,\d{3} bytes$/).waitFor();
-    await page.getByRole('button', { name: 'Send to 3 devices' }).click();
-    await confirm(page, 'Send the push');
-    await page.getByRole('dialog').getByRole('alert').waitFor();
-    await page.keyboard.press('Escape');
+    await page
+      .getByText(/longer than 4,?\d{3} bytes|at most 4,?\d{3}/)
+      .first()
+      .waitFor();
     await page.getByLabel('Text').fill('Half price until Sunday');
     await page.getByText(/^\d{2,3} of 4,\d{3} bytes$/).waitFor();
     await page.getByRole('button', { name: 'Send to 3 devices' }).click();
@@ -241,7 +237,7 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await page.getByLabel('Type github to confirm').fill('github');
     await confirm(page, 'Unlink');
     await page.getByText('No linked account').waitFor();
-    expect((await api.get('/1.1/users/me', { session })).body['authData']).toBeUndefined();
+    expect((await api.get('/1.1/users/me', { session })).body['authData'] ?? {}).toEqual({});
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByLabel(`Type ${prefix} to confirm`).fill(prefix);
     await confirm(page, 'Delete');
@@ -273,20 +269,21 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
 
   it.runIf(isOne)('schedule a push in their own time zone, see it in another, and stop it', async () => {
     const page = await operator().open('pushes/new', { timezoneId: 'Asia/Shanghai' });
+    const year = new Date().getUTCFullYear() + 1;
     await page.getByLabel('Text').fill('Autumn sale');
     await page.getByRole('radio', { name: 'Later' }).check();
-    await page.getByLabel('Time (Asia/Shanghai)').fill('2099-11-27T09:00');
+    await page.getByLabel('Time (Asia/Shanghai)').fill(`${year}-11-27T09:00`);
     await page.getByRole('button', { name: /^Send to / }).click();
     await confirm(page, 'Send the push');
     await page.getByText('scheduled', { exact: true }).waitFor();
-    await page.getByText(/^starts 27 Nov 2099, 09:00/).waitFor();
+    await page.getByText(new RegExp(`^starts 27 Nov ${year}, 09:00`)).waitFor();
     const other = await operator().visit({
       locale: 'en-GB',
       timezoneId: 'America/New_York',
       storageState: await page.context().storageState(),
     });
     await other.goto(page.url());
-    await other.getByText(/^starts 26 Nov 2099, 20:00/).waitFor();
+    await other.getByText(new RegExp(`^starts 26 Nov ${year}, 20:00`)).waitFor();
     const scheduled = async () => (await masterClient(server()).get('/1.1/scheduledPushMessages')).body['results'];
     expect(await scheduled()).toHaveLength(1);
     await page.getByRole('button', { name: 'Stop the push' }).click();

@@ -313,11 +313,13 @@ function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
   const send = useAct(consoleApi.sendPush);
   const [requestId] = useState(newRequestId);
   const [isAsking, setAsking] = useState(false);
+  // Devices that come until the time of a scheduled push get it, too.
+  const reachesNone = count === 0 && body?.['push_time'] === undefined;
   return (
     <Stack gap="sm" align="flex-start">
       <Button
         size="sm"
-        disabled={body === undefined || isCounting || count === 0}
+        disabled={body === undefined || isCounting || reachesNone}
         onClick={() => {
           setAsking(true);
         }}

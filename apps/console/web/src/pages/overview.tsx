@@ -11,7 +11,7 @@ import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 /** The services count all users and devices. */
-const EVERY_MS = 30_000;
+const EVERY_MS = 10_000;
 
 const OverviewSeries = lazy(async () => ({ default: (await import('./overview-series')).OverviewSeries }));
 

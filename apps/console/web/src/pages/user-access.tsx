@@ -35,7 +35,7 @@ export function AccessForm({ appId, user }: { readonly appId: string; readonly u
         )}
       </Panel>
       <AclPanel
-        stored={user.ACL ?? {}}
+        stored={user.ACL}
         isReadOnly={!may('users.acl')}
         isPending={change.isPending}
         error={change.error}

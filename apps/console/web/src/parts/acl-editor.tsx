@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Table, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Table, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { useTexts } from '../texts/texts';
 import { Icon } from './icon';
@@ -18,7 +18,7 @@ function isGranted(entry: unknown, right: (typeof RIGHTS)[number]): boolean {
   return typeof entry === 'object' && entry !== null && (entry as Readonly<Record<string, unknown>>)[right] === true;
 }
 
-/** An access list of the REST API: who may read, who may write. An empty list: the master key only. */
+/** An access list of the REST API: who may read, who may write. */
 function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
   const t = useTexts();
   const [subject, setSubject] = useState('');
@@ -103,7 +103,8 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
 }
 
 interface AclPanelProps {
-  readonly stored: Acl;
+  /** Null: the object has no list, which restricts no one. */
+  readonly stored: Acl | null;
   readonly isReadOnly: boolean;
   readonly isPending: boolean;
   readonly error?: Error | null;
@@ -117,9 +118,12 @@ export function AclPanel({ stored, isReadOnly, isPending, error = null, save }: 
   const discard = () => {
     setTyped(undefined);
   };
+  const shown = typed ?? stored;
   return (
     <Panel title={t.acl.title}>
-      <AclEditor value={typed ?? stored} onChange={setTyped} isReadOnly={isReadOnly} />
+      {shown === null && <Text size="sm">{t.acl.none}</Text>}
+      {shown !== null && Object.keys(shown).length === 0 && <Text size="sm">{t.acl.empty}</Text>}
+      <AclEditor value={shown ?? {}} onChange={setTyped} isReadOnly={isReadOnly} />
       {error !== null && <Failure error={error} />}
       {typed !== undefined && (
         <Group gap="xs">

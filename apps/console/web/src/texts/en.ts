@@ -331,6 +331,8 @@ export const en = {
   },
   acl: {
     title: 'Access list',
+    none: 'There is no access list: everyone may read, and the user may write.',
+    empty: 'The list is empty: only the master key may read and write.',
     who: 'Who',
     read: 'Read',
     write: 'Write',

@@ -315,6 +315,8 @@ export const zh: typeof en = {
   },
   acl: {
     title: '访问控制列表',
+    none: '没有访问控制列表：所有人可读，用户本人可写。',
+    empty: '列表为空：只有主密钥可以读写。',
     who: '对象',
     read: '读',
     write: '写',
