@@ -19,8 +19,8 @@ export class SharedAnswers {
     const cache = new TtlCache(
       async (key) => {
         const question = JSON.parse(key) as Question;
-        const nobody = { id: randomUUID(), network: '', browser: '', body: {} as never, signedIn: undefined };
-        return (await handle(new ConsoleRequest({ ...nobody, ...question }))) as object;
+        const without = { network: '', browser: '', cookies: [], body: {} as never, signedIn: undefined };
+        return (await handle(new ConsoleRequest({ id: randomUUID(), ...without, ...question }))) as object;
       },
       { maxEntries: MAX_ANSWERS },
     );
