@@ -8,6 +8,8 @@ import { type DeviceStore, memoryStore, PushClient } from '#push-client';
 import {
   appClient,
   eventually,
+  gatepost,
+  gatepostReading,
   isProvided,
   linkIn,
   masterClient,
@@ -111,6 +113,34 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     expect((await logIn({ ...user, password: NEW_PASSWORD })).status).toBe(200);
     await page.goto(operator().urlOf(`users/${user.id}`));
     await page.getByRole('heading', { name: 'Login not locked' }).waitFor();
+  });
+
+  it('find acts of the command line in the audit log, done and refused, without secrets', async () => {
+    const { id } = server().app;
+    const secret = unique('a-secret-that-is-long-enough-for-a-signature');
+    const set = (name: string, value: string) => gatepost(server(), 'apps', 'set', id, name, value);
+    expect(await set('hideContact', 'true')).toMatchObject({ status: 0, stderr: '' });
+    expect(await set('hideContact', 'false')).toMatchObject({ status: 0 });
+    expect(await set('hideContact', 'perhaps')).toMatchObject({ status: 1 });
+    expect(await gatepostReading(secret, server(), 'apps', 'set', id, 'forwardSecret', '-')).toMatchObject({
+      status: 0,
+    });
+    const { stdout } = await gatepost(server(), 'console', 'audit', '--app', id, '--action', 'changeSetting');
+    const outcomes = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.replace(/^.*? {2}cli {2}/, ''));
+    expect(outcomes).toEqual([
+      `changeSetting  ${id}  "forwardSecret"  done`,
+      `changeSetting  ${id}  "hideContact"  refused (INCORRECT_TYPE)`,
+      `changeSetting  ${id}  "hideContact"  done`,
+      `changeSetting  ${id}  "hideContact"  done`,
+    ]);
+    const page = await operator().open(`/audit?action=changeSetting`);
+    await page.getByRole('button', { name: 'Setting changed' }).first().click();
+    await page.getByText('command line').first().waitFor();
+    await page.getByText('(changed)').waitFor();
+    expect(await page.content()).not.toContain(secret);
   });
 
   it('end a session: the next request of the SDK is refused', async () => {

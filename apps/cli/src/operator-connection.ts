@@ -1,7 +1,8 @@
 import { operatorSocketPath, StartError } from '#bootstrap';
 import type { RpcContract, RpcReply } from '#contracts';
 import { AppError } from '#errors';
-import { BrokerQueues, OperatorSocket, RabbitTransport, type RpcTransport, RpcClient } from '#messaging';
+import { BrokerQueues, OperatorSocket, RabbitTransport, type RpcClient, type RpcTransport } from '#messaging';
+import { AuditedRpcClient } from './audited-calls.js';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const POLL_MS = 20;
@@ -83,7 +84,7 @@ async function connectToStandalone(dataDirectory: string): Promise<OperatorConne
     );
   }
   return {
-    rpc: new RpcClient(socket),
+    rpc: new AuditedRpcClient(socket, () => Promise.resolve(true)),
     deployment: ONE_PROCESS,
     close: () => {
       socket.close();
@@ -98,9 +99,10 @@ async function connectToServices(url: string, namespace: string): Promise<Operat
     throw new StartError('No message broker answers at AMQP_URL.');
   }
   const queues = await BrokerQueues.open(url, namespace);
+  const deployment = { ...deploymentBehind(queues), brokerProblem: () => transport.problem() };
   return {
-    rpc: new RpcClient(namingSilence(transport)),
-    deployment: { ...deploymentBehind(queues), brokerProblem: () => transport.problem() },
+    rpc: new AuditedRpcClient(namingSilence(transport), async () => (await queues.replicas('console')) > 0),
+    deployment,
     close: async () => {
       await queues.close();
       await transport.close();

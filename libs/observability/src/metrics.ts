@@ -5,6 +5,7 @@ const CHANNELS = ['mail', 'sms'];
 const JOBS = [
   'console-cleanup',
   'daily-counts',
+  'login-counts-cleanup',
   'mail-cleanup',
   'push-cleanup',
   'device-queue-cleanup',

@@ -4,7 +4,7 @@ import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { DailyCounts } from './daily-counts.js';
+import { DailyCounts, LoginCountsCleanup } from './daily-counts.js';
 
 const USERS = 50_000;
 const FROM = '2026-01-01';
@@ -70,6 +70,19 @@ describe('the counts by day', () => {
       ['2026-01-31', 150],
       ['2026-02-01', 1],
     ]);
+  });
+
+  it('lose the numbers of logins after 400 days, in batches', async () => {
+    await database.query(
+      `INSERT INTO accounts.daily_logins (app_id, day, logins)
+       SELECT 'shop', (now() AT TIME ZONE 'UTC')::date - age, 1 FROM generate_series(0, 1000) AS age`,
+    );
+    const cleanup = new LoginCountsCleanup(database, new Metrics());
+    expect([await cleanup.processBatch(), await cleanup.processBatch()]).toEqual([true, false]);
+    const [left] = await database.query<{ days: number; oldest: number }>(
+      `SELECT count(*)::int AS days, (now() AT TIME ZONE 'UTC')::date - min(day) AS oldest FROM accounts.daily_logins`,
+    );
+    expect(left).toEqual({ days: 401, oldest: 400 });
   });
 
   it('keep logins that could not be stored, and store them at the end of the process', async () => {

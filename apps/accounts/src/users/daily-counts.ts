@@ -90,3 +90,27 @@ export class DailyCounts extends PeriodicJob {
     else sum.count += count;
   }
 }
+
+const CLEANUP_INTERVAL_MS = 3_600_000;
+const BATCH_SIZE = 500;
+
+/** Longer than a year, so that each day can be compared with that of the year before. */
+const OLD_LOGINS = `
+  DELETE FROM accounts.daily_logins WHERE (app_id, day) IN (
+    SELECT app_id, day FROM accounts.daily_logins WHERE day < (now() AT TIME ZONE 'UTC')::date - 400
+     LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+/** Deletes numbers of logins after 400 days. */
+@Injectable()
+export class LoginCountsCleanup extends PeriodicJob {
+  constructor(
+    private readonly database: Database,
+    metrics: Metrics,
+  ) {
+    super({ name: 'login-counts-cleanup', intervalMs: CLEANUP_INTERVAL_MS, metrics });
+  }
+
+  async processBatch(): Promise<boolean> {
+    return (await this.database.query(OLD_LOGINS)).length === BATCH_SIZE;
+  }
+}

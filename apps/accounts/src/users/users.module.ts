@@ -7,7 +7,7 @@ import { MessageAllowancesRepository } from '../messages/message-allowances.repo
 import { AccountsObjectsModule } from '../objects/objects.module.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
-import { DailyCounts } from './daily-counts.js';
+import { DailyCounts, LoginCountsCleanup } from './daily-counts.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { SignUpService } from './sign-up.service.js';
 import { UserImports } from './user-imports.js';
@@ -25,6 +25,7 @@ import { UsersService } from './users.service.js';
   providers: [
     DailyCounts,
     IdentitiesRepository,
+    LoginCountsCleanup,
     MailSender,
     MailTokens,
     MessageAllowancesRepository,

@@ -1,6 +1,6 @@
-import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { consoleRpc, MAX_AUDIT_PAGE } from '#contracts';
+import { systemUser } from '../audited-calls.js';
 import type { WithServer } from '../operator-connection.js';
 import { print, quoted } from '../terminal.js';
 
@@ -87,13 +87,4 @@ function audit(withServer: WithServer): Command {
         }
       }),
     );
-}
-
-/** The name that the audit log gives for acts of the command line. */
-function systemUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
 }

@@ -1,0 +1,147 @@
+import { userInfo } from 'node:os';
+import {
+  accountsIndexesRpc,
+  applicationsRpc,
+  consoleRpc,
+  deliveriesRpc,
+  platformsRpc,
+  pushIndexesRpc,
+  pushOperationsRpc,
+  type RpcContract,
+  type RpcData,
+  type RpcReply,
+  SECRET_SETTING_NAMES,
+  templatesRpc,
+  textMessageProvidersRpc,
+  userSearchRpc,
+  vendorsRpc,
+} from '#contracts';
+import { AppError } from '#errors';
+import { RpcClient, type RpcTransport } from '#messaging';
+import { isWatched, printAside } from './terminal.js';
+
+/** An act as the audit log shows it. Members of the request that neither list names can be secrets: they stay out. */
+interface Act {
+  /** As the console names it. */
+  readonly action: string;
+  readonly target: readonly string[];
+  readonly change: readonly string[];
+}
+
+const act = (action: string, target: readonly string[], change: readonly string[] = []): Act => ({
+  action,
+  target,
+  change,
+});
+
+const VENDOR = ['vendor', 'profile', 'part'];
+
+/** Requests of commands that change something. */
+const ACTS: ReadonlyMap<RpcContract, Act> = new Map<RpcContract, Act>([
+  [applicationsRpc.create, act('createApplication', ['id'], ['name'])],
+  [applicationsRpc.changeSetting, act('changeSetting', ['name'], ['value'])],
+  [applicationsRpc.changePermission, act('changeClassPermission', ['className'], ['operations', 'permission'])],
+  [applicationsRpc.rotateKeys, act('rotateKeys', [], ['appKey', 'masterKey', 'keepOldSeconds'])],
+  [applicationsRpc.revokeOldKeys, act('revokeOldKeys', [], ['appKey', 'masterKey'])],
+  [platformsRpc.set, act('setPlatform', ['platform'], ['kind'])],
+  [platformsRpc.remove, act('removePlatform', ['platform'])],
+  [textMessageProvidersRpc.set, act('setTextMessageProvider', [], ['kind'])],
+  [textMessageProvidersRpc.remove, act('removeTextMessageProvider', [])],
+  [vendorsRpc.set, act('setVendor', VENDOR)],
+  [vendorsRpc.change, act('changeVendorLanes', VENDOR, ['change'])],
+  [vendorsRpc.remove, act('removeVendor', VENDOR)],
+  [templatesRpc.set, act('setTemplate', ['kind', 'language'], ['parts'])],
+  [templatesRpc.reset, act('resetTemplate', ['kind', 'language'])],
+  [deliveriesRpc.retry, act('retryMessage', ['id'])],
+  [deliveriesRpc.retryDead, act('retryDeadMessages', [])],
+  [pushOperationsRpc.send, act('sendPush', [], ['body'])],
+  [userSearchRpc.addIndex, act('addSearchIndex', [])],
+  [userSearchRpc.removeIndex, act('removeSearchIndex', [])],
+  ...[accountsIndexesRpc, pushIndexesRpc].flatMap(({ add, remove }): [RpcContract, Act][] => [
+    [add, act('addFieldIndex', ['className', 'fields'])],
+    [remove, act('removeFieldIndex', ['className', 'fields'])],
+  ]),
+]);
+
+/** Settings whose values no entry holds. The codes of test numbers let anyone log in as their users. */
+const SECRET_SETTINGS: readonly string[] = [...SECRET_SETTING_NAMES, 'testPhones'];
+const MAX_TARGET_LENGTH = 300;
+
+/** The name that the audit log gives for acts of the command line. */
+export function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/**
+ * Calls services for commands. An act gets its entry in the audit log before it is done, and its outcome afterwards. Where no console
+ * answers, the act goes on: the command line is the way in when parts of a deployment are down.
+ */
+export class AuditedRpcClient extends RpcClient {
+  constructor(
+    transport: RpcTransport,
+    /** A request to no process would wait for its deadline. */
+    private readonly hasConsole: () => Promise<boolean>,
+  ) {
+    super(transport);
+  }
+
+  override async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
+    const known = ACTS.get(contract);
+    if (known === undefined) return super.call(contract, data);
+    const id = await this.#begin(known, data as Readonly<Record<string, unknown>>);
+    try {
+      const reply = await super.call(contract, data);
+      await this.#end(id, { outcome: 'done' });
+      return reply;
+    } catch (error) {
+      const { status, errorName } = error instanceof AppError ? error : { status: 503, errorName: undefined };
+      // A service that has not answered may have done the act: its entry stays open, and is shown as unknown.
+      if (status !== 503) await this.#end(id, { outcome: status < 500 ? 'refused' : 'failed', errorName });
+      throw error;
+    }
+  }
+
+  /** @returns the id of the entry; undefined where none was written */
+  async #begin({ action, target, change }: Act, data: Readonly<Record<string, unknown>>): Promise<string | undefined> {
+    const { appId, id } = data;
+    const isSecret = SECRET_SETTINGS.includes(String(data['name']));
+    const kept = change.filter((name) => data[name] !== undefined);
+    const entry = {
+      by: systemUser(),
+      appId: textOf(appId) ?? (target.includes('id') ? undefined : textOf(id)),
+      action,
+      target:
+        target
+          .flatMap((name) => textsOf(data[name]))
+          .join(' ')
+          .slice(0, MAX_TARGET_LENGTH) || undefined,
+      change: Object.fromEntries(kept.map((name) => [name, isSecret ? '(changed)' : data[name]])),
+    };
+    try {
+      if (await this.hasConsole()) return (await super.call(consoleRpc.beginAction, entry)).id;
+    } catch {
+      // Said below.
+    }
+    if (isWatched()) printAside('No console answers: this is not in the audit log.\n');
+    return undefined;
+  }
+
+  async #end(id: string | undefined, ended: Omit<RpcData<typeof consoleRpc.endAction>, 'id'>): Promise<void> {
+    if (id === undefined) return;
+    await super.call(consoleRpc.endAction, { id, ...ended }).catch(() => {
+      printAside('The outcome is not in the audit log: the console has not answered.\n');
+    });
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function textsOf(value: unknown): string[] {
+  return [value].flat().filter((each) => typeof each === 'string');
+}
