@@ -54,7 +54,7 @@ describe('the issuer in a browser', () => {
     await page.getByLabel('New password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create the owner' }).click();
     await menu(page).waitFor();
-  });
+  }, START_TIMEOUT_MS);
   afterAll(async () => {
     await issuer.stop();
     // A refused sign-in is a complaint of the browser about the answer 403.
