@@ -1,3 +1,4 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { join } from 'node:path';
 import type { z } from 'zod';
 import { ConfigError, environment, type GroupRole, LOOPBACK_HOSTS, type Secret, StartError } from '#bootstrap';
@@ -137,4 +138,30 @@ function oidcOf(env: Environment): OidcConfig | null {
     throw new ConfigError([`${missing}: must be set beside GATEPOST_CONSOLE_OIDC_ISSUER`]);
   }
   return { issuer, clientId, clientSecret, roles };
+}
+
+/** The public origin of the console; known once the server listens. */
+@Injectable()
+export class PublicUrl {
+  #port = 0;
+
+  constructor(@Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig) {}
+
+  listensOn(port: number): void {
+    this.#port = port;
+  }
+
+  get origin(): string {
+    return this.config.url ?? `http://localhost:${this.#port}`;
+  }
+
+  /** The origins whose pages may call the API. */
+  get origins(): readonly string[] {
+    const local = ['localhost', '127.0.0.1'].map((host) => `http://${host}:${this.#port}`);
+    return this.config.isDevelopment ? [this.origin, ...local] : [this.origin];
+  }
+
+  get isEncrypted(): boolean {
+    return this.origin.startsWith('https:');
+  }
 }

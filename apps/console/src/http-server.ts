@@ -9,7 +9,7 @@ import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
 import { addPageFiles, SAFE_HEADERS } from './http/page-files.js';
 import { isOwnHost, refusalOf } from './http/request.rules.js';
 import { CALLBACK_PATH } from './operators/issuer.js';
-import { PublicUrl } from './operators/public-url.js';
+import { PublicUrl } from './console.config.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -11,7 +11,7 @@ import { ConsoleCleanup } from '../src/audit/audit.repository.js';
 import { ConsoleDatabase, consoleDatabase } from '../src/console.database.js';
 import { ConsoleModule } from '../src/console.module.js';
 import type { Broker } from '../src/health/health.handlers.js';
-import { SharedAnswers } from '../src/http/shared-answers.js';
+import { SharedAnswers } from '../src/routing/console-handler.js';
 import { createConsoleServer, prepareConsoleServer } from '../src/http-server.js';
 import { ConsoleController } from '../src/operators/console.controller.js';
 import { OperatorsRepository } from '../src/operators/operators.repository.js';

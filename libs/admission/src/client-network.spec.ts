@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientNetworkOf } from './client-network.js';
+import { clientNetworkOf } from './request-counter.js';
 
 describe('clientNetworkOf', () => {
   it.each([

@@ -1,6 +1,7 @@
 export { ApplicationDirectory } from './application.directory.js';
-export { clientAddressOf, clientNetworkOf } from './client-network.js';
 export {
+  clientAddressOf,
+  clientNetworkOf,
   MemoryRequestCounter,
   parseRateLimit,
   type RateLimit,

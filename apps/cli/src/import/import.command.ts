@@ -4,7 +4,7 @@ import { applicationsRpc, type ClassName } from '#contracts';
 import { AppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import type { WithServer } from '../operator-connection.js';
-import { ProgressLine, spanOf } from '../progress.js';
+import { ProgressLine, spanOf } from '../terminal.js';
 import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from './export-source.js';
 import type { Export, ExportPart } from '../export/export.types.js';

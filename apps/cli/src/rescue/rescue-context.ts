@@ -1,4 +1,4 @@
-import { ProgressLine, spanOf } from '../progress.js';
+import { ProgressLine, spanOf } from '../terminal.js';
 import { type LeanCloudApi, RefusedError, RequestError } from './leancloud-api.js';
 import type { Manifest } from './manifest.schema.js';
 import type { RescueFolder } from './rescue-folder.js';

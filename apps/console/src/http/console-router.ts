@@ -18,12 +18,18 @@ import { bounded, changeOf, isSecretSetting } from '../audit/audit.rules.js';
 import { provenUntil } from '../operators/operator.rules.js';
 import { SignInRepository } from '../operators/sign-in.repository.js';
 import { OperatorsRepository } from '../operators/operators.repository.js';
-import { PublicUrl } from '../operators/public-url.js';
+import { PublicUrl } from '../console.config.js';
 import { SignInService } from '../operators/sign-in.service.js';
-import { appIdOf, ConsoleRequest, forbidden, handlersOf, type SignedIn } from '../routing/console-handler.js';
+import {
+  appIdOf,
+  ConsoleRequest,
+  forbidden,
+  handlersOf,
+  type SignedIn,
+  SharedAnswers,
+} from '../routing/console-handler.js';
 import { ExportFile } from './export-file.js';
 import { browserOf, cookieOf, cookiesOf, parsed } from './request.rules.js';
-import { SharedAnswers } from './shared-answers.js';
 
 const logger = new Logger('Console');
 

@@ -5,7 +5,7 @@ import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, type OidcConfig } from '../console.config.js';
 import { rightsOf } from './operator.rules.js';
 import type { IssuerAccount } from './oidc.repository.js';
-import { PublicUrl } from './public-url.js';
+import { PublicUrl } from '../console.config.js';
 
 const logger = new Logger('Issuer');
 

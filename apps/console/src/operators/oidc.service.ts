@@ -7,7 +7,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import type { ConsoleRequest, SignedIn } from '../routing/console-handler.js';
 import { CALLBACK_PATH, Issuer, type ProvenAccount, type SignInSecrets } from './issuer.js';
 import { OidcRepository } from './oidc.repository.js';
-import { PublicUrl } from './public-url.js';
+import { PublicUrl } from '../console.config.js';
 import { SecondFactorsRepository } from './second-factors.repository.js';
 
 const STATE_SECONDS = 600;

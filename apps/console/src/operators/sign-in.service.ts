@@ -13,7 +13,7 @@ import {
   MAX_ATTEMPTS_PER_NETWORK,
 } from './operator.rules.js';
 import { addressKey, OperatorsRepository } from './operators.repository.js';
-import { PublicUrl } from './public-url.js';
+import { PublicUrl } from '../console.config.js';
 import { SecondFactors } from './second-factors.js';
 import { type LinkKind, SignInRepository } from './sign-in.repository.js';
 

@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { TtlCache } from '#bootstrap';
 import {
   ALL_APPLICATIONS,
   type ConsoleRoute,
@@ -150,4 +153,36 @@ export function handlersOf(instance: object): [ConsoleRoute, HandlerMethod<Conso
       ? []
       : [[route, method.bind(instance) as HandlerMethod<ConsoleRoute>]];
   });
+}
+
+/** Answers of one route. More of them are seldom read within a second. */
+const MAX_ANSWERS = 200;
+
+/** Answers with the JSON, or with a file. */
+type Handler = (asked: ConsoleRequest) => unknown;
+type Question = Pick<RequestParts<ConsoleRoute>, 'params' | 'query'>;
+
+/** One answer for all requests of a route within a second, so that many open pages cost the services as much as one. */
+@Injectable()
+export class SharedAnswers {
+  readonly #caches: TtlCache<object>[] = [];
+
+  /** The handler gets path and query only: its answer cannot depend on the operator, whose rights are judged before. */
+  sharing(handle: Handler): Handler {
+    const cache = new TtlCache(
+      async (key) => {
+        const question = JSON.parse(key) as Question;
+        const without = { network: '', browser: '', cookies: [], body: {}, signedIn: undefined };
+        return (await handle(new ConsoleRequest({ id: randomUUID(), ...without, ...question }))) as object;
+      },
+      { maxEntries: MAX_ANSWERS },
+    );
+    this.#caches.push(cache);
+    return ({ params, query }) => cache.get(JSON.stringify({ params, query }));
+  }
+
+  /** After an act: the next request of each route reads again. */
+  clear(): void {
+    for (const cache of this.#caches) cache.clear();
+  }
 }
