@@ -82,7 +82,9 @@ describe('a push', () => {
     expect([answer.status, answer.body['name']]).toEqual([status, isSent ? undefined : 'PROOF_REQUIRED']);
     expect(console.transport.requestsOf(pushOperationsRpc.send)).toHaveLength(isSent ? 1 : 0);
     const { body: log } = await owner.call(consoleApi.listAudit, { query: { action: 'sendPush' } });
-    expect(log).toMatchObject({ items: [{ outcome: isSent ? 'done' : 'refused' }, ...(log['items'] as object[]).slice(1)] });
+    expect(log).toMatchObject({
+      items: [{ outcome: isSent ? 'done' : 'refused' }, ...(log['items'] as object[]).slice(1)],
+    });
 
     const proof = await owner.call(consoleApi.prove, { body: { password: PASSWORD } });
     expect(proof.status).toBe(200);
