@@ -4,6 +4,7 @@ import {
   accessibilityProblems,
   freePorts,
   OidcIssuer,
+  START_TIMEOUT_MS,
   startStandalone,
   useBrowser,
   useServer,

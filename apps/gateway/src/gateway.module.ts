@@ -28,13 +28,12 @@ import { ResetPasswordPageController, VerifyEmailPageController } from './pages/
 import { Principals } from './objects/principals.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
+import { LIMITED_CLIENTS, LimitedClientsController, MemoryLimitedClients } from './rate-limits/limited-clients.js';
 import {
-  LIMITED_CLIENTS,
-  LimitedClientsController,
-  MemoryLimitedClients,
+  FallbackRequestCounter,
+  RedisRequestCounter,
   RedisLimitedClients,
-} from './rate-limits/limited-clients.js';
-import { FallbackRequestCounter, RedisRequestCounter } from './rate-limits/redis-request-counter.store.js';
+} from './rate-limits/redis-request-counter.store.js';
 import { RATE_LIMITS, REQUEST_COUNTER, RequestLimits } from './rate-limits/request-limits.js';
 import { PingController, StatisticsController } from './service/service.controller.js';
 

@@ -5,13 +5,12 @@ import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { newNamespace, TcpProxy, testRun, unique } from '#testing';
+import { counterKeyOf, type LimitedClients, MemoryLimitedClients } from '../src/rate-limits/limited-clients.js';
 import {
-  counterKeyOf,
-  type LimitedClients,
-  MemoryLimitedClients,
+  FallbackRequestCounter,
   RedisLimitedClients,
-} from '../src/rate-limits/limited-clients.js';
-import { FallbackRequestCounter, RedisRequestCounter } from '../src/rate-limits/redis-request-counter.store.js';
+  RedisRequestCounter,
+} from '../src/rate-limits/redis-request-counter.store.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

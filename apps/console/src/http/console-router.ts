@@ -25,11 +25,12 @@ import {
   ConsoleRequest,
   forbidden,
   handlersOf,
+  parsed,
   type SignedIn,
   SharedAnswers,
 } from '../routing/console-handler.js';
 import { ExportFile } from './export-file.js';
-import { browserOf, cookieOf, cookiesOf, parsed } from './request.rules.js';
+import { browserOf, cookieOf, cookiesOf } from './request.rules.js';
 
 const logger = new Logger('Console');
 

@@ -1,6 +1,3 @@
-import type { z } from 'zod';
-import { appError } from '#errors';
-
 /** The headers that decide whether a request comes from the console's own page. */
 export interface RequestHead {
   readonly method: string;
@@ -52,19 +49,4 @@ const MAX_BROWSER_LENGTH = 200;
 /** The browser as the list of sessions shows it. */
 export function browserOf(userAgent: string | undefined): string {
   return (userAgent ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, MAX_BROWSER_LENGTH);
-}
-
-/** NUL or an unpaired surrogate in JSON text: PostgreSQL stores neither. */
-const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
-
-/** The part of a request in the shape of its schema. @throws AppError INCORRECT_TYPE that names the member */
-export function parsed(schema: z.ZodType, value: unknown, part: string): never {
-  const result = schema.safeParse(value);
-  if (UNSTORABLE.test(JSON.stringify(value)))
-    throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL or an unpaired surrogate. Remove it.` });
-  if (result.success) return result.data as never;
-  const [issue] = result.error.issues;
-  throw appError('INCORRECT_TYPE', {
-    message: `${issue === undefined || issue.path.length === 0 ? part : issue.path.join('.')}: ${issue?.message ?? 'is malformed'}`,
-  });
 }

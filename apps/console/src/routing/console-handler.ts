@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type { z } from 'zod';
 import { TtlCache } from '#bootstrap';
 import {
   ALL_APPLICATIONS,
@@ -185,4 +186,19 @@ export class SharedAnswers {
   clear(): void {
     for (const cache of this.#caches) cache.clear();
   }
+}
+
+/** NUL or an unpaired surrogate in JSON text: PostgreSQL stores neither. */
+const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
+
+/** The part of a request in the shape of its schema. @throws AppError INCORRECT_TYPE that names the member */
+export function parsed(schema: z.ZodType, value: unknown, part: string): never {
+  const result = schema.safeParse(value);
+  if (UNSTORABLE.test(JSON.stringify(value)))
+    throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL or an unpaired surrogate. Remove it.` });
+  if (result.success) return result.data as never;
+  const [issue] = result.error.issues;
+  throw appError('INCORRECT_TYPE', {
+    message: `${issue === undefined || issue.path.length === 0 ? part : issue.path.join('.')}: ${issue?.message ?? 'is malformed'}`,
+  });
 }

@@ -1,10 +1,12 @@
 import type { RequestCount, RequestCounter } from '#admission';
+import type { LimitedClient } from '#contracts';
 import { AppError } from '#errors';
 import type { Metrics } from '#observability';
 import { type Redis, RedisScript } from '#redis';
+import { counterKeyOf, type LimitedClients, MAX_CLIENTS, type RefusedClient } from './limited-clients.js';
 
 /** Of all keys about limits of requests. */
-export const KEY_PREFIX = 'rate-limits';
+const KEY_PREFIX = 'rate-limits';
 
 const COUNT = new RedisScript(`
 local count = redis.call('INCR', KEYS[1])
@@ -45,4 +47,52 @@ export class FallbackRequestCounter implements RequestCounter {
       return this.own.count(key, windowSeconds);
     }
   }
+}
+
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
+const NOTE = new RedisScript(`${NOW}
+local client, resetMs, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZADD', KEYS[1], now + resetMs, client)
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -max - 1)
+redis.call('PEXPIRE', KEYS[1], math.max(resetMs, redis.call('PTTL', KEYS[1])))
+`);
+
+const LIST = new RedisScript(`${NOW}
+return redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '(' .. now, 'WITHSCORES', 'LIMIT', 0, ARGV[1])
+`);
+
+const COUNT_OF = new RedisScript(`return tonumber(redis.call('GET', KEYS[1]) or 0)`);
+
+/** For all gateways together. */
+export class RedisLimitedClients implements LimitedClients {
+  constructor(private readonly redis: Redis) {}
+
+  async note(appId: string, { group, network }: RefusedClient, resetMs: number): Promise<void> {
+    await this.redis.run(NOTE, [listKeyOf(appId)], [`${group} ${network}`, resetMs, MAX_CLIENTS]);
+  }
+
+  async list(appId: string, limit: number): Promise<LimitedClient[]> {
+    const found = await this.redis.run<string[]>(LIST, [listKeyOf(appId)], [limit]);
+    const clients = Array.from({ length: found.length / 2 }, (_, index) => {
+      const [group = '', network = ''] = found[index * 2]?.split(' ') ?? [];
+      return { group, network, until: new Date(Number(found[index * 2 + 1])).toISOString() };
+    });
+    // The counters are on several nodes of a cluster.
+    const counterOf = (client: RefusedClient) => `${KEY_PREFIX}:${counterKeyOf(appId, client)}`;
+    return Promise.all(
+      clients.map(async (client) => ({
+        ...client,
+        count: await this.redis.run<number>(COUNT_OF, [counterOf(client)], []),
+      })),
+    );
+  }
+}
+
+function listKeyOf(appId: string): string {
+  return `${KEY_PREFIX}:limited:${appId}`;
 }
