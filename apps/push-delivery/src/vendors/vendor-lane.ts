@@ -5,10 +5,12 @@ import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
 import { isDoubtful, LONGEST_ASKED_REST_MS, type TargetOutcome } from './settlement.rules.js';
-import { SendWindow } from './send-window.js';
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
+const FIRST_WINDOW = 10;
+/** Within this time the window shrinks once. */
+const SHRINK_INTERVAL_MS = 1_000;
 /** Transport failures in a row after which the lane rests. */
 const MAX_FAILURES = 5;
 const FAILURE_REST_MS = { first: 1_000, longest: 30_000 };
@@ -82,14 +84,13 @@ export class VendorLane {
 
   /** @returns one outcome for each target, in their order */
   async send(push: VendorPush, targets: readonly VendorTarget[], signal: AbortSignal): Promise<readonly Outcome[]> {
-    const enteredAt = await this.#window.enter();
+    await this.#window.enter();
     try {
       const obstacle = this.#obstacle(signal);
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
       const end = this.tools.requests.startTimer({ vendor: this.vendor });
       const outcomes = await this.#sendSafely(push, targets);
       end();
-      this.#window.measure(performance.now() - enteredAt);
       for (const outcome of outcomes) this.#learn(outcome);
       return outcomes;
     } finally {
@@ -179,6 +180,55 @@ function slowsLane(outcome: Outcome): outcome is Extract<Outcome, { readonly kin
   return outcome.kind === 'unsure'
     ? outcome.sparesLane !== true
     : outcome.kind === 'later' && outcome.slowsLane === true;
+}
+
+/** Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start). */
+class SendWindow {
+  #limit: number;
+  #running = 0;
+  #isStarting = true;
+  #shrunkAt = -Infinity;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(private readonly most: number) {
+    this.#limit = Math.min(FIRST_WINDOW, most);
+  }
+
+  async enter(): Promise<void> {
+    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#running += 1;
+  }
+
+  leave(): void {
+    const next = this.#running <= this.#limit ? this.#waiting.shift() : undefined;
+    // The next request takes over the place.
+    if (next === undefined) this.#running -= 1;
+    else next();
+    this.#fill();
+  }
+
+  grow(): void {
+    this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : 1 / this.#limit));
+  }
+
+  shrink(): void {
+    if (performance.now() - this.#shrunkAt < SHRINK_INTERVAL_MS) return;
+    this.#shrunkAt = performance.now();
+    this.#isStarting = false;
+    this.#limit = Math.max(1, this.#limit / 2);
+  }
+
+  reset(): void {
+    this.#limit = 1;
+    this.#isStarting = true;
+  }
+
+  #fill(): void {
+    while (this.#running + 1 <= this.#limit && this.#waiting.length > 0) {
+      this.#running += 1;
+      this.#waiting.shift()?.();
+    }
+  }
 }
 
 type LaneKey = NonNullable<ReturnType<typeof parseLane>>;
