@@ -120,7 +120,7 @@ export function describeCutOffActs(kills: number): void {
             );
             return rows.map(({ id }) => id);
           };
-          // What waits in the queue of accounts is done, or has expired.
+          // By then accounts has done the requests in its queue, or they have expired.
           await eventually(async () => {
             const before = await created();
             await sleep(1_000);

@@ -30,7 +30,6 @@ const NEW_PASSWORD = 'five words are even better';
 const CONNECTED_SHOWN_MS = 5_000;
 /** Tolerated on a machine that is busy with other tests. */
 const BUSY_MS = 5_000;
-
 /** Processes and servers are asked every few seconds, each until its deadline. */
 const NOTICED_MS = 30_000;
 const MAX_TABS = 120;
@@ -242,13 +241,9 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     const client = device(1);
     await connected(client);
     const rows = () => page.getByRole('table', { name: 'Connected now' }).getByRole('link').count();
-    let since = performance.now();
-    await expect.poll(rows, { timeout: 15_000 }).toBe(1);
-    expect(performance.now() - since).toBeLessThan(CONNECTED_SHOWN_MS + BUSY_MS);
+    await expect.poll(rows, { timeout: CONNECTED_SHOWN_MS + BUSY_MS }).toBe(1);
     await client.stop();
-    since = performance.now();
-    await page.getByText('No device is connected').waitFor();
-    expect(performance.now() - since).toBeLessThan(CONNECTED_SHOWN_MS + BUSY_MS);
+    await page.getByText('No device is connected').waitFor({ timeout: CONNECTED_SHOWN_MS + BUSY_MS });
   });
 
   it.runIf(isOne)('unlink an account, and delete one user and three at once', async () => {

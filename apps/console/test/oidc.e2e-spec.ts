@@ -105,7 +105,7 @@ describe('a sign-in by the issuer', () => {
   it.each([
     ['of an address that the issuer has not verified', { email_verified: false }, 'OIDC_ADDRESS_UNVERIFIED'],
     ['of an account without an address', { email: undefined }, 'OIDC_ADDRESS_UNVERIFIED'],
-    ['of an address that nobody has invited', { email: 'unknown@example.com' }, 'OIDC_NOT_INVITED'],
+    ['of an address without an invitation', { email: 'unknown@example.com' }, 'OIDC_NOT_INVITED'],
   ])('%s is refused', async (_, claims, name) => {
     const { id, subject } = await invited(claims);
     const visitor = console.visitor();

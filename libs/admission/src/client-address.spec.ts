@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientAddressOf } from './request-counter.js';
+import { clientAddressOf } from './client-network.js';
 
 describe('clientAddressOf', () => {
   it.each<[string, Parameters<typeof clientAddressOf>[0], string]>([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientNetworkOf } from './request-counter.js';
+import { clientNetworkOf } from './client-network.js';
 
 describe('clientNetworkOf', () => {
   it.each([

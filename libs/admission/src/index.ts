@@ -1,7 +1,6 @@
 export { ApplicationDirectory } from './application.directory.js';
+export { clientAddressOf, clientNetworkOf } from './client-network.js';
 export {
-  clientAddressOf,
-  clientNetworkOf,
   MemoryRequestCounter,
   parseRateLimit,
   type RateLimit,

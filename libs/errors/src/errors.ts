@@ -154,11 +154,16 @@ const table = {
     message: 'This sign-in began in another browser, has ended or was already used. Begin again.',
   },
   OIDC_ANSWER_INVALID: { code: 1, status: 400, message: 'The answer of the issuer is not valid. Begin again.' },
-  OIDC_DENIED: { code: 403, status: 403, message: 'The issuer has refused the sign-in.' },
+  OIDC_DENIED: {
+    code: 403,
+    status: 403,
+    message: 'The issuer has refused the sign-in. Begin again, or ask its administrators for access.',
+  },
   OIDC_PROOF_MISSING: {
     code: 403,
     status: 403,
-    message: 'The issuer has not asked for the sign-in again, or for another account. Use the connected account.',
+    message:
+      'The issuer did not ask for the credentials again, or another account has signed in. Sign in again with the connected account.',
   },
   OIDC_ADDRESS_UNVERIFIED: {
     code: 403,
@@ -176,7 +181,12 @@ const table = {
     message:
       'An operator has this e-mail address already. Sign in with the password and connect the account in the profile.',
   },
-  OIDC_NO_ROLE: { code: 403, status: 403, message: 'None of the groups of this account has a role in the console.' },
+  OIDC_NO_ROLE: {
+    code: 403,
+    status: 403,
+    message:
+      'None of the groups of this account has a role in the console. Ask an owner, or the administrators of the issuer.',
+  },
   OPERATOR_DISABLED: { code: 403, status: 403, message: 'This operator is disabled. An owner can enable it.' },
   HEADERS_TOO_LARGE: { code: 413, status: 431, message: 'The request headers are too large.' },
   PAYLOAD_TOO_LARGE: { code: 413, status: 413, message: 'The request body is too large.' },

@@ -93,7 +93,7 @@ export class OperatorBrowser {
     return path.startsWith('/') ? `${consoleUrl}${path}` : `${consoleUrl}/apps/${app.id}/${path}`;
   }
 
-  /** What browsers complained of, but for requests that a change of the page has ended. */
+  /** Errors in the consoles of the browsers. Requests that a change of the page has ended are none. */
   get complaints(): string[] {
     return this.visits.flatMap(({ complaints }) => complaints.filter((each) => !each.includes('net::ERR_ABORTED')));
   }

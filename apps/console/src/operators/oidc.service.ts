@@ -30,7 +30,7 @@ interface BegunSignIn extends SignInSecrets {
   readonly begunAtMs: number;
 }
 
-/** What a browser has come back with. */
+/** A sign-in that the issuer has answered. */
 export interface FinishedSignIn {
   readonly purpose: Purpose;
   readonly to: string | null;

@@ -70,7 +70,7 @@ interface GroupRole {
   readonly appId: string | null;
 }
 
-/** What an operator may do. */
+/** The ownership and the roles of an operator. */
 export interface Rights {
   readonly isOwner: boolean;
   readonly grants: readonly Grant[];

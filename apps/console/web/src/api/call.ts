@@ -49,7 +49,7 @@ interface AnyInput {
   readonly body?: unknown;
 }
 
-/** What an operator has to do before a call can go on: sign in again, or prove the identity. */
+/** A step of the operator before a call can go on: to sign in again, or to prove the identity. */
 export type Gate = 'signIn' | 'proof';
 
 type Open = (gate: Gate) => Promise<boolean>;

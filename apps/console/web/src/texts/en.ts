@@ -94,12 +94,13 @@ export const en = {
     OIDC_ANSWER_INVALID: 'The answer of the issuer is not valid. Begin again.',
     OIDC_DENIED: 'The issuer has refused the sign-in, or you have cancelled it. Begin again.',
     OIDC_PROOF_MISSING:
-      'The issuer has not asked you to sign in again, or you have used another account. Use the connected account.',
+      'The issuer did not ask you to sign in again, or another account has signed in. Sign in again with the connected account.',
     OIDC_ADDRESS_UNVERIFIED: 'The issuer has not verified the e-mail address of this account. Verify it there first.',
     OIDC_NOT_INVITED: 'There is no open invitation for this account. Ask an owner for one.',
     OIDC_NOT_CONNECTED:
       'An operator has this e-mail address already. Sign in with the password and connect the account in the profile.',
-    OIDC_NO_ROLE: 'None of the groups of this account has a role in the console.',
+    OIDC_NO_ROLE:
+      'None of the groups of this account has a role in the console. Ask an owner, or the administrators of the issuer.',
     OPERATOR_DISABLED: 'This operator is disabled. An owner can enable it again.',
     OIDC_ISSUER_AWAY: 'The issuer does not answer at the moment. Try again.',
     IDENTITY_TAKEN: 'Another operator is connected to this account.',
