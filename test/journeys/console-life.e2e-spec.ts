@@ -53,6 +53,12 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
 
   const confirm = (page: Page, button: string) =>
     page.getByRole('dialog').getByRole('button', { name: button }).click();
+  const mailTo = (address: string) =>
+    eventually(async () => {
+      const [first] = await sink().mailsTo(address);
+      if (first === undefined) throw new Error(`no mail to ${address}`);
+      return first;
+    });
   const logIn = ({ username, password }: TestUser) => appClient(server()).post('/1.1/login', { username, password });
   const device = (level: number, store: DeviceStore = memoryStore()): PushClient => {
     const { baseUrls, app } = server();
@@ -99,11 +105,7 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await page.getByRole('tab', { name: 'Messages' }).click();
     await page.getByRole('cell', { name: 'sent', exact: true }).waitFor();
 
-    const mail = await eventually(async () => {
-      const [first] = await sink().mailsTo(email);
-      if (first === undefined) throw new Error(`no mail to ${email}`);
-      return first;
-    });
+    const mail = await mailTo(email);
     const reader = await operator().visit({ locale: 'en-GB' });
     await reader.goto(linkIn(mail).link);
     for (const field of await reader.locator('input[type=password]').all()) await field.fill(NEW_PASSWORD);
@@ -140,6 +142,25 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await page.getByText('command line').first().waitFor();
     await page.getByText('(changed)').waitFor();
     expect(await page.content()).not.toContain(secret);
+  });
+
+  it('invite a colleague by mail, in the language of their page', async () => {
+    const address = `${unique('colleague')}@example.com`;
+    const page = await operator().open('/operators', { locale: 'zh-CN' });
+    await page.getByRole('button', { name: '邀请管理员' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('姓名').fill('Bo');
+    await dialog.getByLabel('邮箱').fill(address);
+    await dialog.getByRole('button', { name: '邀请管理员' }).click();
+    await page.getByText('邀请链接也已发送到对方邮箱。').waitFor();
+    const mail = await mailTo(address);
+    expect([mail.subject, mail.from]).toEqual(['邀请您使用 Gatepost 控制台', 'Gatepost']);
+
+    const theirs = await operator().visit({ locale: 'en-GB' });
+    await theirs.goto(/http\S+#\S+/.exec(mail.text)?.[0] ?? '');
+    await theirs.getByLabel('New password').fill(NEW_PASSWORD);
+    await theirs.getByRole('button', { name: 'Begin' }).click();
+    await theirs.getByRole('button', { name: /Bo/ }).waitFor();
   });
 
   it('end a session: the next request of the SDK is refused', async () => {
@@ -317,6 +338,23 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await confirm(page, 'Stop the push');
     await page.getByText('The push is stopped.').waitFor();
     expect(await scheduled()).toEqual([]);
+  });
+
+  it('learn of an upgrade while a page is open, and get the new page with the next one', async () => {
+    const page = await operator().open('users');
+    await heading(page, 'Users').waitFor();
+    await page.route('**/api/**', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), 'x-gatepost-version': '99.0.0' } });
+    });
+    await page.getByLabel('Search').fill('ada');
+    await page.getByText('A new version of the console is here').waitFor();
+    expect(await page.getByLabel('Search').inputValue()).toBe('ada');
+    const reloaded = page.waitForEvent('load');
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Devices' }).click();
+    await reloaded;
+    await heading(page, 'Devices').waitFor();
+    expect(await page.getByText('A new version of the console is here').count()).toBe(0);
   });
 
   it.runIf(isOne)('find a user, change it, undo the change and end the session with the keyboard alone', async () => {

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleApi } from '#console-api';
+import { operatorMailsRpc, sealedInvitationContext } from '#contracts';
+import { appError } from '#errors';
+import { Sealer } from '#security';
 import { SignInRepository } from '../src/operators/sign-in.repository.js';
 import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
@@ -63,6 +66,26 @@ describe('an invitation', () => {
     );
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect(answers.filter(({ body: { name } }) => name === 'LINK_EXPIRED')).toHaveLength(5);
+  });
+
+  it('is mailed in the language of the inviting page, and its link is sealed on the way', async () => {
+    const invitation = { name: 'Di', address: 'di@example.com', grants: [], language: 'zh' };
+    console.transport.answer(operatorMailsRpc.invite, () => ({ isQueued: true }));
+    const { body } = await owner.call(consoleApi.inviteOperator, { body: invitation });
+    const { link, operator } = body as { link: { url: string; isMailed: boolean }; operator: { id: string } };
+    expect(link.isMailed).toBe(true);
+    const [mail] = console.transport.requestsOf(operatorMailsRpc.invite).slice(-1);
+    expect(mail).toMatchObject({ email: 'di@example.com', invitedBy: 'Ada', language: 'zh' });
+    const sealer = console.service.app.get(Sealer);
+    expect(sealer.open(mail?.sealedLink ?? '', sealedInvitationContext('di@example.com'))).toBe(link.url);
+
+    console.transport.answer(operatorMailsRpc.invite, () => {
+      throw appError('SERVICE_UNAVAILABLE');
+    });
+    const params = { operatorId: operator.id };
+    const renewed = await owner.call(consoleApi.createOperatorLink, { params, body: {} });
+    expect([renewed.status, renewed.body['link']]).toMatchObject([200, { isMailed: false }]);
+    console.transport.answer(operatorMailsRpc.invite, () => ({ isQueued: false }));
   });
 
   it('is refused for an address that another operator has', async () => {

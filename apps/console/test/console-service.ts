@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request as httpRequest } from 'node:http';
 import type { RunningService } from '#bootstrap';
 import { consoleApi, type ConsoleRoute, pathOf, type Role } from '#console-api';
-import { consoleRpc } from '#contracts';
+import { consoleRpc, operatorMailsRpc } from '#contracts';
 import { migrate } from '#database';
 import { FakeTransport, newDatabase, serveOver, unique } from '#testing';
 import { consoleConfig, consoleEnvironment } from '../src/console.config.js';
@@ -38,6 +38,7 @@ export class TestConsole {
     const url = env['DATABASE_URL'] ?? (await newDatabase());
     await migrate(consoleDatabase(url, 1));
     const transport = new FakeTransport();
+    transport.answer(operatorMailsRpc.invite, () => ({ isQueued: false }));
     const config = consoleConfig(
       consoleEnvironment.parse({
         DATABASE_URL: url,

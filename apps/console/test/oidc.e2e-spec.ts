@@ -126,7 +126,7 @@ describe('a sign-in by the issuer', () => {
   it('never connects an operator with a password by the address', async () => {
     const one = await invited();
     await withPassword(one);
-    await owner.call(consoleApi.createOperatorLink, { params: { operatorId: one.id } });
+    await owner.call(consoleApi.createOperatorLink, { params: { operatorId: one.id }, body: {} });
     expect(nameOf(await travel(console.visitor(), one.subject))).toEqual([403, 'OIDC_NOT_CONNECTED']);
     expect(await bindingOf(one.id)).toBeNull();
   });

@@ -27,8 +27,10 @@ const operator = z.object({
 export type Operator = z.output<typeof operator>;
 
 const oneOperator = z.object({ operator });
-/** A link that is shown once, to be handed over; it works once. */
-const link = z.object({ url: z.string(), endsAt: time });
+/** A link that is shown once, to be handed over; it works once. `isMailed`: it is also on its way to the operator's address. */
+const link = z.object({ url: z.string(), endsAt: time, isMailed: z.boolean() });
+/** Language of the mail of an invitation. */
+const mailLanguage = z.enum(['en', 'zh']).default('en');
 const ofOperator = z.object({ operatorId });
 
 /**
@@ -87,7 +89,13 @@ export const operatorsApi = {
     path: '/operators',
     access: 'operators.write',
     needsProof: true,
-    body: z.strictObject({ name: operatorName, address: operatorAddress, isOwner: z.boolean().default(false), grants }),
+    body: z.strictObject({
+      name: operatorName,
+      address: operatorAddress,
+      isOwner: z.boolean().default(false),
+      grants,
+      language: mailLanguage,
+    }),
     reply: oneOperator.extend({ link }),
   }),
   /** A disabled operator's sessions end. Fails with NO_EFFECT for the last active owner. */
@@ -124,6 +132,7 @@ export const operatorsApi = {
     access: 'operators.write',
     needsProof: true,
     params: ofOperator,
+    body: z.strictObject({ language: mailLanguage }),
     reply: z.object({ link }),
   }),
 

@@ -98,6 +98,32 @@ export const deliveriesRpc = {
   ),
 };
 
+/** The context under which the link of an invitation is sealed. */
+export function sealedInvitationContext(email: string): string {
+  return `invitation of ${email}`;
+}
+
+/** RPCs for the operator console. */
+export const operatorMailsRpc = {
+  /**
+   * Queues the mail of an invitation. Such mails belong to no application: their `appId` is `.operators`, their kind `invitation`.
+   * Replies false where no SMTP server is configured, and queues none.
+   */
+  invite: rpc(
+    'mail.inviteOperator',
+    z.object({
+      email: z.email().max(254),
+      /** Name of the inviting operator. */
+      invitedBy: z.string(),
+      /** Sealed under `sealedInvitationContext`. */
+      sealedLink: z.string().max(4096),
+      language: z.enum(['en', 'zh']),
+      expiresAt: z.iso.datetime(),
+    }),
+    z.object({ isQueued: z.boolean() }),
+  ),
+};
+
 const MAX_SUBJECT_LENGTH = 500;
 const MAX_BODY_LENGTH = 262_144;
 

@@ -27,7 +27,7 @@ describe('the change of an entry', () => {
 
   it.each([
     ['many members', Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`${n}${'n'.repeat(300)}`, n]))],
-    ['many items', { list: Array.from({ length: 100_000 }, () => ({ a: ['b'.repeat(1_000)] })) }],
+    ['many items', { list: Array.from({ length: 2_000 }, () => ({ a: ['b'.repeat(1_000)] })) }],
     ['many objects', { a: Object.fromEntries(Array.from({ length: 60 }, (_, n) => [n, 'c'.repeat(5_000)])), d: 1 }],
   ])('is short for %s', (_, value) => {
     expect(JSON.stringify(bounded(value)).length).toBeLessThanOrEqual(65_536);

@@ -1,5 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { ALL_APPLICATIONS, type AuditEntry, consoleApi, type Operator, type RouteReply } from '#console-api';
+import { operatorMailsRpc, sealedInvitationContext } from '#contracts';
+import { messageOf } from '#errors';
+import { RpcClient } from '#messaging';
+import { Sealer } from '#security';
 import { AuditRepository } from '../audit/audit.repository.js';
 import type { AuditFilter } from '../audit/audit.rules.js';
 import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
@@ -10,6 +14,7 @@ import { SignInRepository } from './sign-in.repository.js';
 import { SignInService } from './sign-in.service.js';
 
 type Api = typeof consoleApi;
+type InvitationLink = RouteReply<Api['inviteOperator']>['link'];
 type OneOperator = RouteReply<Api['changeOperator']>;
 
 /** Entries that an export reads at once. An entry has 64 KiB at most. */
@@ -18,11 +23,15 @@ const AUDIT_PAGE = 200;
 /** Operators, their grants and their acts. */
 @Injectable()
 export class OperatorsHandlers {
+  private readonly logger = new Logger('Operators');
+
   constructor(
     private readonly operators: OperatorsRepository,
     private readonly sessions: SignInRepository,
     private readonly signIn: SignInService,
     private readonly audit: AuditRepository,
+    private readonly sealer: Sealer,
+    private readonly rpc: RpcClient,
   ) {}
 
   @Handles(consoleApi.listOperators)
@@ -32,9 +41,10 @@ export class OperatorsHandlers {
 
   @Handles(consoleApi.inviteOperator)
   async invite(request: ConsoleRequest<Api['inviteOperator']>): Promise<RouteReply<Api['inviteOperator']>> {
-    const id = await this.operators.invite({ ...request.body, grants: sortedGrants(request.body.grants) });
+    const { language, ...invited } = request.body;
+    const id = await this.operators.invite({ ...invited, grants: sortedGrants(invited.grants) });
     request.act = { target: id };
-    const link = await this.signIn.createLink('invitation', id);
+    const link = await this.invitationLink({ id, address: invited.address }, { by: request.operator, language });
     return { ...(await this.one(id)), link };
   }
 
@@ -71,10 +81,12 @@ export class OperatorsHandlers {
   @Handles(consoleApi.createOperatorLink)
   async createLink({
     params,
+    operator,
+    body,
   }: ConsoleRequest<Api['createOperatorLink']>): Promise<RouteReply<Api['createOperatorLink']>> {
     const row = await this.operators.get({ id: params.operatorId });
-    const kind = stateOf(row) === 'invited' ? 'invitation' : 'recovery';
-    return { link: await this.signIn.createLink(kind, row.id) };
+    if (stateOf(row) === 'invited') return { link: await this.invitationLink(row, { by: operator, ...body }) };
+    return { link: { ...(await this.signIn.createLink('recovery', row.id)), isMailed: false } };
   }
 
   @Handles(consoleApi.listAudit)
@@ -88,6 +100,29 @@ export class OperatorsHandlers {
     const { format: _, ...filter } = query;
     const visible = visibleTo(operator);
     return pagesOf<AuditEntry, string>((after) => this.audit.page({ ...filter, visible, after }, AUDIT_PAGE));
+  }
+
+  /** The page shows the link where the mail service does not answer, too. */
+  private async invitationLink(
+    { id, address }: Pick<OperatorRow, 'id' | 'address'>,
+    { by, language }: { readonly by: SignedIn; readonly language: 'en' | 'zh' },
+  ): Promise<InvitationLink> {
+    const link = await this.signIn.createLink('invitation', id);
+    const mail = {
+      email: address,
+      invitedBy: by.name,
+      language,
+      sealedLink: this.sealer.seal(link.url, sealedInvitationContext(address)),
+      expiresAt: link.endsAt,
+    };
+    const isMailed = await this.rpc.call(operatorMailsRpc.invite, mail).then(
+      ({ isQueued }) => isQueued,
+      (error: unknown) => {
+        this.logger.warn(`the invitation of operator ${id} was not mailed: ${messageOf(error)}`);
+        return false;
+      },
+    );
+    return { ...link, isMailed };
   }
 
   private async one(id: string): Promise<OneOperator> {

@@ -111,7 +111,7 @@ export function pauseMs(lastMs: number): number {
 /** An error text for storage: one line, valid Unicode, without tokens that a server may have repeated. */
 export function storedErrorText(message: string): string {
   return message
-    .replaceAll(/([?&]token=)[\w=.-]*/gi, '$1…')
+    .replaceAll(/([?&]token=|\/invitation#)[\w=.-]*/gi, '$1…')
     .replaceAll(/[\p{Cc}\p{Cs}\s]+/gu, ' ')
     .trim()
     .slice(0, MAX_ERROR_LENGTH)

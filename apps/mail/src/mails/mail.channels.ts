@@ -12,8 +12,24 @@ import {
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { CompiledTemplate } from '../templates/compiled-template.js';
+import { INVITATION_TEMPLATES } from '../templates/built-in-templates.js';
+import type { RenderedMail } from '../templates/template.rules.js';
 import { TemplatesService } from '../templates/templates.service.js';
-import { isMailAddress, linkOf, type MailContent, needsSmtpUtf8 } from './mail.rules.js';
+import {
+  INVITATION,
+  type InvitationContent,
+  isMailAddress,
+  linkOf,
+  type MailContent,
+  needsSmtpUtf8,
+} from './mail.rules.js';
+
+/** The rendered parts of a mail. */
+interface Letter extends RenderedMail {
+  /** Name of the sender. */
+  readonly from: string;
+  readonly link: string;
+}
 
 /** A mail as it leaves. */
 interface ComposedMail {
@@ -33,21 +49,16 @@ export class MailComposer {
   ) {}
 
   /** @throws DeliveryRefused if the recipient is not a single address */
-  async compose({ id, appId, recipient, content, createdAt }: Delivery): Promise<ComposedMail> {
+  async compose(delivery: Delivery): Promise<ComposedMail> {
+    const { id, recipient, createdAt } = delivery;
     if (!isMailAddress(recipient)) throw new DeliveryRefused('the recipient is not a valid email address');
-    // `MailsController` and `TemplatesController` queue this content.
-    const { kind, languages, username, applicationName, token, pageUrl, template } = content as unknown as MailContent;
-    const { baseUrl, mailFrom } = this.config;
-    const link = linkOf({ kind, token, pageUrl }, baseUrl);
-    const variables = { appname: applicationName, email: recipient, username, link };
-    const { subject, html, text, language } =
-      template === undefined
-        ? await this.templates.render({ appId, kind, languages, variables })
-        : { ...CompiledTemplate.compile(template).render(variables), language: template.language };
+    const { mailFrom } = this.config;
+    const letter = delivery.kind === INVITATION ? invitationOf(delivery) : await this.letterOf(delivery);
+    const { from, link, subject, html, text, language } = letter;
     const messageId = `<${id}@${mailFrom.slice(mailFrom.lastIndexOf('@') + 1)}>`;
     const options: SendMailOptions = {
       // Objects, because nodemailer parses a string as a list of addresses.
-      from: { name: applicationName, address: mailFrom },
+      from: { name: from, address: mailFrom },
       to: { name: '', address: recipient },
       subject,
       html,
@@ -60,7 +71,30 @@ export class MailComposer {
     };
     return { options, messageId, subject, link };
   }
+
+  private async letterOf({ appId, recipient, content }: Delivery): Promise<Letter> {
+    // `MailsController` and `TemplatesController` queue this content.
+    const { kind, languages, username, applicationName, token, pageUrl, template } = content as unknown as MailContent;
+    const link = linkOf({ kind, token, pageUrl }, this.config.baseUrl);
+    const variables = { appname: applicationName, email: recipient, username, link };
+    const rendered =
+      template === undefined
+        ? await this.templates.render({ appId, kind, languages, variables })
+        : { ...CompiledTemplate.compile(template).render(variables), language: template.language };
+    return { ...rendered, from: applicationName, link };
+  }
 }
+
+/** Applications cannot change the text of an invitation. */
+function invitationOf({ recipient, content }: Delivery): Letter {
+  // `MailsController` queues this content.
+  const { language, invitedBy, link } = content as unknown as InvitationContent;
+  const variables = { appname: PRODUCT, email: recipient, username: invitedBy, link };
+  const rendered = CompiledTemplate.compile(INVITATION_TEMPLATES[language]).render(variables);
+  return { ...rendered, language, from: PRODUCT, link };
+}
+
+const PRODUCT = 'Gatepost';
 
 /** Writes each mail to a file instead of sending it, and prints its link for developers. */
 @Injectable()

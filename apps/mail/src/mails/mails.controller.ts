@@ -1,13 +1,29 @@
-import { Controller, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { Controller, Inject, Logger } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { events, type MailRequest, sealedTokenContext } from '#contracts';
+import {
+  events,
+  type MailRequest,
+  operatorMailsRpc,
+  type RpcData,
+  type RpcReply,
+  sealedInvitationContext,
+  sealedTokenContext,
+} from '#contracts';
 import { Inbox, type Tx } from '#database';
-import { EventHandler, type ReceivedEvent } from '#messaging';
+import { EventHandler, type ReceivedEvent, RpcHandler } from '#messaging';
 import { Sealer } from '#security';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { NewDelivery } from '../deliveries/delivery.rules.js';
-import { catchUpSeconds, isOutdated, type RecipientRow } from './mail.rules.js';
+import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
+import { MailDatabase } from '../mail.database.js';
+import { catchUpSeconds, INVITATION, isOutdated, type RecipientRow } from './mail.rules.js';
 import { RecipientsRepository, type UserRef } from './recipients.repository.js';
+
+type Rpc = typeof operatorMailsRpc;
+
+/** In place of an application: no application has this id. */
+const OPERATORS = '.operators';
 
 /** Queues the mails that other services request, and drops those to outdated addresses. */
 @Controller()
@@ -20,6 +36,8 @@ export class MailsController {
     private readonly deliveries: DeliveriesService,
     private readonly sealer: Sealer,
     private readonly clock: Clock,
+    private readonly database: MailDatabase,
+    @Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'smtp'>,
   ) {}
 
   /** The id of the event becomes the id of the mail. */
@@ -32,6 +50,28 @@ export class MailsController {
       if (isOutdated(request, lastChange)) await this.deliveries.addDropped(tx, delivery, reasonOf(lastChange));
       else await this.deliveries.add(tx, delivery);
     });
+  }
+
+  /** Without an SMTP server the link would only be printed and written to a file. */
+  @RpcHandler(operatorMailsRpc.invite)
+  async inviteOperator(invitation: RpcData<Rpc['invite']>): Promise<RpcReply<Rpc['invite']>> {
+    if (this.config.smtp === undefined) return { isQueued: false };
+    const { email, invitedBy, language, sealedLink, expiresAt } = invitation;
+    const link = this.sealer.open(sealedLink, sealedInvitationContext(email));
+    await this.database.transaction((tx) =>
+      this.deliveries.add(tx, {
+        id: randomUUID(),
+        appId: OPERATORS,
+        channel: 'mail',
+        kind: INVITATION,
+        recipient: email,
+        userId: null,
+        asOf: null,
+        content: { language, invitedBy, link },
+        expiresAt: new Date(expiresAt),
+      }),
+    );
+    return { isQueued: true };
   }
 
   @EventHandler(events.emailChanged)

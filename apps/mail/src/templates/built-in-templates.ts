@@ -111,6 +111,33 @@ const TEXTS: Readonly<Record<MailKind, readonly MailTexts[]>> = {
   ],
 };
 
+/** The texts of an invitation. `username` is the inviting operator. */
+const INVITATIONS: Readonly<Record<'en' | 'zh', MailTexts>> = {
+  en: {
+    language: 'en',
+    subject: 'Invitation to the operator console of {{appname}}',
+    title: 'Operator console of {{appname}}',
+    request: '{{username}} invites you ({{email}}) to the operator console. The link works once, within 24 hours.',
+    button: 'Accept the invitation',
+    bareLink: 'Or open this address in a browser:',
+    notRequested: 'If you did not expect this invitation, ignore this mail.',
+  },
+  zh: {
+    language: 'zh',
+    subject: '邀请您使用 {{appname}} 控制台',
+    title: '{{appname}} 控制台',
+    request: '{{username}} 邀请您（{{email}}）使用控制台。链接在 24 小时内有效，只能使用一次。',
+    button: '接受邀请',
+    bareLink: '或者在浏览器中打开以下链接：',
+    notRequested: '如果您没有预期收到此邀请，请忽略本邮件。',
+  },
+};
+
+export const INVITATION_TEMPLATES: Readonly<Record<'en' | 'zh', MailTemplate>> = {
+  en: mailPage(INVITATIONS.en),
+  zh: mailPage(INVITATIONS.zh),
+};
+
 export const BUILT_IN_TEMPLATES: Readonly<Record<MailKind, ReadonlyMap<string, MailTemplate>>> = {
   verifyEmail: templatesOf(TEXTS.verifyEmail),
   resetPassword: templatesOf(TEXTS.resetPassword),

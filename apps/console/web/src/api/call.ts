@@ -184,16 +184,25 @@ const HEADERS = { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' 
 
 let shownVersion: string | undefined;
 let hasNewVersion = false;
+const upgradeListeners = new Set<() => void>();
 
 /** @returns whether the server has been upgraded since the page was loaded */
 export function isOutdated(): boolean {
   return hasNewVersion;
 }
 
+/** @returns a function that removes the listener */
+export function onUpgrade(listener: () => void): () => void {
+  upgradeListeners.add(listener);
+  return () => upgradeListeners.delete(listener);
+}
+
 function noteVersion({ headers }: Response): void {
   const version = headers.get('X-Gatepost-Version') ?? undefined;
   shownVersion ??= version;
-  hasNewVersion ||= version !== undefined && version !== shownVersion;
+  if (hasNewVersion || version === undefined || version === shownVersion) return;
+  hasNewVersion = true;
+  for (const listener of upgradeListeners) listener();
 }
 
 async function answerOf(url: string, options: RequestInit): Promise<Response> {

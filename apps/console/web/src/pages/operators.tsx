@@ -11,7 +11,7 @@ import { LockedBadge } from '../parts/states';
 import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useLanguage, useTexts } from '../texts/texts';
 
 type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'];
 type Grants = Operator['grants'];
@@ -102,7 +102,9 @@ function LinkAlert({ link }: { readonly link: Link }): ReactNode {
   return (
     <Alert color="link" icon={<Icon name="key" />} title={t.operators.link} role="status">
       <Stack gap="xs">
-        <Text size="sm">{t.operators.linkSays(formats.time(link.endsAt))}</Text>
+        <Text size="sm">
+          {t.operators.linkSays(formats.time(link.endsAt))} {link.isMailed && t.operators.linkMailed}
+        </Text>
         <Group gap={4} wrap="nowrap">
           <Code className="wrap" data-link>
             {link.url}
@@ -144,6 +146,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   const change = useAct(consoleApi.changeOperator);
   const end = useAct(consoleApi.endOperatorSessions);
   const renew = useAct(consoleApi.createOperatorLink);
+  const { language } = useLanguage();
   const [isAsking, setAsking] = useState(false);
   const params = { operatorId: operator.id };
   const isDisabled = operator.state === 'disabled';
@@ -170,7 +173,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
         )}
         <Menu.Item
           onClick={act(async () => {
-            const { link } = await renew.mutateAsync({ params });
+            const { link } = await renew.mutateAsync({ params, body: { language } });
             show(link);
           })}
         >
@@ -252,6 +255,7 @@ interface InviteProps {
 
 function InviteDialog({ show, onClose }: InviteProps): ReactNode {
   const t = useTexts();
+  const { language } = useLanguage();
   const invite = useAct(consoleApi.inviteOperator);
   const [isOwner, setOwner] = useState(false);
   const [grants, setGrants] = useState<Grants>([]);
@@ -264,7 +268,7 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
   });
   const submit = form.onSubmit(({ name, address }) => {
     invite.mutate(
-      { body: { name, address, isOwner, grants: isOwner ? [] : grants } },
+      { body: { name, address, isOwner, grants: isOwner ? [] : grants, language } },
       {
         onSuccess: ({ link }) => {
           show(link);

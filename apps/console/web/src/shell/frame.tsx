@@ -1,5 +1,6 @@
 import {
   ActionIcon,
+  Alert,
   Anchor,
   AppShell,
   Burger,
@@ -14,8 +15,8 @@ import {
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
 import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef } from 'react';
-import { isOutdated } from '../api/call';
+import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
+import { isOutdated, onUpgrade } from '../api/call';
 import { useApplications, useMay } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
@@ -81,10 +82,23 @@ export function Frame(): ReactNode {
         </AppShell.Section>
       </AppShell.Navbar>
       <AppShell.Main bg="var(--ground)">
+        <UpgradeNotice />
         <Outlet />
       </AppShell.Main>
       <Palette appId={appId} />
     </AppShell>
+  );
+}
+
+/** The page of the old version stays until the operator leaves it: a form on it is not lost. */
+function UpgradeNotice(): ReactNode {
+  const t = useTexts();
+  const isUpgraded = useSyncExternalStore(onUpgrade, isOutdated);
+  if (!isUpgraded) return null;
+  return (
+    <Alert color="link" role="status" mb="sm" title={t.shell.newVersion}>
+      {t.shell.newVersionSays}
+    </Alert>
   );
 }
 

@@ -3,6 +3,8 @@ const plural = (count: number, one: string, many: string): string => (count === 
 /** The texts of the page in English. Its type is that of every language. */
 export const en = {
   shell: {
+    newVersion: 'A new version of the console is here',
+    newVersionSays: 'The next page that you open is of the new version. Save your changes first.',
     product: 'Gatepost',
     skip: 'Skip to the page',
     pages: 'Pages',
@@ -720,6 +722,7 @@ export const en = {
     invite: 'Invite an operator',
     link: 'Hand this link over',
     linkSays: (time: string) => `It works once, until ${time}, and is not shown again.`,
+    linkMailed: 'It was also mailed to the operator.',
     rights: 'Roles',
     owner: 'Owner',
     ownerSays: 'Owners may do everything, for all applications.',

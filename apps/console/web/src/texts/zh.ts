@@ -3,6 +3,8 @@ import type { en } from './en';
 /** The texts of the page in Chinese. */
 export const zh: typeof en = {
   shell: {
+    newVersion: '控制台有新版本',
+    newVersionSays: '打开下一个页面时将使用新版本。请先保存您的更改。',
     product: 'Gatepost',
     skip: '跳到页面内容',
     pages: '页面',
@@ -692,6 +694,7 @@ export const zh: typeof en = {
     invite: '邀请管理员',
     link: '请转交此链接',
     linkSays: (time) => `只能使用一次，有效至 ${time}，之后不再显示。`,
+    linkMailed: '邀请链接也已发送到对方邮箱。',
     rights: '角色',
     owner: '所有者',
     ownerSays: '所有者可以管理全部应用的一切。',
