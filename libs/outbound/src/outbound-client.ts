@@ -1,6 +1,7 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import { Agent, buildConnector, request } from 'undici';
 
@@ -50,8 +51,12 @@ class InternalAddressError extends Error {
  * Connects only to addresses that the guard permits. The guard checks the address of the connection itself, so that a DNS name that
  * resolves differently at each look-up (DNS rebinding) cannot bypass it.
  */
-export function guardedConnector(guard: NetworkGuard, timeoutMs: number): buildConnector.connector {
-  const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(guard) });
+export function guardedConnector(
+  guard: NetworkGuard,
+  timeoutMs: number,
+  { allowH2 = false } = {},
+): buildConnector.connector {
+  const connect = buildConnector({ timeout: timeoutMs, lookup: guardedLookup(guard), allowH2 });
   return (options, callback) => {
     // A literal address bypasses the look-up function, so the guard checks it here.
     if (isIP(options.hostname) === 0 || guard.permits(options.hostname)) connect(options, callback);
@@ -130,12 +135,14 @@ export function withTimeLimit(signal: AbortSignal, timeoutMs: number): AbortSign
 /** Sends requests to external servers: never to internal networks, bounded in time and size, without retries. */
 export class OutboundClient {
   readonly #agent: Agent;
+  readonly #guard: NetworkGuard;
   readonly #timeoutMs: number;
 
   constructor({ internalNetworks, timeoutMs, maxAnswerBytes, maxConnections }: OutboundOptions) {
     this.#timeoutMs = timeoutMs;
+    this.#guard = new NetworkGuard(internalNetworks);
     this.#agent = new Agent({
-      connect: guardedConnector(new NetworkGuard(internalNetworks), timeoutMs),
+      connect: guardedConnector(this.#guard, timeoutMs),
       connections: maxConnections,
       maxResponseSize: maxAnswerBytes,
       headersTimeout: timeoutMs,
@@ -182,6 +189,21 @@ export class OutboundClient {
     } catch (error) {
       throw new OutboundError(outboundReason(error));
     }
+  }
+
+  /**
+   * Opens a connection for a protocol of the caller's; `alpnProtocol` says whether the server has chosen HTTP/2 (`h2`).
+   * @throws Error with a code that can be logged
+   */
+  connect({ protocol, hostname, port }: URL): Promise<TLSSocket> {
+    const connect = guardedConnector(this.#guard, this.#timeoutMs, { allowH2: true });
+    return new Promise((resolve, reject) => {
+      // URLs have brackets around IPv6 addresses.
+      connect({ protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port }, (error, socket) => {
+        if (error === null) resolve(socket as TLSSocket);
+        else reject(error);
+      });
+    });
   }
 
   async close(): Promise<void> {

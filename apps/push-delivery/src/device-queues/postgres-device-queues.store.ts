@@ -1,26 +1,26 @@
 import type { PushMessage } from '#contracts';
 import type { Database, Tx } from '#database';
-import type {
-  Acknowledgement,
-  ConnectedDevice,
-  ConnectOutcome,
-  DeviceAddress,
-  DevicePresence,
-  DeviceQueueLimits,
-  DeviceQueues,
-  DeviceState,
-  EnqueueBatch,
-  EnqueuedDevice,
-  MessageId,
-  MessageRef,
-  PresencePage,
-  PresencePlace,
-  QueuePage,
-  QueueStatistics,
-  SessionRef,
+import {
+  type Acknowledgement,
+  type ConnectedDevice,
+  type ConnectOutcome,
+  type DeviceAddress,
+  type DevicePresence,
+  type DeviceQueueLimits,
+  type DeviceQueues,
+  type DeviceState,
+  type EnqueueBatch,
+  type EnqueuedDevice,
+  type MessageId,
+  type MessageRef,
+  type PresencePage,
+  type PresencePlace,
+  type QueuePage,
+  type QueueStatistics,
+  SerialExecutor,
+  type SessionRef,
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
-import { SerialExecutor } from './serial-executor.js';
 
 /**
  * The queues of the standalone server: rows in its database, which survive a restart, and sessions in its memory, which end with the

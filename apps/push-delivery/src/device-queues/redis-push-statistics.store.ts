@@ -1,8 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type Redis, RedisScript } from '#redis';
-import { BEHIND_ALL, type MessageId, partitionOf, PARTITIONS, type QueueStatistics } from './device-queues.js';
+import {
+  BEHIND_ALL,
+  type MessageId,
+  partitionOf,
+  PARTITIONS,
+  type QueueStatistics,
+  SerialExecutor,
+} from './device-queues.js';
 import { BEGIN } from './redis-queue-scripts.store.js';
-import { SerialExecutor } from './serial-executor.js';
 
 /** Pushes per script, and such scripts at once: another command waits for them for less than a millisecond. */
 const SCRIPT_PUSHES = 50;

@@ -1,4 +1,5 @@
 import http2, { type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
+import type { Duplex } from 'node:stream';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Streams of one connection, even where the server permits more. */
@@ -14,12 +15,16 @@ interface Http2Options {
   readonly connections: number;
   /** Time limit of a request, without the wait for a free stream. */
   readonly timeoutMs: number;
+  /** Time limit of the wait for a free stream; none by default. */
+  readonly waitMs?: number;
+  /** Opens the socket of a connection; by default a socket to the origin. */
+  readonly connect?: () => Promise<Duplex>;
 }
 
 interface Http2Request {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array;
 }
 
 export interface Http2Answer {
@@ -58,10 +63,15 @@ export class Http2Client {
 
   /** @throws Http2Error */
   async request(request: Http2Request): Promise<Http2Answer> {
+    const { timeoutMs, waitMs = Infinity } = this.options;
+    const waitsUntil = performance.now() + waitMs;
     for (;;) {
       const connection = this.#free();
-      if (connection !== undefined) return connection.send(request, this.options.timeoutMs);
-      await this.#freed();
+      // Sends at once: another request may take the free stream while this one waits for anything.
+      if (connection !== undefined) return connection.send(request, timeoutMs);
+      const leftMs = waitsUntil - performance.now();
+      if (leftMs <= 0) throw new Http2Error(true, 'no free stream in time');
+      await this.#freed(leftMs);
     }
   }
 
@@ -77,21 +87,24 @@ export class Http2Client {
     return [...this.#connections].find((connection) => connection.hasFreeStream);
   }
 
-  /** Resolves when a stream may be free. @throws Http2Error where no connection can be opened */
-  async #freed(): Promise<void> {
+  /** Resolves when a stream may be free, or after the time. @throws Http2Error where no connection can be opened */
+  async #freed(leftMs: number): Promise<void> {
     const usable = [...this.#connections].filter(({ isUsable }) => isUsable).length;
     const failure = this.#failure !== undefined && performance.now() < this.#failure.until ? this.#failure : undefined;
     if (usable === 0 && failure !== undefined) throw failure.error;
     const change = new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (usable < this.options.connections && failure === undefined && !this.#isOpening) void this.#open();
+    const timer = Number.isFinite(leftMs) ? setTimeout(this.#wake.bind(this), leftMs) : undefined;
     await change;
+    clearTimeout(timer);
   }
 
   /** Opens a connection; it opens one at a time. */
   async #open(): Promise<void> {
     this.#isOpening = true;
     try {
-      const connection = await Connection.open(this.origin, (changed) => {
+      const socket = await this.options.connect?.();
+      const connection = await Connection.open(this.origin, socket, (changed) => {
         if (changed.isOver) this.#connections.delete(changed);
         this.#wake();
       });
@@ -123,8 +136,16 @@ class Connection {
   #lastStreamId = Infinity;
   readonly #pings: NodeJS.Timeout;
 
-  static async open(origin: string, onChange: (changed: Connection) => void): Promise<Connection> {
-    const session = http2.connect(origin, { settings: { enablePush: false }, peerMaxConcurrentStreams: 1 });
+  static async open(
+    origin: string,
+    socket: Duplex | undefined,
+    onChange: (changed: Connection) => void,
+  ): Promise<Connection> {
+    const session = http2.connect(origin, {
+      settings: { enablePush: false },
+      peerMaxConcurrentStreams: 1,
+      ...(socket === undefined ? {} : { createConnection: () => socket }),
+    });
     const connection = new Connection(session, onChange);
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => {

@@ -17,6 +17,7 @@ import { meizuProtocol, oppoProtocol, vivoProtocol } from './android/signed.prot
 import { xiaomiProtocol } from './android/xiaomi.protocol.js';
 import { ApnsChannel } from './apns/apns.channel.js';
 import { FcmChannel } from './fcm/fcm.channel.js';
+import { PushServices } from './web-push/push-services.js';
 import { WebPushChannel } from './web-push/web-push.channel.js';
 import { publicKeyOf } from './web-push/web-push.crypto.js';
 import {
@@ -162,7 +163,8 @@ export class VendorChannels implements OnApplicationShutdown {
 
   #webPush({ subject, privateKey = '' }: Credentials<'web-push'>): VendorChannel {
     const keys = { privateKey, publicKey: publicKeyOf(privateKey) ?? '' };
-    return new WebPushChannel({ keys, subject, outbound: this.#outboundOf('web-push'), clock: this.clock });
+    const services = new PushServices(this.#outboundOf('web-push'), OUTBOUND);
+    return new WebPushChannel({ keys, subject, services, clock: this.clock });
   }
 
   #fcm({ serviceAccount }: Credentials<'fcm'>): VendorChannel {

@@ -1,7 +1,7 @@
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
-import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import http2, { type Http2SecureServer } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { jwtVerify } from 'jose';
 import type { Json } from '../api-client.js';
@@ -9,6 +9,8 @@ import type { Certificate } from '../self-signed-certificate.js';
 
 const MAX_BYTES = 4_096;
 const DAY_SECONDS = 86_400;
+/** Of a connection; as the push services of browsers permit. */
+const MAX_STREAMS = 100;
 
 /** A subscription of a browser. */
 export interface TestSubscription {
@@ -32,7 +34,7 @@ interface WebPushDelivery {
 
 /**
  * A local stand-in of a browser's push service and of its browsers: it checks the authorization, and decrypts as a browser does.
- * `POST /subscribe` with the public key of an application as its body subscribes a browser.
+ * It speaks HTTP/2, and HTTP/1.1 with clients that ask for nothing else. `POST /subscribe` with the public key of an application as its body subscribes a browser.
  */
 export class WebPushService {
   readonly deliveries: WebPushDelivery[] = [];
@@ -43,15 +45,25 @@ export class WebPushService {
   /** Paths of requests, in their order. */
   readonly paths: string[] = [];
 
-  private constructor(private readonly server: Server) {}
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(private readonly server: Http2SecureServer) {
+    server.on('secureConnection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+      socket.on('error', () => undefined);
+    });
+    // The requests of both protocols have the members that are used here.
+    server.on('request', (request, response) => {
+      void this.#handle(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+    });
+  }
 
   /** @param port 0: a free one */
   static async start(certificate: Certificate, port = 0): Promise<WebPushService> {
-    const server = createServer(certificate);
+    const settings = { maxConcurrentStreams: MAX_STREAMS };
+    const server = http2.createSecureServer({ settings, ...certificate, allowHTTP1: true });
     const service = new WebPushService(server);
-    server.on('request', (request, response) => {
-      void service.#handle(request, response);
-    });
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
     return service;
   }
@@ -86,7 +98,7 @@ export class WebPushService {
   }
 
   async stop(): Promise<void> {
-    this.server.closeAllConnections();
+    for (const socket of this.#sockets) socket.destroy();
     await new Promise((resolve) => this.server.close(resolve));
   }
 

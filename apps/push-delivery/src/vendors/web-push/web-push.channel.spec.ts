@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { OutboundClient, OutboundError } from '#outbound';
 import type { VendorPush, VendorTarget } from '../vendor.types.js';
+import { PushServices } from './push-services.js';
 import { WebPushChannel } from './web-push.channel.js';
 import { newVapidKeys } from './web-push.crypto.js';
 
@@ -26,11 +27,12 @@ describe('the channel to browsers', () => {
     maxAnswerBytes: 1_000,
     maxConnections: 1,
   });
+  const services = new PushServices(outbound, { timeoutMs: 1_000 });
   const channel = () =>
-    new WebPushChannel({ keys: newVapidKeys(), subject: 'mailto:a@b.c', outbound, clock: new Clock() });
+    new WebPushChannel({ keys: newVapidKeys(), subject: 'mailto:a@b.c', services, clock: new Clock() });
   const silentAt = (silent: string) =>
     vi
-      .spyOn(outbound, 'send')
+      .spyOn(services, 'send')
       .mockImplementation(({ origin }) =>
         origin === silent
           ? Promise.reject(new OutboundError('no answer within 10000 ms'))

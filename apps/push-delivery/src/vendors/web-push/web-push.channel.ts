@@ -2,9 +2,10 @@ import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
-import { type OutboundClient, OutboundError } from '#outbound';
+import { OutboundError } from '#outbound';
 import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import type { PushServices } from './push-services.js';
 import {
   encrypt,
   MAX_TEXT_BYTES,
@@ -34,7 +35,7 @@ interface Silence {
 interface WebPushOptions {
   readonly keys: VapidKeys;
   readonly subject: string;
-  readonly outbound: OutboundClient;
+  readonly services: Pick<PushServices, 'close' | 'send'>;
   readonly clock: Clock;
 }
 
@@ -72,6 +73,7 @@ export class WebPushChannel implements VendorChannel {
 
   close(): void {
     this.#tokens.clear();
+    this.options.services.close();
   }
 
   async #sendOne(push: VendorPush, target: VendorTarget): Promise<Outcome> {
@@ -90,7 +92,7 @@ export class WebPushChannel implements VendorChannel {
         status,
         text: answer,
         retryAfter,
-      } = await this.options.outbound.send(endpoint, {
+      } = await this.options.services.send(endpoint, {
         method: 'POST',
         headers,
         body,
