@@ -69,15 +69,15 @@ describe('an invitation', () => {
   });
 
   it('is mailed in the language of the inviting page, and its link is sealed on the way', async () => {
-    const invitation = { name: 'Di', address: 'di@example.com', grants: [], language: 'zh' };
+    const invitation = { name: 'Fay', address: 'fay@example.com', grants: [], language: 'zh' };
     console.transport.answer(operatorMailsRpc.invite, () => ({ isQueued: true }));
     const { body } = await owner.call(consoleApi.inviteOperator, { body: invitation });
     const { link, operator } = body as { link: { url: string; isMailed: boolean }; operator: { id: string } };
     expect(link.isMailed).toBe(true);
     const [mail] = console.transport.requestsOf(operatorMailsRpc.invite).slice(-1);
-    expect(mail).toMatchObject({ email: 'di@example.com', invitedBy: 'Ada', language: 'zh' });
+    expect(mail).toMatchObject({ email: 'fay@example.com', language: 'zh' });
     const sealer = console.service.app.get(Sealer);
-    expect(sealer.open(mail?.sealedLink ?? '', sealedInvitationContext('di@example.com'))).toBe(link.url);
+    expect(sealer.open(mail?.sealedLink ?? '', sealedInvitationContext('fay@example.com'))).toBe(link.url);
 
     console.transport.answer(operatorMailsRpc.invite, () => {
       throw appError('SERVICE_UNAVAILABLE');

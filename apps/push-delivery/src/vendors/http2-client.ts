@@ -10,11 +10,16 @@ const PING_TIMEOUT_MS = 5_000;
 const CONNECT_PAUSE_MS = 1_000;
 const MAX_ANSWER_BYTES = 65_536;
 
-interface Http2Options {
-  /** Connections at once. */
-  readonly connections: number;
+interface AnswerLimits {
   /** Time limit of a request, without the wait for a free stream. */
   readonly timeoutMs: number;
+  /** The largest answer, 65,536 by default. */
+  readonly maxAnswerBytes?: number;
+}
+
+interface Http2Options extends AnswerLimits {
+  /** Connections at once. */
+  readonly connections: number;
   /** Time limit of the wait for a free stream; none by default. */
   readonly waitMs?: number;
   /** Opens the socket of a connection; by default a socket to the origin. */
@@ -63,12 +68,12 @@ export class Http2Client {
 
   /** @throws Http2Error */
   async request(request: Http2Request): Promise<Http2Answer> {
-    const { timeoutMs, waitMs = Infinity } = this.options;
+    const { waitMs = Infinity } = this.options;
     const waitsUntil = performance.now() + waitMs;
     for (;;) {
       const connection = this.#free();
       // Sends at once: another request may take the free stream while this one waits for anything.
-      if (connection !== undefined) return connection.send(request, timeoutMs);
+      if (connection !== undefined) return connection.send(request, this.options);
       const leftMs = waitsUntil - performance.now();
       if (leftMs <= 0) throw new Http2Error(true, 'no free stream in time');
       await this.#freed(leftMs);
@@ -206,12 +211,12 @@ class Connection {
     this.session.close();
   }
 
-  async send({ path, headers, body }: Http2Request, timeoutMs: number): Promise<Http2Answer> {
+  async send({ path, headers, body }: Http2Request, limits: AnswerLimits): Promise<Http2Answer> {
     this.#active += 1;
     try {
       const stream = this.#request({ ':method': 'POST', ':path': path, ...headers });
       stream.end(body);
-      return await this.#answer(stream, timeoutMs);
+      return await this.#answer(stream, limits);
     } finally {
       this.#active -= 1;
       if (this.#isDraining && this.#active === 0) this.session.close();
@@ -229,7 +234,10 @@ class Connection {
   }
 
   /** @throws Http2Error */
-  #answer(stream: ClientHttp2Stream, timeoutMs: number): Promise<Http2Answer> {
+  #answer(
+    stream: ClientHttp2Stream,
+    { timeoutMs, maxAnswerBytes = MAX_ANSWER_BYTES }: AnswerLimits,
+  ): Promise<Http2Answer> {
     return new Promise((resolve, reject) => {
       let headers: IncomingHttpHeaders | undefined;
       let size = 0;
@@ -248,11 +256,11 @@ class Connection {
       });
       stream.on('data', (part: Buffer) => {
         size += part.length;
-        if (size > MAX_ANSWER_BYTES) cancel('answer too large');
+        if (size > maxAnswerBytes) cancel('answer too large');
         else parts.push(part);
       });
       stream.once('end', () => {
-        isWhole = stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && size <= MAX_ANSWER_BYTES;
+        isWhole = stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && size <= maxAnswerBytes;
       });
       stream.on('error', () => undefined);
       stream.once('close', () => {

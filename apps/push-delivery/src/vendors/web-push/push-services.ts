@@ -27,10 +27,10 @@ export class PushServices {
     },
   });
 
-  /** @param timeoutMs of a connection, of a request, and of its wait for a free stream */
+  /** @param options `timeoutMs`: of a connection, of a request, and of its wait for a free stream */
   constructor(
     private readonly outbound: Pick<OutboundClient, 'connect' | 'send'>,
-    private readonly options: { readonly timeoutMs: number },
+    private readonly options: { readonly timeoutMs: number; readonly maxAnswerBytes?: number },
   ) {}
 
   /** @throws OutboundError */
@@ -60,14 +60,18 @@ export class PushServices {
   }
 
   #open(url: URL): Http2Client {
-    const { timeoutMs } = this.options;
     const connect = async () => {
       const socket = await this.outbound.connect(url);
       if (socket.alpnProtocol === 'h2') return socket;
       socket.destroy();
       throw new Http2Error(true, NO_HTTP2);
     };
-    const service = new Http2Client(url.origin, { connections: CONNECTIONS, timeoutMs, waitMs: timeoutMs, connect });
+    const service = new Http2Client(url.origin, {
+      ...this.options,
+      connections: CONNECTIONS,
+      waitMs: this.options.timeoutMs,
+      connect,
+    });
     this.#services.set(url.origin, service);
     return service;
   }
