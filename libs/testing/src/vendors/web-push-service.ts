@@ -46,6 +46,8 @@ export class WebPushService {
   readonly paths: string[] = [];
 
   readonly #sockets = new Set<Socket>();
+  /** Authorizations that were right, with the key of their application. */
+  readonly #authorized = new Map<string, string>();
 
   private constructor(private readonly server: Http2SecureServer) {
     server.on('secureConnection', (socket: Socket) => {
@@ -124,10 +126,19 @@ export class WebPushService {
     if (browser === undefined) return 410;
     if (headers['content-encoding'] !== 'aes128gcm' || !/^\d+$/.test(String(headers['ttl']))) return 400;
     if (body.length > MAX_BYTES) return 413;
-    if (!(await this.#isAuthorized(headers.authorization ?? '', browser).catch(() => false))) return 403;
+    if (!(await this.#checked(headers.authorization ?? '', browser))) return 403;
     const message = JSON.parse(decrypt(body, browser)) as Json;
     this.record({ endpoint: `${this.origin}${url}`, headers, message });
     return 201;
+  }
+
+  /** Push services check a signature once, too: applications send the same for hours. */
+  async #checked(authorization: string, browser: Browser): Promise<boolean> {
+    const { applicationKey } = browser;
+    if (this.#authorized.get(authorization) === applicationKey) return true;
+    const isAuthorized = await this.#isAuthorized(authorization, browser).catch(() => false);
+    if (isAuthorized) this.#authorized.set(authorization, applicationKey);
+    return isAuthorized;
   }
 
   async #isAuthorized(authorization: string, { applicationKey }: Browser): Promise<boolean> {

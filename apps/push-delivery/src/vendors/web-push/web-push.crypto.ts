@@ -48,11 +48,10 @@ export function encrypt(
   keys: SubscriptionKeys,
   own?: { readonly ecdh: ECDH; readonly salt: Buffer },
 ): Buffer | undefined {
-  if (own === undefined) messageKey.generateKeys();
+  const ours = own === undefined ? messageKey.generateKeys() : own.ecdh.getPublicKey();
   const { ecdh, salt } = own ?? { ecdh: messageKey, salt: randomBytes(SALT_BYTES) };
   const agreed = agree(ecdh, keys);
   if (agreed === undefined) return undefined;
-  const ours = ecdh.getPublicKey();
   const info = Buffer.concat([Buffer.from('WebPush: info\0'), agreed.theirs, ours]);
   const shared = hmac(salt, expand(hmac(agreed.auth, agreed.secret), info, 32));
   const key = expand(shared, CONTENT_KEY_INFO, 16);
