@@ -36,6 +36,7 @@ const host = () => new URL(issuer.url).host;
 const menu = (page: Page) => page.getByRole('navigation', { name: 'Pages' });
 const byIssuer = (page: Page) => page.getByRole('button', { name: `Sign in by ${host()}` });
 
+/** The pages of the issuer are in English. */
 async function enterAccount(page: Page, account: string): Promise<void> {
   await page.getByRole('heading', { name: 'Test issuer' }).waitFor();
   await page.getByLabel('Account').fill(account);
@@ -128,5 +129,36 @@ describe('the issuer in a browser', () => {
     await byIssuer(other).click();
     await other.getByRole('button', { name: 'Refuse' }).click();
     await other.getByText('The issuer has refused the sign-in').waitFor();
+  });
+});
+
+describe('a console without passwords, in Chinese', () => {
+  let ownIssuer: OidcIssuer;
+  const closed = useServer(async () => {
+    ownIssuer = await OidcIssuer.start();
+    const port = await freePorts(1);
+    await ownIssuer.serve(`http://localhost:${port}`);
+    ownIssuer.people.set('li', { email: 'li@example.com', email_verified: true, name: '李雷', groups: ['admins'] });
+    const groups = { GATEPOST_CONSOLE_PASSWORDS: 'off', GATEPOST_CONSOLE_OIDC_ROLES: 'admins:owner' };
+    return startStandalone({ GATEPOST_CONSOLE_PORT: String(port), ...ownIssuer.env, ...groups });
+  });
+  afterAll(() => ownIssuer.stop());
+
+  it('makes an owner of a member of the group, who has no other way in', async () => {
+    const { page, complaints } = await begin({ locale: 'zh-CN' });
+    const home = `http://localhost:${closed().env['GATEPOST_CONSOLE_PORT']}`;
+    await page.goto(home);
+    const signIn = page.getByRole('button', { name: `通过 ${new URL(ownIssuer.url).host} 登录` });
+    await signIn.waitFor();
+    expect(await page.locator('input').count()).toBe(0);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    await signIn.click();
+    await enterAccount(page, 'li');
+    await page.getByRole('heading', { level: 1, name: '概览' }).waitFor();
+    await page.goto(`${home}/profile`);
+    await page.getByText('这是你唯一的登录方式，因此保持关联。').waitFor();
+    expect(await page.locator('input[type=password]').count()).toBe(0);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect(complaints).toEqual([]);
   });
 });
