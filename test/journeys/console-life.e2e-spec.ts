@@ -347,9 +347,9 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
       const response = await route.fetch();
       await route.fulfill({ response, headers: { ...response.headers(), 'x-gatepost-version': '99.0.0' } });
     });
-    await page.getByLabel('Search').fill('ada');
+    await page.getByRole('searchbox', { name: 'Search' }).fill('ada');
     await page.getByText('A new version of the console is here').waitFor();
-    expect(await page.getByLabel('Search').inputValue()).toBe('ada');
+    expect(await page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('ada');
     const reloaded = page.waitForEvent('load');
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Devices' }).click();
     await reloaded;

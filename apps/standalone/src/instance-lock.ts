@@ -22,13 +22,14 @@ import {
   selfReportRpc,
   templatesRpc,
   textMessageProvidersRpc,
+  userSearchRpc,
   vendorsRpc,
 } from '#contracts';
 import { OperatorSocket, type RpcTransport, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
 
 /** The RPCs that the command line may call. */
-const OPERATOR_CONTRACTS = [
+export const OPERATOR_CONTRACTS = [
   accountsImportRpc,
   accountsIndexesRpc,
   accountsSealingRpc,
@@ -49,6 +50,7 @@ const OPERATOR_CONTRACTS = [
   selfReportRpc,
   templatesRpc,
   textMessageProvidersRpc,
+  userSearchRpc,
   vendorsRpc,
 ].flatMap((group) => Object.values<RpcContract>(group));
 

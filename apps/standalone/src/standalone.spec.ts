@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as contracts from '#contracts';
 import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { DataFolder } from './data-folder.js';
+import { OPERATOR_CONTRACTS } from './instance-lock.js';
 import { standaloneEnvironment } from './standalone.config.js';
 import { standaloneService } from './standalone.js';
 
@@ -47,5 +49,19 @@ describe('the standalone server, composed as at its start', () => {
       'secret (push)',
       'secret (text message providers)',
     ]);
+  });
+});
+
+describe('the operator socket', () => {
+  it('passes on each request of the command line', () => {
+    const folder = join(import.meta.dirname, '../../cli/src');
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+    const text = sources.map((name) => readFileSync(join(folder, name), 'utf8')).join('\n');
+    const used = new Set(Array.from(text.matchAll(/\b(\w+Rpc)\.\w+/g), ([, name]) => name as keyof typeof contracts));
+    expect(used.size).toBeGreaterThan(10);
+    const passed = OPERATOR_CONTRACTS.map(({ pattern }) => pattern);
+    for (const name of used)
+      for (const { pattern } of Object.values(contracts[name] as Record<string, contracts.RpcContract>))
+        expect(passed, name).toContain(pattern);
   });
 });
