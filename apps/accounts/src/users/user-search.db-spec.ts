@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BoundedCount } from '#contracts';
 import { Database, migrate, type Queryable } from '#database';
 import { textSearchDefinition, userClass } from '#objects';
@@ -233,5 +233,45 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     expect(nodeTypes).not.toContain('Seq Scan');
     expect(milliseconds).toBeLessThan(MAX_MILLISECONDS);
     expect((await plan({ text: 'ada', mode: 'contains', appId: SMALL })).indexes).not.toContain('search_index');
+  });
+
+  it('reads a part of most texts in the order of the search, page by page, and not by the trigram index', async () => {
+    const frequent = { text: '@', in: 'email', mode: 'contains' } as const;
+    expect((await plan(frequent)).indexes).toContain('users_created_at_idx');
+    expect((await plan(frequent)).indexes).not.toContain('search_index');
+    for (const order of ['newest', 'oldest', 'username'] as const) {
+      const ids: string[] = [];
+      let after: UserSearch['after'];
+      for (let page = 0; page < 3; page += 1) {
+        const { users, total } = await search.find(asked({ ...frequent, order, after }));
+        expect(total).toBeUndefined();
+        ids.push(...users.slice(0, -1).map(({ objectId }) => objectId));
+        const last = users.at(-2);
+        if (last !== undefined) {
+          const key = order === 'username' ? last.lowerUsername : last.createdAt.toISOString();
+          after = { key, objectId: last.objectId };
+        }
+      }
+      const [key, direction] =
+        order === 'username' ? ['lower(username)', 'ASC'] : ['created_at', order === 'newest' ? 'DESC' : 'ASC'];
+      const rows = await database.query<{ id: string }>(
+        `SELECT object_id AS id FROM accounts.users WHERE app_id = $1 AND email IS NOT NULL
+          ORDER BY ${key} ${direction}, object_id ${direction} LIMIT $2`,
+        [APP, ids.length],
+      );
+      expect(ids).toEqual(rows.map(({ id }) => id));
+    }
+  });
+
+  it('finds the few matches of a frequent part that are far from the place', async () => {
+    // All of these users are older than those that are read first.
+    const [{ first } = { first: new Date() }] = await database.query<{ first: Date }>(
+      'SELECT min(created_at) AS first FROM accounts.users WHERE app_id = $1',
+      [APP],
+    );
+    await addUsers(APP, [{ id: 'far', username: 'far@away', createdAt: new Date(first.getTime() - 60_000) }]);
+    const asks = { text: '@', in: 'username', mode: 'contains' } as const;
+    vi.spyOn(search, 'estimate').mockResolvedValueOnce({ value: 1_000_000, isExact: false });
+    expect((await search.find(asked(asks))).users.map(({ username }) => username)).toEqual(['far@away']);
   });
 });

@@ -58,6 +58,8 @@ const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string;
   username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
 };
 
+/** Users that a search for a frequent part of texts reads, before it uses the trigram index. */
+const NEARBY_USERS = 20_000;
 /** Beginnings of ids shorter than this are in the ids of many users, so a search in all fields does not compare them. */
 const MIN_ID_LENGTH = 8;
 const ID = /^[0-9A-Za-z_-]{1,64}$/;
@@ -73,11 +75,13 @@ export class UserSearchRepository {
 
   /**
    * One page. Up to 10,000 matches are collected and sorted. More of them are so frequent that the page is read in the order of the search, by
-   * the index of that order.
+   * the index of that order. For a part that most texts contain, such as "example.com", the trigram index would first find them all.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
+    const nearby = await this.findNearby(search, within);
+    if (nearby !== undefined) return { users: nearby, total: undefined };
     const collected = await this.collect(search, within);
     const isAll = collected.total <= MAX_EXACT_TOTAL;
     return isAll ? collected : { users: await this.walk(search, within), total: undefined };
@@ -107,6 +111,24 @@ export class UserSearchRepository {
   async fieldsOf(appId: string, ids: readonly string[]): Promise<ReadonlyMap<string, JsonObject>> {
     const rows = await this.queries.query<{ id: string; fields: JsonObject }>(FIELDS_OF, [appId, ids]);
     return new Map(rows.map(({ id, fields }) => [id, fields]));
+  }
+
+  /** @returns a page with a successor, from the users next to its place; undefined: the text is rare, or there are too few matches nearby */
+  private async findNearby(search: UserSearch, within: Queryable): Promise<UserMatch[] | undefined> {
+    if (search.mode !== 'contains' || search.text === undefined) return undefined;
+    const { value } = await this.estimate(search, 0, within);
+    if (value <= MAX_EXACT_TOTAL) return undefined;
+    const { sql, parameters } = conditionOf(search);
+    const { key, direction, behind } = ORDERS[search.order];
+    const order = `ORDER BY ${key} ${direction}, object_id ${direction}`;
+    const place = isBehind(search, key, behind, parameters);
+    const users = await within.query<UserMatch>(
+      `SELECT ${COLUMNS}
+         FROM (SELECT * FROM accounts.users WHERE app_id = $1 AND ${place} ${order} LIMIT ${NEARBY_USERS}) AS users
+        WHERE ${sql} ${order} LIMIT ${search.limit + 1}`,
+      parameters,
+    );
+    return users.length > search.limit ? users : undefined;
   }
 
   private async collect(search: UserSearch, within: Queryable): Promise<{ users: UserMatch[]; total: number }> {
