@@ -53,12 +53,10 @@ export class UserSearchController {
     const wanted = found.users.slice(0, search.limit);
     const page = await this.pageOf(search, wanted);
     const last = found.users.length > page.length ? (page.at(-1) ?? wanted.at(-1)) : undefined;
-    const { total } = found;
-    const exact = total === undefined ? undefined : { value: total, isExact: true };
     return {
       users: await this.withLocks(search.appId, page),
       next: last === undefined ? null : { key: keyOf(last, search.order), objectId: last.objectId },
-      total: search.after === undefined ? (exact ?? (await this.search.count(searched))) : null,
+      total: search.after === undefined ? (found.total ?? (await this.search.count(searched))) : null,
     };
   }
 

@@ -31,8 +31,8 @@ interface NoMatch {
 interface UserMatches {
   /** One more than the limit where another page follows. */
   readonly users: UserMatch[];
-  /** Undefined: more than `MAX_EXACT_TOTAL`. */
-  readonly total: number | undefined;
+  /** Undefined: not counted. */
+  readonly total: BoundedCount | undefined;
 }
 
 const COLUMNS = `
@@ -58,6 +58,8 @@ const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string;
   username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
 };
 
+/** An estimate above which a count is surely not exact. */
+const FREQUENT = 2 * MAX_EXACT_TOTAL;
 /** Users that a search for a frequent part of texts reads, before it uses the trigram index. */
 const NEARBY_USERS = 20_000;
 /** Beginnings of ids shorter than this are in the ids of many users, so a search in all fields does not compare them. */
@@ -81,10 +83,10 @@ export class UserSearchRepository {
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const nearby = await this.findNearby(search, within);
-    if (nearby !== undefined) return { users: nearby, total: undefined };
-    const collected = await this.collect(search, within);
-    const isAll = collected.total <= MAX_EXACT_TOTAL;
-    return isAll ? collected : { users: await this.walk(search, within), total: undefined };
+    if (nearby !== undefined) return { users: nearby, total: await this.estimate(search) };
+    const { users, matching } = await this.collect(search, within);
+    if (matching <= MAX_EXACT_TOTAL) return { users, total: { value: matching, isExact: true } };
+    return { users: await this.walk(search, within), total: await this.estimate(search) };
   }
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
@@ -99,7 +101,7 @@ export class UserSearchRepository {
 
   /** @param cap the number of users that match at least */
   async estimate(search: UserSearch, cap = MAX_EXACT_TOTAL, within: Queryable = this.queries): Promise<BoundedCount> {
-    const { sql, parameters } = conditionOf(search);
+    const { sql, parameters } = conditionOf(search, containsByColumn);
     const [row] = await within.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
       `EXPLAIN (FORMAT JSON) SELECT FROM accounts.users WHERE ${sql}`,
       parameters,
@@ -116,8 +118,8 @@ export class UserSearchRepository {
   /** @returns a page with a successor, from the users next to its place; undefined: the text is rare, or there are too few matches nearby */
   private async findNearby(search: UserSearch, within: Queryable): Promise<UserMatch[] | undefined> {
     if (search.mode !== 'contains' || search.text === undefined) return undefined;
-    const { value } = await this.estimate(search, 0, within);
-    if (value <= MAX_EXACT_TOTAL) return undefined;
+    const { value } = await this.estimate(search, 0);
+    if (value < FREQUENT) return undefined;
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
     const order = `ORDER BY ${key} ${direction}, object_id ${direction}`;
@@ -131,7 +133,7 @@ export class UserSearchRepository {
     return users.length > search.limit ? users : undefined;
   }
 
-  private async collect(search: UserSearch, within: Queryable): Promise<{ users: UserMatch[]; total: number }> {
+  private async collect(search: UserSearch, within: Queryable): Promise<{ users: UserMatch[]; matching: number }> {
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
     const rows = await within.query<(UserMatch | NoMatch) & { readonly matching: number }>(
@@ -146,7 +148,7 @@ export class UserSearchRepository {
         ORDER BY found.key ${direction}, found."objectId" ${direction}`,
       parameters,
     );
-    return { users: rows.filter((row) => row.objectId !== null), total: rows[0]?.matching ?? 0 };
+    return { users: rows.filter((row) => row.objectId !== null), matching: rows[0]?.matching ?? 0 };
   }
 
   private walk(search: UserSearch, within: Queryable): Promise<UserMatch[]> {
@@ -170,12 +172,13 @@ function isBlank({ text, where, filters }: UserSearch): boolean {
   return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
 }
 
-function conditionOf(search: UserSearch): { sql: string; parameters: unknown[] } {
+/** @param part how a part of a text is found */
+function conditionOf(search: UserSearch, part: Comparison = contains): { sql: string; parameters: unknown[] } {
   const bound: unknown[] = [search.appId];
   const bind = binderOf(bound);
   const sql = [
     'app_id = $1',
-    ...(search.text === undefined ? [] : [textCondition(search.text, search, bind)]),
+    ...(search.text === undefined ? [] : [textCondition(search.text, search, { bind, part })]),
     ...filterConditions(search.filters, bind),
     ...[search.filters.ids, search.lockedIds].flatMap((ids) =>
       ids === undefined ? [] : [`object_id = ANY (${bind(ids)})`],
@@ -196,28 +199,34 @@ function isBehind({ after, order }: UserSearch, key: string, behind: string, par
 }
 
 type Bind = ReturnType<typeof binderOf>;
+/** The SQL that compares an expression with a text. */
+type Comparison = (expression: string, text: string, bind: Bind) => string;
 
 /** The part of a search that names text, field and mode. */
 type TextSearch = Pick<Search, 'in' | 'mode'>;
 
-function textCondition(text: string, { in: field, mode }: TextSearch, bind: Bind): string {
+function textCondition(
+  text: string,
+  { in: field, mode }: TextSearch,
+  { bind, part }: { readonly bind: Bind; readonly part: Comparison },
+): string {
   if (!isStorableText(text)) return 'FALSE';
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
-  const compare = mode === 'prefix' ? beginsWith : contains;
+  const compare = mode === 'prefix' ? beginsWith : part;
   const lower = lowerCase(text);
   const conditions = [
     ...(isAsked('username', true) ? [compare('lower(username)', lower, bind)] : []),
     ...(isAsked('email', true) ? [compare('lower(email)', lower, bind)] : []),
-    ...(isAsked('phone', PHONE.test(text)) ? phoneConditions(text, mode, bind) : []),
+    ...(isAsked('phone', PHONE.test(text)) ? phoneConditions(text, compare, bind) : []),
     ...(isAsked('id', ID.test(text) && text.length >= MIN_ID_LENGTH) ? [beginsWith('object_id', text, bind)] : []),
   ];
   return `(${conditions.join(' OR ')})`;
 }
 
 /** Numbers are stored as `+` and digits; those without a prefix of their own are Chinese. */
-function phoneConditions(text: string, mode: Search['mode'], bind: Bind): string[] {
+function phoneConditions(text: string, compare: Comparison, bind: Bind): string[] {
   const digits = text.replace(/[^\d+]/g, '');
-  if (mode === 'contains') return [contains('lower(mobile_phone_number)', digits, bind)];
+  if (compare !== beginsWith) return [compare('lower(mobile_phone_number)', digits, bind)];
   const prefixes = digits.startsWith('+') ? [digits] : [`+${digits}`, `+86${digits}`];
   return prefixes.map((prefix) => beginsWith('mobile_phone_number', prefix, bind));
 }
@@ -231,6 +240,11 @@ function beginsWith(expression: string, prefix: string, bind: Bind): string {
 
 function contains(expression: string, text: string, bind: Bind): string {
   return `${expression} LIKE ${bind(`%${text.replace(/[\\%_]/g, String.raw`\$&`)}%`)}`;
+}
+
+/** The same for estimates: PostgreSQL has statistics of the columns, but uses none of expressions in partial indexes. */
+function containsByColumn(expression: string, text: string, bind: Bind): string {
+  return contains(expression.replace(/^lower\((\w+)\)$/, '$1'), text, bind).replace(' LIKE ', ' ILIKE ');
 }
 
 /** The first text behind all texts that begin with the prefix; undefined where there is none. */
