@@ -60,7 +60,7 @@ const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string;
 
 /** An estimate above which a count is surely not exact. */
 const FREQUENT = 2 * MAX_EXACT_TOTAL;
-/** Users that a search for a frequent part of texts reads, before it uses the trigram index. */
+/** Users that a search for a frequent text reads, before it uses the index of the text. */
 const NEARBY_USERS = 20_000;
 /** Beginnings of ids shorter than this are in the ids of many users, so a search in all fields does not compare them. */
 const MIN_ID_LENGTH = 8;
@@ -77,7 +77,7 @@ export class UserSearchRepository {
 
   /**
    * One page. Up to 10,000 matches are collected and sorted. More of them are so frequent that the page is read in the order of the search, by
-   * the index of that order. For a part that most texts contain, such as "example.com", the trigram index would first find them all.
+   * the index of that order. For a text that many users share, such as "example.com", an index would first find them all.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
@@ -101,7 +101,7 @@ export class UserSearchRepository {
 
   /** @param cap the number of users that match at least */
   async estimate(search: UserSearch, cap = MAX_EXACT_TOTAL, within: Queryable = this.queries): Promise<BoundedCount> {
-    const { sql, parameters } = conditionOf(search, containsByColumn);
+    const { sql, parameters } = conditionOf(search, BY_COLUMN);
     const [row] = await within.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
       `EXPLAIN (FORMAT JSON) SELECT FROM accounts.users WHERE ${sql}`,
       parameters,
@@ -117,7 +117,7 @@ export class UserSearchRepository {
 
   /** @returns a page with a successor, from the users next to its place; undefined: the text is rare, or there are too few matches nearby */
   private async findNearby(search: UserSearch, within: Queryable): Promise<UserMatch[] | undefined> {
-    if (search.mode !== 'contains' || search.text === undefined) return undefined;
+    if (search.text === undefined) return undefined;
     const { value } = await this.estimate(search, 0);
     if (value < FREQUENT) return undefined;
     const { sql, parameters } = conditionOf(search);
@@ -172,13 +172,14 @@ function isBlank({ text, where, filters }: UserSearch): boolean {
   return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
 }
 
-/** @param part how a part of a text is found */
-function conditionOf(search: UserSearch, part: Comparison = contains): { sql: string; parameters: unknown[] } {
+function conditionOf(search: UserSearch, comparisons: Comparisons = EXACT): { sql: string; parameters: unknown[] } {
   const bound: unknown[] = [search.appId];
   const bind = binderOf(bound);
   const sql = [
     'app_id = $1',
-    ...(search.text === undefined ? [] : [textCondition(search.text, search, { bind, part })]),
+    ...(search.text === undefined
+      ? []
+      : [textCondition(search.text, search, { bind, compare: comparisons[search.mode] })]),
     ...filterConditions(search.filters, bind),
     ...[search.filters.ids, search.lockedIds].flatMap((ids) =>
       ids === undefined ? [] : [`object_id = ANY (${bind(ids)})`],
@@ -201,6 +202,7 @@ function isBehind({ after, order }: UserSearch, key: string, behind: string, par
 type Bind = ReturnType<typeof binderOf>;
 /** The SQL that compares an expression with a text. */
 type Comparison = (expression: string, text: string, bind: Bind) => string;
+type Comparisons = Readonly<Record<Search['mode'], Comparison>>;
 
 /** The part of a search that names text, field and mode. */
 type TextSearch = Pick<Search, 'in' | 'mode'>;
@@ -208,27 +210,30 @@ type TextSearch = Pick<Search, 'in' | 'mode'>;
 function textCondition(
   text: string,
   { in: field, mode }: TextSearch,
-  { bind, part }: { readonly bind: Bind; readonly part: Comparison },
+  { bind, compare }: { readonly bind: Bind; readonly compare: Comparison },
 ): string {
   if (!isStorableText(text)) return 'FALSE';
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
-  const compare = mode === 'prefix' ? beginsWith : part;
   const lower = lowerCase(text);
   const conditions = [
     ...(isAsked('username', true) ? [compare('lower(username)', lower, bind)] : []),
     ...(isAsked('email', true) ? [compare('lower(email)', lower, bind)] : []),
-    ...(isAsked('phone', PHONE.test(text)) ? phoneConditions(text, compare, bind) : []),
+    ...(isAsked('phone', PHONE.test(text)) ? phoneConditions(text, mode, { bind, compare }) : []),
     ...(isAsked('id', ID.test(text) && text.length >= MIN_ID_LENGTH) ? [beginsWith('object_id', text, bind)] : []),
   ];
   return `(${conditions.join(' OR ')})`;
 }
 
 /** Numbers are stored as `+` and digits; those without a prefix of their own are Chinese. */
-function phoneConditions(text: string, compare: Comparison, bind: Bind): string[] {
+function phoneConditions(
+  text: string,
+  mode: Search['mode'],
+  { bind, compare }: { readonly bind: Bind; readonly compare: Comparison },
+): string[] {
   const digits = text.replace(/[^\d+]/g, '');
-  if (compare !== beginsWith) return [compare('lower(mobile_phone_number)', digits, bind)];
+  if (mode === 'contains') return [compare('lower(mobile_phone_number)', digits, bind)];
   const prefixes = digits.startsWith('+') ? [digits] : [`+${digits}`, `+86${digits}`];
-  return prefixes.map((prefix) => beginsWith('mobile_phone_number', prefix, bind));
+  return prefixes.map((prefix) => compare('mobile_phone_number', prefix, bind));
 }
 
 /** A range of the index: its columns are in the order of bytes, which is that of code points. */
@@ -239,12 +244,23 @@ function beginsWith(expression: string, prefix: string, bind: Bind): string {
 }
 
 function contains(expression: string, text: string, bind: Bind): string {
-  return `${expression} LIKE ${bind(`%${text.replace(/[\\%_]/g, String.raw`\$&`)}%`)}`;
+  return `${expression} LIKE ${bind(`%${patternOf(text)}%`)}`;
 }
 
-/** The same for estimates: PostgreSQL has statistics of the columns, but uses none of expressions in partial indexes. */
-function containsByColumn(expression: string, text: string, bind: Bind): string {
-  return contains(expression.replace(/^lower\((\w+)\)$/, '$1'), text, bind).replace(' LIKE ', ' ILIKE ');
+const EXACT: Comparisons = { prefix: beginsWith, contains };
+
+/** For estimates: PostgreSQL has statistics of columns, but uses none of expressions in partial indexes. */
+const BY_COLUMN: Comparisons = {
+  prefix: (expression, text, bind) => `${columnOf(expression)} ILIKE ${bind(`${patternOf(text)}%`)}`,
+  contains: (expression, text, bind) => `${columnOf(expression)} ILIKE ${bind(`%${patternOf(text)}%`)}`,
+};
+
+function columnOf(expression: string): string {
+  return expression.replace(/^lower\((\w+)\)$/, '$1');
+}
+
+function patternOf(text: string): string {
+  return text.replace(/[\\%_]/g, String.raw`\$&`);
 }
 
 /** The first text behind all texts that begin with the prefix; undefined where there is none. */

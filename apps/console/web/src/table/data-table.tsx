@@ -1,4 +1,4 @@
-import { Checkbox, Group, Table, Text } from '@mantine/core';
+import { Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { Icon } from '../parts/icon';
@@ -42,8 +42,9 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
           <Table.Tr>
             {selection !== undefined && (
               <Table.Th className="narrow">
-                <Checkbox
-                  size="xs"
+                <input
+                  type="checkbox"
+                  className="choice"
                   aria-label={t.table.all}
                   checked={areAllChosen}
                   onChange={() => {
@@ -69,8 +70,9 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
             <Table.Tr key={idOf(row)} {...(selection?.ids.has(idOf(row)) === true ? { bg: 'var(--chosen)' } : {})}>
               {selection !== undefined && (
                 <Table.Td>
-                  <Checkbox
-                    size="xs"
+                  <input
+                    type="checkbox"
+                    className="choice"
                     aria-label={t.table.one(selection.nameOf(row))}
                     checked={selection.ids.has(idOf(row))}
                     onChange={() => {

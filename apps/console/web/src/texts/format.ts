@@ -1,5 +1,7 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
-import { useSession } from '../api/queries';
+import type { Session } from '#console-api';
+import { sessionQuery } from '../api/queries';
 import { tagOf, useLanguage } from './texts';
 
 const TICK_MS = 15_000;
@@ -16,14 +18,21 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 ];
 
 let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+const listeners = new Set<() => void>();
 
+/** One timer serves all times of a page. */
 function subscribe(onTick: () => void): () => void {
-  const timer = setInterval(() => {
+  listeners.add(onTick);
+  timer ??= setInterval(() => {
     now = Date.now();
-    onTick();
+    for (const listener of listeners) listener();
   }, TICK_MS);
   return () => {
+    listeners.delete(onTick);
+    if (listeners.size > 0) return;
     clearInterval(timer);
+    timer = undefined;
   };
 }
 
@@ -44,32 +53,45 @@ export interface Formats {
   readonly relative: (iso: string, from: number) => string;
 }
 
-/** Numbers and times in the operator's language and zone. */
+/** Numbers and times in the operator's language and zone. A list has hundreds of times: none of them observes the session. */
 export function useFormats(): Formats {
   const { language } = useLanguage();
-  const { operator } = useSession();
-  return formatsOf(tagOf(language), operator?.timeZone ?? undefined);
+  const session = useQueryClient().getQueryData<Session>(sessionQuery.queryKey);
+  return formatsOf(tagOf(language), session?.operator?.timeZone ?? undefined);
 }
+
+/** By language and zone: browsers take long to make the formatters of `Intl`. */
+const known = new Map<string, Formats>();
 
 function formatsOf(tag: string, timeZone: string | undefined): Formats {
-  const zone = timeZone === undefined ? {} : { timeZone };
-  const format = (options: Intl.DateTimeFormatOptions) => (iso: string) =>
-    new Intl.DateTimeFormat(tag, { ...options, ...zone }).format(new Date(iso));
-  return {
-    number: (value) => new Intl.NumberFormat(tag).format(value),
-    percent: (share) => new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 }).format(share),
-    bytes: (bytes) =>
-      new Intl.NumberFormat(tag, { style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 }).format(
-        bytes / MEGABYTE,
-      ),
-    time: format({ dateStyle: 'medium', timeStyle: 'medium' }),
-    clock: format({ hour: '2-digit', minute: '2-digit', second: '2-digit' }),
-    relative: (iso, from) => relative(tag, Date.parse(iso) - from),
-  };
+  const key = `${tag} ${timeZone ?? ''}`;
+  const formats = known.get(key) ?? newFormats(tag, timeZone);
+  known.set(key, formats);
+  return formats;
 }
 
-function relative(tag: string, distance: number): string {
-  const format = new Intl.RelativeTimeFormat(tag, { numeric: 'auto' });
-  const [unit, size] = UNITS.find(([, each]) => Math.abs(distance) >= each) ?? ['second', SECOND];
-  return format.format(Math.round(distance / size), unit);
+function newFormats(tag: string, timeZone: string | undefined): Formats {
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const numbers = (options: Intl.NumberFormatOptions = {}) => {
+    const format = new Intl.NumberFormat(tag, options);
+    return (value: number) => format.format(value);
+  };
+  const times = (options: Intl.DateTimeFormatOptions) => {
+    const format = new Intl.DateTimeFormat(tag, { ...options, ...zone });
+    return (iso: string) => format.format(new Date(iso));
+  };
+  const megabytes = numbers({ style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 });
+  const distances = new Intl.RelativeTimeFormat(tag, { numeric: 'auto' });
+  return {
+    number: numbers(),
+    percent: numbers({ style: 'percent', maximumFractionDigits: 0 }),
+    bytes: (bytes) => megabytes(bytes / MEGABYTE),
+    time: times({ dateStyle: 'medium', timeStyle: 'medium' }),
+    clock: times({ hour: '2-digit', minute: '2-digit', second: '2-digit' }),
+    relative: (iso, from) => {
+      const distance = Date.parse(iso) - from;
+      const [unit, size] = UNITS.find(([, each]) => Math.abs(distance) >= each) ?? ['second', SECOND];
+      return distances.format(Math.round(distance / size), unit);
+    },
+  };
 }
