@@ -1,4 +1,4 @@
-import { Badge, Group } from '@mantine/core';
+import { Badge } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -15,7 +15,7 @@ export function Checked({
   const t = useTexts();
   if (value === null) return '–';
   return (
-    <Group gap={4} wrap="nowrap">
+    <span className="checked">
       <bdi>{value}</bdi>
       <span
         role="img"
@@ -25,7 +25,7 @@ export function Checked({
       >
         <Icon name={isVerified ? 'check' : 'close'} size={14} />
       </span>
-    </Group>
+    </span>
   );
 }
 

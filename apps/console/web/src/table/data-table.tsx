@@ -30,7 +30,7 @@ interface DataTableProps<Row> {
     | undefined;
 }
 
-/** The table of every list. The first column names the row. */
+/** The table of every list. The first column names the row. Rows are plain elements: a page has hundreds of cells. */
 export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   const { label, columns, rows, idOf, isOld = false, selection } = props;
   const t = useTexts();
@@ -65,11 +65,11 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody>
+        <tbody className="rows">
           {rows.map((row) => (
-            <Table.Tr key={idOf(row)} {...(selection?.ids.has(idOf(row)) === true ? { bg: 'var(--chosen)' } : {})}>
+            <tr key={idOf(row)} className={selection?.ids.has(idOf(row)) === true ? 'chosen' : ''}>
               {selection !== undefined && (
-                <Table.Td>
+                <td>
                   <input
                     type="checkbox"
                     className="choice"
@@ -79,23 +79,23 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
                       selection.change(toggled(selection.ids, idOf(row)));
                     }}
                   />
-                </Table.Td>
+                </td>
               )}
               {columns.map(({ id, cell, from, isNumber = false }) => (
-                <Table.Td
-                  key={id}
-                  {...(from === undefined ? {} : { visibleFrom: from })}
-                  className={isNumber ? 'number' : ''}
-                >
+                <td key={id} className={classesOf(from, isNumber)}>
                   {cell(row)}
-                </Table.Td>
+                </td>
               ))}
-            </Table.Tr>
+            </tr>
           ))}
-        </Table.Tbody>
+        </tbody>
       </Table>
     </div>
   );
+}
+
+function classesOf(from: Column<unknown>['from'], isNumber: boolean): string {
+  return `${from === undefined ? '' : `mantine-visible-from-${from}`} ${isNumber ? 'number' : ''}`;
 }
 
 function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
