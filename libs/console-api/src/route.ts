@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import type { Permission } from './permissions.js';
 
+// The page's content security policy forbids the code that zod generates; even its attempt counts as a violation.
+if ('document' in globalThis) z.config({ jitless: true });
+
 /**
  * `anyone`: also without a session. `self`: the own account of an operator, also while the role needs a second factor that the operator does not
  * have. `operator`: any operator with a session.

@@ -313,7 +313,7 @@ function useUserColumns(appId: string): readonly Column<ListedUser>[] {
       header: t.users.fields.phone,
       from: 'md',
       cell: ({ mobilePhoneNumber, mobilePhoneVerified }) => (
-        <Checked value={mobilePhoneNumber} isVerified={mobilePhoneVerified} />
+        <Checked isNumber value={mobilePhoneNumber} isVerified={mobilePhoneVerified} />
       ),
     },
     {

@@ -8,14 +8,16 @@ import { Icon } from './icon';
 export function Checked({
   value,
   isVerified,
+  isNumber = false,
 }: {
   readonly value: string | null;
   readonly isVerified: boolean;
+  readonly isNumber?: boolean;
 }): ReactNode {
   const t = useTexts();
   if (value === null) return '–';
   return (
-    <span className="checked">
+    <span className={isNumber ? 'checked unbroken' : 'checked'}>
       <bdi>{value}</bdi>
       <span
         role="img"
