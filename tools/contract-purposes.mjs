@@ -81,6 +81,7 @@ export const PURPOSES = {
   'mail.setTemplate': 'change a template',
   'mail.previewTemplate': 'render it for a sample user',
   'mail.sendTestMail': 'mail a template to one address',
+  'mail.inviteOperator': 'mail the invitation of an operator, where an SMTP server is set',
   'mail.resetTemplate': "remove an application's template",
   'mail.getTextMessageProvider': 'read the provider, without secrets',
   'mail.setTextMessageProvider': 'set it',
