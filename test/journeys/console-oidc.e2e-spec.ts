@@ -159,6 +159,7 @@ describe('a console without passwords, in Chinese', () => {
     await page.getByText('这是你唯一的登录方式，因此保持关联。').waitFor();
     expect(await page.locator('input[type=password]').count()).toBe(0);
     expect(await accessibilityProblems(page)).toEqual([]);
-    expect(complaints).toEqual([]);
+    // The change of the page has ended requests of the overview.
+    expect(complaints.filter((each) => !each.includes('net::ERR_ABORTED'))).toEqual([]);
   });
 });
