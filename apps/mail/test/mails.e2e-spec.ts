@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, linkIn, mailsTo, type SmtpSink, type SmtpSinkOptions, useSmtpSink } from '#testing';
+import { deliveriesRpc, operatorMailsRpc } from '#contracts';
+import { eventually, linkIn, mailsTo, type SmtpSink, type SmtpSinkOptions, unique, useSmtpSink } from '#testing';
 import { MailService } from './mail-service.js';
 
 const only = async (sink: SmtpSink, address: string) =>
@@ -117,6 +118,15 @@ describe('mails without an SMTP server', () => {
     mail = await MailService.start(1, {});
   });
   afterAll(() => mail.stop());
+
+  it('are no invitations of operators: their links stay in the console', async () => {
+    const email = `${unique('operator')}@example.com`;
+    const expiresAt = new Date().toISOString();
+    const invitation = { email, invitedBy: 'Ada', language: 'en' as const, sealedLink: 'sealed', expiresAt };
+    expect(await mail.rpc.call(operatorMailsRpc.invite, invitation)).toEqual({ isQueued: false });
+    const { deliveries } = await mail.rpc.call(deliveriesRpc.list, { recipient: email, limit: 1 });
+    expect(deliveries).toEqual([]);
+  });
 
   it('become files that only this user can read, and their link is printed', async () => {
     const { id, email, token } = await mail.request();

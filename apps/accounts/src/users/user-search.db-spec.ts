@@ -271,7 +271,16 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     );
     await addUsers(APP, [{ id: 'far', username: 'far@away', createdAt: new Date(first.getTime() - 60_000) }]);
     const asks = { text: '@', in: 'username', mode: 'contains' } as const;
-    vi.spyOn(search, 'estimate').mockResolvedValueOnce({ value: 1_000_000, isExact: false });
+    const many = vi.spyOn(search, 'estimate').mockResolvedValue({ value: 1_000_000, isExact: false });
     expect((await search.find(asked(asks))).users.map(({ username }) => username)).toEqual(['far@away']);
+    const filtered = {
+      ...asks,
+      text: 'a',
+      where: { username: { $ne: 'ada' } },
+      filters: { emailVerified: true },
+      limit: 5,
+    };
+    expect((await search.find(asked(filtered))).users).toHaveLength(6);
+    many.mockRestore();
   });
 });

@@ -58,7 +58,7 @@ const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string;
   username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
 };
 
-/** An estimate above which a count is surely not exact. */
+/** An estimate from which on the matches are surely too many for an exact total. */
 const FREQUENT = 2 * MAX_EXACT_TOTAL;
 /** Users that a search for a frequent text reads, before it uses the index of the text. */
 const NEARBY_USERS = 20_000;
@@ -83,7 +83,7 @@ export class UserSearchRepository {
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const nearby = await this.findNearby(search, within);
-    if (nearby !== undefined) return { users: nearby, total: await this.estimate(search) };
+    if (nearby !== undefined) return nearby;
     const { users, matching } = await this.collect(search, within);
     if (matching <= MAX_EXACT_TOTAL) return { users, total: { value: matching, isExact: true } };
     return { users: await this.walk(search, within), total: await this.estimate(search) };
@@ -116,10 +116,10 @@ export class UserSearchRepository {
   }
 
   /** @returns a page with a successor, from the users next to its place; undefined: the text is rare, or there are too few matches nearby */
-  private async findNearby(search: UserSearch, within: Queryable): Promise<UserMatch[] | undefined> {
+  private async findNearby(search: UserSearch, within: Queryable): Promise<UserMatches | undefined> {
     if (search.text === undefined) return undefined;
-    const { value } = await this.estimate(search, 0);
-    if (value < FREQUENT) return undefined;
+    const total = await this.estimate(search);
+    if (total.value < FREQUENT) return undefined;
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
     const order = `ORDER BY ${key} ${direction}, object_id ${direction}`;
@@ -130,7 +130,7 @@ export class UserSearchRepository {
         WHERE ${sql} ${order} LIMIT ${search.limit + 1}`,
       parameters,
     );
-    return users.length > search.limit ? users : undefined;
+    return users.length > search.limit ? { users, total } : undefined;
   }
 
   private async collect(search: UserSearch, within: Queryable): Promise<{ users: UserMatch[]; matching: number }> {
@@ -203,15 +203,16 @@ type Bind = ReturnType<typeof binderOf>;
 /** The SQL that compares an expression with a text. */
 type Comparison = (expression: string, text: string, bind: Bind) => string;
 type Comparisons = Readonly<Record<Search['mode'], Comparison>>;
+/** How the texts of a statement are bound and compared. */
+interface Comparing {
+  readonly bind: Bind;
+  readonly compare: Comparison;
+}
 
 /** The part of a search that names text, field and mode. */
 type TextSearch = Pick<Search, 'in' | 'mode'>;
 
-function textCondition(
-  text: string,
-  { in: field, mode }: TextSearch,
-  { bind, compare }: { readonly bind: Bind; readonly compare: Comparison },
-): string {
+function textCondition(text: string, { in: field, mode }: TextSearch, { bind, compare }: Comparing): string {
   if (!isStorableText(text)) return 'FALSE';
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
   const lower = lowerCase(text);
@@ -225,11 +226,7 @@ function textCondition(
 }
 
 /** Numbers are stored as `+` and digits; those without a prefix of their own are Chinese. */
-function phoneConditions(
-  text: string,
-  mode: Search['mode'],
-  { bind, compare }: { readonly bind: Bind; readonly compare: Comparison },
-): string[] {
+function phoneConditions(text: string, mode: Search['mode'], { bind, compare }: Comparing): string[] {
   const digits = text.replace(/[^\d+]/g, '');
   if (mode === 'contains') return [compare('lower(mobile_phone_number)', digits, bind)];
   const prefixes = digits.startsWith('+') ? [digits] : [`+${digits}`, `+86${digits}`];

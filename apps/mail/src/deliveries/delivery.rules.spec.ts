@@ -19,6 +19,7 @@ describe('storedErrorText', () => {
   it.each([
     ['550 no such user', '550 no such user'],
     ['spam: https://a.example/?a=1&token=abc123, sorry', 'spam: https://a.example/?a=1&token=…, sorry'],
+    ['spam: https://a.example/invitation#abc_1-2, sorry', 'spam: https://a.example/invitation#…, sorry'],
     ['?TOKEN=abc', '?TOKEN=…'],
     ['two\r\nlines\u0000 and a bell\u0007', 'two lines and a bell'],
   ])('keeps %j as %j', (message, kept) => {

@@ -95,7 +95,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
 }
 
 function classesOf(from: Column<unknown>['from'], isNumber: boolean): string {
-  return `${from === undefined ? '' : `mantine-visible-from-${from}`} ${isNumber ? 'number' : ''}`;
+  return [...(from === undefined ? [] : [`mantine-visible-from-${from}`]), ...(isNumber ? ['number'] : [])].join(' ');
 }
 
 function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {

@@ -4,7 +4,7 @@ import type { en } from './en';
 export const zh: typeof en = {
   shell: {
     newVersion: '控制台有新版本',
-    newVersionSays: '打开下一个页面时将使用新版本。请先保存您的更改。',
+    newVersionSays: '打开下一个页面时将使用新版本。请先保存更改。',
     product: 'Gatepost',
     skip: '跳到页面内容',
     pages: '页面',

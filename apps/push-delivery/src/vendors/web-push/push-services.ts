@@ -8,7 +8,7 @@ const MAX_SERVICES = 100;
 const IDLE_MS = 60_000;
 const NO_HTTP2 = 'NO_HTTP2';
 
-/** What is known of a service: its connections, or that it does not speak HTTP/2. */
+/** The HTTP/2 connections to a service; `http/1.1` for a service without HTTP/2. */
 type Service = Http2Client | 'http/1.1';
 
 /**
