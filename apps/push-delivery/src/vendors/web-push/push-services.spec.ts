@@ -34,7 +34,7 @@ describe('the push services of browsers', () => {
   let server: Server | undefined;
   let services: PushServices | undefined;
 
-  const listen = async (listening: Server) => {
+  const listen = async (listening: Server, timeoutMs = 10_000) => {
     server = listening;
     listening.on('secureConnection', (socket: Socket) => {
       sockets.add(socket);
@@ -43,7 +43,7 @@ describe('the push services of browsers', () => {
     listening.listen(0, '127.0.0.1');
     await once(listening, 'listening');
     const outbound = new TestOutbound();
-    services = new PushServices(outbound, { timeoutMs: 500 });
+    services = new PushServices(outbound, { timeoutMs });
     const origin = `https://localhost:${(listening.address() as AddressInfo).port}`;
     const send = (path: string) =>
       services!.send(new URL(path, origin), {
@@ -64,10 +64,19 @@ describe('the push services of browsers', () => {
   it('get many requests at once over two connections', async () => {
     const seen: http2.IncomingHttpHeaders[] = [];
     const speaking = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams: 10 } });
+    let sessions = 0;
+    const areBothOpen = new Promise<void>((resolve) =>
+      speaking.on('session', () => {
+        sessions += 1;
+        if (sessions === 2) resolve();
+      }),
+    );
     speaking.on('stream', (stream, headers) => {
       seen.push(headers);
-      stream.respond({ ':status': 201, 'retry-after': '7' });
-      stream.end('taken');
+      void areBothOpen.then(() => {
+        stream.respond({ ':status': 201, 'retry-after': '7' });
+        stream.end('taken');
+      });
     });
     const { outbound, send } = await listen(speaking);
     const answers = await Promise.all(Array.from({ length: 60 }, (_, place) => send(`/push/${place}?a=b`)));
@@ -90,7 +99,8 @@ describe('the push services of browsers', () => {
     ['permit no request', 0, 'no free stream in time'],
     ['do not answer', 10, 'no answer in time'],
   ])('that %s hold up nothing for longer than the limits', async (_, maxConcurrentStreams, reason) => {
-    const { send } = await listen(http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams } }));
+    const silent = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams } });
+    const { send } = await listen(silent, 500);
     await expect(send('/')).rejects.toThrow(reason);
   });
 });
