@@ -373,6 +373,7 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     };
     await heading(page, 'Overview').waitFor();
     await page.keyboard.press('Control+k');
+    await page.getByRole('textbox', { name: 'Search' }).and(page.locator(':focus')).waitFor();
     await page.keyboard.type(user.username);
     await page.getByRole('button', { name: user.username }).waitFor();
     await page.keyboard.press('ArrowDown');

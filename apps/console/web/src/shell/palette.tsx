@@ -1,3 +1,4 @@
+import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -9,13 +10,15 @@ import { usePages } from './navigation';
 
 const FOUND_USERS = 5;
 const SEARCHED_LENGTH = 2;
+const TYPING_MS = 150;
 
 /** Ctrl+K: pages, applications, and users of the application by what their name, address or number begins with. */
 export function Palette({ appId }: { readonly appId: string | undefined }): ReactNode {
   const t = useTexts();
   const [text, setText] = useState('');
   const pages = usePageActions(appId);
-  const users = useUserActions(appId, text.trim());
+  const [settled] = useDebouncedValue(text.trim(), TYPING_MS);
+  const users = useUserActions(appId, settled);
   return (
     <Spotlight
       actions={[...pages, ...users]}
