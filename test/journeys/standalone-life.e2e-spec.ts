@@ -96,7 +96,7 @@ describe('the life of the standalone server', () => {
       const postgres = postgresPid(server);
       let first: (() => void) | undefined;
       const isFirstDone = new Promise<void>((resolve) => (first = resolve));
-      const replies = Array.from({ length: 10 }, async () => {
+      const replies = Array.from({ length: 4 }, async () => {
         const { status } = await appClient(server).post('/1.1/users', { username: unique('flight'), password: 'p' });
         first?.();
         return status;

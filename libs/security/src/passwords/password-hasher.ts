@@ -16,6 +16,7 @@ const WRAPPED_SCHEME = 'bcrypt-leancloud:';
 
 /** A job whose turn has not come by then is refused, so that no request takes five seconds in total. */
 const MAX_WAIT_MS = 3_000;
+const OVERLOADED = 'too many passwords wait to be hashed: add processor cores, or processes of the accounts service';
 
 /** In the sources and in the build alike: a thread cannot run TypeScript. */
 const WORKER = fileURLToPath(new URL('./hashing.worker.mjs', import.meta.url));
@@ -128,7 +129,7 @@ export class PasswordHasher implements OnApplicationShutdown {
       if (!(error instanceof AppError)) throw error;
       this.#countWaiting(-1);
       this.metrics.passwordsRefused.inc();
-      throw appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2, cause: error });
+      throw appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 2, cause: new Error(OVERLOADED, { cause: error }) });
     }
   }
 
