@@ -18,6 +18,7 @@ import { ImportUsers1796720000000 } from './migrations/1796720000000-import-user
 import { AddForwardSecret1796730000000 } from './migrations/1796730000000-add-forward-secret.js';
 import { SearchUsers1796780000000 } from './migrations/1796780000000-search-users.js';
 import { CountLogins1796795000000 } from './migrations/1796795000000-count-logins.js';
+import { CoverSearches1796798000000 } from './migrations/1796798000000-cover-searches.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-code.entity.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
 import { SecretRotationEntity } from './secrets/secret-rotation.entity.js';
@@ -67,6 +68,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       AddForwardSecret1796730000000,
       SearchUsers1796780000000,
       CountLogins1796795000000,
+      CoverSearches1796798000000,
     ],
   };
 }

@@ -25,7 +25,7 @@ import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } fro
 import { sendErrorPage } from './pages/page-reply.js';
 import { isForPage } from './pages/page-request.js';
 import { ResetPasswordPageController, VerifyEmailPageController } from './pages/pages.controller.js';
-import { Principals } from './objects/principals.js';
+import { Principals } from './objects/objects.controller.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
 import { LIMITED_CLIENTS, LimitedClientsController, MemoryLimitedClients } from './rate-limits/limited-clients.js';

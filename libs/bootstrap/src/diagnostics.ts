@@ -3,7 +3,14 @@ import { Controller, type DynamicModule, Inject, Injectable, Module, type Type }
 import { type ProcessReport, type RpcContract, type RpcData, type RpcReply, selfReportRpc } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { ProcessInfo, Readiness } from '#observability';
-import { Clock } from './clock.js';
+
+/** The current time; tests inject their own. */
+@Injectable()
+export class Clock {
+  now(): Date {
+    return new Date();
+  }
+}
 
 /** The properties of a process that are fixed at its start. */
 interface ProcessIdentity {

@@ -1,5 +1,5 @@
-export { Clock } from './clock.js';
 export { ConcurrencyLimiter } from './concurrency-limiter.js';
+export { Clock } from './diagnostics.js';
 export type { GroupRole } from './environment-schemas.js';
 export { LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
 export { environment } from './environment.js';

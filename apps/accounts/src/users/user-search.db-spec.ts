@@ -6,7 +6,8 @@ import { QueryDatabase } from '#objects/store';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { UserSearchController } from './user-search.controller.js';
-import { type UserSearch, UserSearchRepository } from './user-search.repository.js';
+import type { UserSearch } from './user-search.conditions.js';
+import { UserSearchRepository } from './user-search.repository.js';
 
 const USERS = 60_000;
 const FIRST_NAMES = ['ada', 'grace', 'linus', 'Margaret', 'ken', 'barbara', 'dennis', 'frances', 'alan', 'radia'];
@@ -222,6 +223,25 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     expect(milliseconds).toBeLessThan(MAX_MILLISECONDS);
   });
 
+  it('collects the matches of a prefix from the indexes alone', async () => {
+    const { nodeTypes, indexes } = await plan({ text: 'ada7' });
+    expect(indexes).toEqual(expect.arrayContaining(['users_lower_username_idx', 'users_lower_email_idx']));
+    expect(nodeTypes.filter((type) => type === 'Index Only Scan').length).toBeGreaterThanOrEqual(2);
+    expect(nodeTypes).not.toContain('Bitmap Heap Scan');
+  });
+
+  it('reads the linked accounts of a page, not those of the application', async () => {
+    await database.query(
+      `INSERT INTO accounts.identities (app_id, platform, uid, user_id, is_verified)
+       SELECT app_id, 'weixin', 'w' || object_id, object_id, true FROM accounts.users WHERE app_id = $1`,
+      [APP],
+    );
+    await database.query('VACUUM ANALYZE accounts.identities');
+    const { users } = await search.find(asked());
+    expect(users.every(({ platforms }) => platforms.join() === 'weixin')).toBe(true);
+    expect((await plan({})).milliseconds).toBeLessThan(MAX_MILLISECONDS);
+  });
+
   it('searches a part of a text by the trigram index of the application alone', async () => {
     await database.query('CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA accounts');
     const fields = ['username', 'email', 'mobilePhoneNumber'];
@@ -271,7 +291,7 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     );
     await addUsers(APP, [{ id: 'far', username: 'far@away', createdAt: new Date(first.getTime() - 60_000) }]);
     const asks = { text: '@', in: 'username', mode: 'contains' } as const;
-    const many = vi.spyOn(search, 'estimate').mockResolvedValue({ value: 1_000_000, isExact: false });
+    const many = vi.spyOn(search, 'plannedRows').mockResolvedValue(1_000_000);
     expect((await search.find(asked(asks))).users.map(({ username }) => username)).toEqual(['far@away']);
     const filtered = {
       ...asks,

@@ -16,7 +16,7 @@ import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
 import { originsOf } from '../http/sub-request.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
-import { Principals } from '../objects/principals.js';
+import { Principals } from '../objects/objects.controller.js';
 import { RequestLimits } from '../rate-limits/request-limits.js';
 import { runBatch } from './batch-run.js';
 import { parseWrites, resultsById } from './batch-save.js';

@@ -1,14 +1,25 @@
-import { Controller, Delete, Get, HttpStatus, Inject, Post, Put, Res, type Type } from '@nestjs/common';
+import { Controller, Delete, Get, HttpStatus, Inject, Injectable, Post, Put, Res, type Type } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import type { Caller, JsonObject, ObjectsRpc, Principal } from '#contracts';
+import { accountsRpc, type Caller, type JsonObject, type ObjectsRpc, type Principal } from '#contracts';
 import { RpcClient } from '#messaging';
-import type { ObjectClass } from '#objects';
+import { ANONYMOUS, type ObjectClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, ObjectId, ObjectIds, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
-import { Principals } from './principals.js';
 import type { ObjectEndpoints } from './object.endpoints.js';
 import { parseCondition, parseListQuery, parseReadOptions, parseWriteOptions, returnsNew } from './object.params.js';
+
+/** Resolves the principal of a request for services that have no users. */
+@Injectable()
+export class Principals {
+  constructor(private readonly rpc: RpcClient) {}
+
+  /** Calls accounts only if a session can make a difference. */
+  async of(caller: Caller): Promise<Principal> {
+    if (caller.isMaster || caller.sessionToken === undefined) return ANONYMOUS;
+    return (await this.rpc.call(accountsRpc.resolvePrincipal, { caller })).principal;
+  }
+}
 
 /** The routes of one class. */
 interface ObjectRoutes {

@@ -1,0 +1,165 @@
+import type { RpcData, userSearchRpc } from '#contracts';
+import { compileCondition, isStorableText, parseWhere, userClass } from '#objects';
+
+export type Search = RpcData<typeof userSearchRpc.search>;
+/** A search for `filters.locked` has the ids of the locked users. */
+export type UserSearch = Search & { readonly lockedIds?: readonly string[] | undefined };
+type Filters = Search['filters'];
+
+/** The sort keys of each order, and the comparison that the rows behind a place pass. */
+export const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string; behind: string }>> = {
+  newest: { key: 'created_at', direction: 'DESC', behind: '<' },
+  oldest: { key: 'created_at', direction: 'ASC', behind: '>' },
+  username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
+};
+
+/** Beginnings of ids shorter than this are in the ids of many users, so a search in all fields does not compare them. */
+const MIN_ID_LENGTH = 8;
+const ID = /^[0-9A-Za-z_-]{1,64}$/;
+const PHONE = /^\+?[\d\s()-]*\d[\d\s()-]*$/;
+const LAST_CODE_POINT = 0x10ffff;
+const BEFORE_SURROGATES = 0xd7ff;
+const AFTER_SURROGATES = 0xe000;
+
+/** A statement's parameters while its text is made. */
+function binderOf(parameters: unknown[]): (value: unknown) => string {
+  return (value) => `$${parameters.push(value)}`;
+}
+
+/** Whether the search selects all users of the application. */
+export function isBlank({ text, where, filters }: UserSearch): boolean {
+  return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
+}
+
+/** The condition of all matches. $1 is the application. */
+export function conditionOf(
+  search: UserSearch,
+  comparisons: Comparisons = EXACT,
+): { sql: string; parameters: unknown[] } {
+  const { alternatives, common, parameters } = conditionsOf(search, comparisons);
+  return { sql: [...common, `(${alternatives.join(' OR ')})`].join(' AND '), parameters };
+}
+
+/** Conditions that all hold, and those of which one holds. $1 is the application. */
+interface Conditions {
+  readonly common: readonly string[];
+  readonly alternatives: readonly string[];
+  readonly parameters: unknown[];
+}
+
+/** The conditions one by one: a statement for each alternative can read its index alone. */
+export function conditionsOf(search: UserSearch, comparisons: Comparisons = EXACT): Conditions {
+  const bound: unknown[] = [search.appId];
+  const bind = binderOf(bound);
+  const { text, mode, filters, lockedIds } = search;
+  const alternatives =
+    text === undefined ? ['TRUE'] : textConditions(text, search, { bind, compare: comparisons[mode] });
+  const common = [
+    'app_id = $1',
+    ...filterConditions(filters, bind),
+    ...[filters.ids, lockedIds].flatMap((ids) => (ids === undefined ? [] : [`object_id = ANY (${bind(ids)})`])),
+  ];
+  if (search.where === undefined) return { common, alternatives, parameters: bound };
+  const queryClass = userClass.queryClass();
+  const scope = { appId: search.appId, grantees: 'master' as const, classOf: () => queryClass };
+  const where = compileCondition(parseWhere(search.where), queryClass, scope, bound);
+  return { common: [...common, where.sql], alternatives, parameters: [...where.parameters] };
+}
+
+/** The condition that a row is behind the place of the search. Its values are added to the parameters. */
+export function isBehind({ after, order }: UserSearch, key: string, behind: string, parameters: unknown[]): string {
+  if (after === undefined) return 'TRUE';
+  const bind = binderOf(parameters);
+  const type = order === 'username' ? 'text' : 'timestamptz';
+  return `(${key}, object_id) ${behind} (${bind(after.key)}::${type}, ${bind(after.objectId)})`;
+}
+
+type Bind = ReturnType<typeof binderOf>;
+/** The SQL that compares an expression with a text. */
+type Comparison = (expression: string, text: string, bind: Bind) => string;
+type Comparisons = Readonly<Record<Search['mode'], Comparison>>;
+/** How the texts of a statement are bound and compared. */
+interface Comparing {
+  readonly bind: Bind;
+  readonly compare: Comparison;
+}
+
+/** The part of a search that names text, field and mode. */
+type TextSearch = Pick<Search, 'in' | 'mode'>;
+
+/** Users who fulfil one of them have the text. */
+function textConditions(text: string, { in: field, mode }: TextSearch, { bind, compare }: Comparing): string[] {
+  if (!isStorableText(text)) return ['FALSE'];
+  const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
+  const lower = lowerCase(text);
+  return [
+    ...(isAsked('username', true) ? [compare('lower(username)', lower, bind)] : []),
+    ...(isAsked('email', true) ? [compare('lower(email)', lower, bind)] : []),
+    ...(isAsked('phone', PHONE.test(text)) ? phoneConditions(text, mode, { bind, compare }) : []),
+    ...(isAsked('id', ID.test(text) && text.length >= MIN_ID_LENGTH) ? [beginsWith('object_id', text, bind)] : []),
+  ];
+}
+
+/** Numbers are stored as `+` and digits; those without a prefix of their own are Chinese. */
+function phoneConditions(text: string, mode: Search['mode'], { bind, compare }: Comparing): string[] {
+  const digits = text.replace(/[^\d+]/g, '');
+  if (mode === 'contains') return [compare('lower(mobile_phone_number)', digits, bind)];
+  const prefixes = digits.startsWith('+') ? [digits] : [`+${digits}`, `+86${digits}`];
+  return prefixes.map((prefix) => compare('mobile_phone_number', prefix, bind));
+}
+
+/** A range of the index: its columns are in the order of bytes, which is that of code points. */
+function beginsWith(expression: string, prefix: string, bind: Bind): string {
+  const end = endOfPrefix(prefix);
+  const from = `${expression} >= ${bind(prefix)}`;
+  return end === undefined ? from : `(${from} AND ${expression} < ${bind(end)})`;
+}
+
+function contains(expression: string, text: string, bind: Bind): string {
+  return `${expression} LIKE ${bind(`%${patternOf(text)}%`)}`;
+}
+
+const EXACT: Comparisons = { prefix: beginsWith, contains };
+
+/** For estimates: PostgreSQL has statistics of columns, but uses none of expressions in partial indexes. */
+export const BY_COLUMN: Comparisons = {
+  prefix: (expression, text, bind) => `${columnOf(expression)} ILIKE ${bind(`${patternOf(text)}%`)}`,
+  contains: (expression, text, bind) => `${columnOf(expression)} ILIKE ${bind(`%${patternOf(text)}%`)}`,
+};
+
+function columnOf(expression: string): string {
+  return expression.replace(/^lower\((\w+)\)$/, '$1');
+}
+
+function patternOf(text: string): string {
+  return text.replace(/[\\%_]/g, String.raw`\$&`);
+}
+
+/** The first text behind all texts that begin with the prefix; undefined where there is none. */
+function endOfPrefix(prefix: string): string | undefined {
+  const codePoints = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
+  const place = codePoints.findLastIndex((codePoint) => codePoint < LAST_CODE_POINT);
+  const last = codePoints[place];
+  if (last === undefined) return undefined;
+  const next = last === BEFORE_SURROGATES ? AFTER_SURROGATES : last + 1;
+  return String.fromCodePoint(...codePoints.slice(0, place), next);
+}
+
+/** As PostgreSQL's `lower` in the collation "C". */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+function filterConditions(filters: Filters, bind: Bind): string[] {
+  const { emailVerified, phoneVerified, platform, hasPassword, createdFrom, createdTo } = filters;
+  return [
+    ...(emailVerified === undefined ? [] : [`email_verified IS ${emailVerified ? 'TRUE' : 'NOT TRUE'}`]),
+    ...(phoneVerified === undefined ? [] : [`${phoneVerified ? '' : 'NOT '}mobile_phone_verified`]),
+    ...(platform === undefined
+      ? []
+      : [`object_id IN (SELECT user_id FROM accounts.identities WHERE app_id = $1 AND platform = ${bind(platform)})`]),
+    ...(hasPassword === undefined ? [] : [`password_hash IS ${hasPassword ? 'NOT ' : ''}NULL`]),
+    ...(createdFrom === undefined ? [] : [`created_at >= ${bind(createdFrom)}::timestamptz`]),
+    ...(createdTo === undefined ? [] : [`created_at < ${bind(createdTo)}::timestamptz`]),
+  ];
+}
