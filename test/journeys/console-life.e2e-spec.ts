@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import amqplib from 'amqplib';
 import AV from 'leancloud-storage';
 import type { Locator, Page } from 'playwright-core';
@@ -75,6 +78,12 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     client.start();
     return client;
   };
+  /** Acts of the command line as its list of the audit log shows them, newest first, without times and names. */
+  const actsOf = async (...filters: string[]) => {
+    const { stdout } = await gatepost(server(), 'console', 'audit', ...filters);
+    const lines = stdout.trim().split('\n');
+    return lines.map((line) => line.replace(/^.*? {2}cli {2}/, ''));
+  };
   const connected = (client: PushClient) =>
     eventually(() => {
       expect(client.state).toBe('connected');
@@ -126,17 +135,23 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     expect(await gatepostReading(secret, server(), 'apps', 'set', id, 'forwardSecret', '-')).toMatchObject({
       status: 0,
     });
-    const { stdout } = await gatepost(server(), 'console', 'audit', '--app', id, '--action', 'changeSetting');
-    const outcomes = stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.replace(/^.*? {2}cli {2}/, ''));
-    expect(outcomes).toEqual([
+    expect(await actsOf('--app', id, '--action', 'changeSetting')).toEqual([
       `changeSetting  ${id}  "forwardSecret"  done`,
       `changeSetting  ${id}  "hideContact"  refused (INCORRECT_TYPE)`,
       `changeSetting  ${id}  "hideContact"  done`,
       `changeSetting  ${id}  "hideContact"  done`,
     ]);
+    const createdAt = '2026-01-01T00:00:00.000Z';
+    const row = { objectId: '65f0a0a0a0a0a0a0a0a0a0a1', username: unique('import'), createdAt, updatedAt: createdAt };
+    const folder = await mkdtemp(join(tmpdir(), 'gatepost-acts-'));
+    await writeFile(join(folder, '_User.0.jsonl'), `${JSON.stringify(row)}\n`);
+    const imported = (...more: string[]) => gatepost(server(), 'import', folder, '--app', id, ...more);
+    expect(await imported()).toMatchObject({ status: 0 });
+    expect(await imported('--apply')).toMatchObject({ status: 0 });
+    expect(await actsOf('--app', id, '--action', 'importObjects')).toEqual([`importObjects  ${id}  -  done`]);
+    await rm(folder, { recursive: true });
+    expect(await gatepost(server(), 'secrets', 'rotate')).toMatchObject({ status: 0 });
+    expect((await actsOf('--action', 'rotateSecret'))[0]).toMatch(/^rotateSecret .*done$/);
     const page = await operator().open(`/audit?action=changeSetting`);
     await page.getByRole('button', { name: 'Setting changed' }).first().click();
     await page.getByText('command line').first().waitFor();
@@ -451,6 +466,10 @@ describe.runIf(isProvided(...SERVERS))('operators of services that fail', () => 
     await page.getByRole('dialog').getByRole('button', { name: 'Hand over again' }).click();
     await page.getByText('1 handed over again.').waitFor();
     await expect.poll(dead, { timeout: NOTICED_MS }).toBe('1');
+    expect(await gatepost(server(), 'dead-letters', 'replay', 'mail')).toMatchObject({ status: 0 });
+    await expect.poll(dead, { timeout: NOTICED_MS }).toBe('1');
+    const { stdout } = await gatepost(server(), 'console', 'audit', '--action', 'replayDeadLetters');
+    expect(stdout).toMatch(/ {2}cli {2}replayDeadLetters .*mail.* done\n/);
     await page.getByRole('button', { name: 'Drop all' }).click();
     await page.getByLabel('Type mail to confirm').fill('mail');
     await page.getByRole('dialog').getByRole('button', { name: 'Drop all' }).click();

@@ -4,6 +4,7 @@ import {
   applicationsRpc,
   consoleRpc,
   deliveriesRpc,
+  keptSecretsRpc,
   platformsRpc,
   pushIndexesRpc,
   pushOperationsRpc,
@@ -20,7 +21,16 @@ import { AppError } from '#errors';
 import { RpcClient, type RpcTransport } from '#messaging';
 import { isWatched, printAside } from './terminal.js';
 
-/** An act as the audit log shows it. Members of the request that neither list names can be secrets: they stay out. */
+/** An act for the audit log. */
+interface Entry {
+  /** As the console names it. */
+  readonly action: string;
+  readonly appId?: string | undefined;
+  readonly target?: string | undefined;
+  readonly change: Readonly<Record<string, unknown>>;
+}
+
+/** A request as the audit log shows it. Members of the request that neither list names can be secrets: they stay out. */
 interface Act {
   /** As the console names it. */
   readonly action: string;
@@ -57,6 +67,8 @@ const ACTS: ReadonlyMap<RpcContract, Act> = new Map<RpcContract, Act>([
   [pushOperationsRpc.send, act('sendPush', [], ['body'])],
   [userSearchRpc.addIndex, act('addSearchIndex', [])],
   [userSearchRpc.removeIndex, act('removeSearchIndex', [])],
+  [keptSecretsRpc.swap, act('swapSecret', [])],
+  [keptSecretsRpc.forget, act('forgetSecret', [])],
   ...[accountsIndexesRpc, pushIndexesRpc].flatMap(({ add, remove }): [RpcContract, Act][] => [
     [add, act('addFieldIndex', ['className', 'fields'])],
     [remove, act('removeFieldIndex', ['className', 'fields'])],
@@ -91,14 +103,21 @@ export class AuditedRpcClient extends RpcClient {
 
   override async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
     const known = ACTS.get(contract);
-    if (known === undefined) return super.call(contract, data);
-    const id = await this.#begin(known, data as Readonly<Record<string, unknown>>);
+    const request = () => super.call(contract, data);
+    return known === undefined
+      ? request()
+      : this.record(entryOf(known, data as Readonly<Record<string, unknown>>), request);
+  }
+
+  /** Does work that is more than one request as an act of its own. */
+  async record<T>(entry: Entry, work: () => Promise<T>): Promise<T> {
+    const id = await this.#begin(entry);
     try {
-      const reply = await super.call(contract, data);
+      const result = await work();
       await this.#end(id, { outcome: 'done' });
-      return reply;
+      return result;
     } catch (error) {
-      const { status, errorName } = error instanceof AppError ? error : { status: 503, errorName: undefined };
+      const { status, errorName } = refusalIn(error);
       // A service that has not answered may have done the act: its entry stays open, and is shown as unknown.
       if (status !== 503) await this.#end(id, { outcome: status < 500 ? 'refused' : 'failed', errorName });
       throw error;
@@ -106,23 +125,10 @@ export class AuditedRpcClient extends RpcClient {
   }
 
   /** @returns the id of the entry; undefined where none was written */
-  async #begin({ action, target, change }: Act, data: Readonly<Record<string, unknown>>): Promise<string | undefined> {
-    const { appId, id } = data;
-    const isSecret = SECRET_SETTINGS.includes(String(data['name']));
-    const kept = change.filter((name) => data[name] !== undefined);
-    const entry = {
-      by: systemUser(),
-      appId: textOf(appId) ?? (target.includes('id') ? undefined : textOf(id)),
-      action,
-      target:
-        target
-          .flatMap((name) => textsOf(data[name]))
-          .join(' ')
-          .slice(0, MAX_TARGET_LENGTH) || undefined,
-      change: Object.fromEntries(kept.map((name) => [name, isSecret ? '(changed)' : data[name]])),
-    };
+  async #begin({ target, ...entry }: Entry): Promise<string | undefined> {
+    const action = { ...entry, by: systemUser(), target: target?.slice(0, MAX_TARGET_LENGTH) };
     try {
-      if (await this.hasConsole()) return (await super.call(consoleRpc.beginAction, entry)).id;
+      if (await this.hasConsole()) return (await super.call(consoleRpc.beginAction, action)).id;
     } catch {
       // Said below.
     }
@@ -136,6 +142,24 @@ export class AuditedRpcClient extends RpcClient {
       printAside('The outcome is not in the audit log: the console has not answered.\n');
     });
   }
+}
+
+/** The refusal of a service, also as the cause of another error; another error is a failure of the command itself. */
+function refusalIn(error: unknown): { readonly status: number; readonly errorName?: string } {
+  const refusals = [error, error instanceof Error ? error.cause : undefined];
+  return refusals.find((each) => each instanceof AppError) ?? { status: 500 };
+}
+
+function entryOf({ action, target, change }: Act, data: Readonly<Record<string, unknown>>): Entry {
+  const { appId, id, name } = data;
+  const isSecret = SECRET_SETTINGS.includes(String(name));
+  const kept = change.filter((member) => data[member] !== undefined);
+  return {
+    action,
+    appId: textOf(appId) ?? (target.includes('id') ? undefined : textOf(id)),
+    target: target.flatMap((member) => textsOf(data[member])).join(' ') || undefined,
+    change: Object.fromEntries(kept.map((member) => [member, isSecret ? '(changed)' : data[member]])),
+  };
 }
 
 function textOf(value: unknown): string | undefined {

@@ -5,7 +5,7 @@ import { DeadLetters } from '#messaging';
 import { appsCommand, type GivenKeys, permissionsCommand } from './commands/apps.command.js';
 import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
 import { consoleCommand } from './commands/console.command.js';
-import { deadLettersCommand } from './commands/dead-letters.command.js';
+import { deadLettersCommand, type WithDeadLetters } from './commands/dead-letters.command.js';
 import { importCommand } from './import/import.command.js';
 import { indexesCommand } from './commands/indexes.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
@@ -60,7 +60,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
   const commands = [
     appsCommand(withServer, () => givenKeysIn(terminal.env)),
     consoleCommand(withServer),
-    deadLettersCommand((work) => withDeadLetters(terminal.env, work)),
+    deadLettersCommand(deadLettersOf(terminal.env)),
     doctorCommand(withServer),
     importCommand(withServer),
     indexesCommand(withServer),
@@ -145,21 +145,22 @@ function serverOf(variables: NodeJS.ProcessEnv): WithServer {
   };
 }
 
-async function withDeadLetters(
-  variables: NodeJS.ProcessEnv,
-  work: (letters: DeadLetters) => Promise<void>,
-): Promise<void> {
-  const { AMQP_URL: url, GATEPOST_NAMESPACE: namespace } = loadConfig(serverEnvironment, variables);
-  if (url === undefined)
-    throw new StartError(
-      'Name the message broker of the services in AMQP_URL. The standalone server has no dead letters.',
-    );
-  const letters = await DeadLetters.open(url, namespace).catch((cause: unknown) => {
-    throw new StartError('No message broker answers at AMQP_URL.', { cause });
-  });
-  try {
-    await work(letters);
-  } finally {
-    await letters.close();
-  }
+function deadLettersOf(variables: NodeJS.ProcessEnv): WithDeadLetters {
+  return async (work) => {
+    const { AMQP_URL: url, GATEPOST_NAMESPACE: namespace } = loadConfig(serverEnvironment, variables);
+    if (url === undefined)
+      throw new StartError(
+        'Name the message broker of the services in AMQP_URL. The standalone server has no dead letters.',
+      );
+    await serverOf(variables)(async (rpc) => {
+      const letters = await DeadLetters.open(url, namespace).catch((cause: unknown) => {
+        throw new StartError('No message broker answers at AMQP_URL.', { cause });
+      });
+      try {
+        await work(letters, rpc);
+      } finally {
+        await letters.close();
+      }
+    });
+  };
 }

@@ -37,13 +37,13 @@ const ONE_PROCESS: Deployment = {
 
 /** How the command line reaches the running server. */
 interface OperatorConnection {
-  readonly rpc: RpcClient;
+  readonly rpc: AuditedRpcClient;
   readonly deployment: Deployment;
   close(): Promise<void> | void;
 }
 
 /** Runs a command's work with the server, and closes the connection. */
-export type WithServer = (work: (rpc: RpcClient, deployment: Deployment) => Promise<void>) => Promise<void>;
+export type WithServer = (work: (rpc: AuditedRpcClient, deployment: Deployment) => Promise<void>) => Promise<void>;
 
 interface OperatorTarget {
   /** If the operator names a broker, the command reaches the services behind it. */

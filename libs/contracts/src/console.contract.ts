@@ -30,6 +30,9 @@ const auditEntry = z.object({
 /** Maximum number of audit entries in one page. */
 export const MAX_AUDIT_PAGE = 200;
 
+/** Acts of the command line that go through all rows: their audit entries stay open for up to a day. */
+export const LONG_COMMANDS = ['importObjects', 'rotateSecret'] as const;
+
 /** RPCs about the operator console, available like `applicationsRpc`. `by`: the system user who runs the command. */
 export const consoleRpc = {
   /** A link for the first owner. Earlier ones end. Null where an owner exists. */
@@ -54,7 +57,7 @@ export const consoleRpc = {
     }),
     z.object({ entries: z.array(auditEntry), next: z.string().nullable() }),
   ),
-  /** Writes an audit entry before an act of the command line. */
+  /** Writes an audit entry before an act of the command line. Those of `LONG_COMMANDS` last as long as their work. */
   beginAction: rpc(
     'console.beginAction',
     z.object({

@@ -1,10 +1,11 @@
 import { Argument, Command } from 'commander';
 import { events } from '#contracts';
 import type { DeadLetter, DeadLetters } from '#messaging';
+import type { AuditedRpcClient } from '../audited-calls.js';
 import { print, quoted } from '../terminal.js';
 
-/** Does a command's work with the dead letters, and ends the connection. */
-type WithDeadLetters = (work: (letters: DeadLetters) => Promise<void>) => Promise<void>;
+/** Does a command's work with the dead letters, and ends the connections. */
+export type WithDeadLetters = (work: (letters: DeadLetters, rpc: AuditedRpcClient) => Promise<void>) => Promise<void>;
 
 const SERVICE_WIDTH = 16;
 const SERVICES = [...new Set(Object.values(events).flatMap(({ subscribers }) => subscribers))].sort();
@@ -32,7 +33,11 @@ function replay(withDeadLetters: WithDeadLetters): Command {
     .addArgument(serviceArgument())
     .description('return them to the service, which handles them like new events (fix the cause first)')
     .action((service: string) =>
-      withDeadLetters((letters) => move('replayed', (report) => letters.replay(service, report))),
+      withDeadLetters((letters, rpc) =>
+        rpc.record({ action: 'replayDeadLetters', target: service, change: {} }, () =>
+          move('replayed', (report) => letters.replay(service, report)),
+        ),
+      ),
     );
 }
 
@@ -41,7 +46,11 @@ function drop(withDeadLetters: WithDeadLetters): Command {
     .addArgument(serviceArgument())
     .description('delete them; their work is never done')
     .action((service: string) =>
-      withDeadLetters((letters) => move('dropped', (report) => letters.drop(service, report))),
+      withDeadLetters((letters, rpc) =>
+        rpc.record({ action: 'dropDeadLetters', target: service, change: {} }, () =>
+          move('dropped', (report) => letters.drop(service, report)),
+        ),
+      ),
     );
 }
 

@@ -3,6 +3,7 @@ import { StartError } from '#bootstrap';
 import { applicationsRpc, type ClassName } from '#contracts';
 import { AppError } from '#errors';
 import type { RpcClient } from '#messaging';
+import type { AuditedRpcClient } from '../audited-calls.js';
 import type { WithServer } from '../operator-connection.js';
 import { ProgressLine, spanOf } from '../terminal.js';
 import { print, printAside, reportFailure } from '../terminal.js';
@@ -63,7 +64,7 @@ export function importCommand(withServer: WithServer): Command {
         if ((options.app as string | undefined) === undefined) command.error('error: name the application with --app');
         const source = await openSource(paths);
         try {
-          if (options.check === undefined) await withServer((rpc) => runImport(rpc, source, options));
+          if (options.check === undefined) await withServer((rpc) => recordImport(rpc, source, paths, options));
           else await checkPassword(source, options.check, options.passwordStdin === true);
         } finally {
           await source.close();
@@ -73,8 +74,15 @@ export function importCommand(withServer: WithServer): Command {
   );
 }
 
-async function runImport(rpc: RpcClient, source: Export, options: Options): Promise<void> {
+/** A preview changes nothing. */
+async function recordImport(rpc: AuditedRpcClient, source: Export, paths: string[], options: Options): Promise<void> {
   await assertApplication(rpc, options.app);
+  const run = () => runImport(rpc, source, options);
+  if (options.apply !== true) return run();
+  return rpc.record({ action: 'importObjects', appId: options.app, change: { files: paths } }, run);
+}
+
+async function runImport(rpc: RpcClient, source: Export, options: Options): Promise<void> {
   const summary = new ImportSummary(options.report);
   await summary.open();
   const run = new ImportRun(

@@ -45,7 +45,8 @@ function rotateSecrets(withServer: WithServer): Command {
     .description('re-encrypt with GATEPOST_SECRET all values sealed with GATEPOST_ACCEPTED_SECRETS; safe to repeat')
     .action(() =>
       withServer(async (rpc, deployment) => {
-        if (!(await rotate(rpc, deployment))) reportFailure();
+        const entry = { action: 'rotateSecret', change: {} } as const;
+        if (!(await rpc.record(entry, () => rotate(rpc, deployment)))) reportFailure();
         print('"secrets status" shows when the accepted secrets can be removed.');
       }),
     );

@@ -8,7 +8,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
 import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
-import { type AuditFilter, EXPORTS, MAX_EXPORT_MS, shown, type ShownAudit } from './audit.rules.js';
+import { type AuditFilter, LONG_ACTS, shown, type ShownAudit } from './audit.rules.js';
 
 /** An act before it is done. */
 export type BegunAct = Pick<
@@ -131,11 +131,10 @@ function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] 
 const BATCH_SIZE = 500;
 const INTERVAL_MS = 60_000;
 
-/** An act that has been open for this time was cut off: no RPC waits as long. Exports last longer. */
+/** An act that has been open for this time was cut off: no RPC waits as long. $1 has the acts that last longer. */
 const CLOSE_OPEN_ACTS = `
   UPDATE console.audit SET outcome = 'unknown', ended_at = now() WHERE id IN (
-    SELECT id FROM console.audit WHERE outcome = 'begun' AND begun_at < now() - interval '5 minutes'
-       AND (action <> ALL ($1) OR begun_at < now() - interval '5 minutes' - $2::interval)
+    SELECT id FROM console.audit WHERE outcome = 'begun' AND begun_at < now() - interval '5 minutes' - COALESCE(($1::jsonb ->> action)::int, 0) * interval '1 millisecond'
      ORDER BY begun_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 const OLD_ENTRIES = `
   DELETE FROM console.audit WHERE id IN (
@@ -168,7 +167,7 @@ export class ConsoleCleanup extends PeriodicJob {
   }
 
   async processBatch(): Promise<boolean> {
-    const closed = await this.database.query(CLOSE_OPEN_ACTS, [EXPORTS, `${MAX_EXPORT_MS} milliseconds`]);
+    const closed = await this.database.query(CLOSE_OPEN_ACTS, [JSON.stringify(LONG_ACTS)]);
     let isMore = closed.length === BATCH_SIZE;
     for (const statement of [ENDED_SESSIONS, ENDED_LINKS, ENDED_CHALLENGES, OLD_ATTEMPTS])
       isMore = (await this.database.query(statement)).length === BATCH_SIZE || isMore;

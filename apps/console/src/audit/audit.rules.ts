@@ -1,5 +1,5 @@
 import { consoleApi, type ConsoleRoute, isExport } from '#console-api';
-import { SECRET_SETTING_NAMES } from '#contracts';
+import { LONG_COMMANDS, SECRET_SETTING_NAMES } from '#contracts';
 import type { AuditEntity } from './audit.entity.js';
 
 /** Which entries of the audit log. */
@@ -21,10 +21,14 @@ export interface AuditFilter {
 const OPEN_FOR_MS = 60_000;
 /** An export ends after this time; the client may be slow. */
 export const MAX_EXPORT_MS = 3_600_000;
-/** The acts that last up to `MAX_EXPORT_MS`. */
-export const EXPORTS: readonly string[] = Object.entries<ConsoleRoute>(consoleApi)
-  .filter(([, route]) => isExport(route))
-  .map(([name]) => name);
+const MAX_COMMAND_MS = 24 * 3_600_000;
+/** How long acts can last that are more than one request, in milliseconds by their names. */
+export const LONG_ACTS: Readonly<Record<string, number>> = Object.fromEntries([
+  ...Object.entries<ConsoleRoute>(consoleApi)
+    .filter(([, route]) => isExport(route))
+    .map(([name]) => [name, MAX_EXPORT_MS] as const),
+  ...LONG_COMMANDS.map((name) => [name, MAX_COMMAND_MS] as const),
+]);
 
 /** An entry as operators see it, with times as texts. */
 export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
@@ -34,7 +38,7 @@ export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
 
 /** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
 export function shown({ begunAt, endedAt, ...entry }: AuditEntity, nowMs: number): ShownAudit {
-  const openForMs = OPEN_FOR_MS + (EXPORTS.includes(entry.action) ? MAX_EXPORT_MS : 0);
+  const openForMs = OPEN_FOR_MS + (LONG_ACTS[entry.action] ?? 0);
   const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
   return {
     ...entry,

@@ -716,6 +716,10 @@ export const en = {
       deleteDevices: 'Devices deleted',
       replayDeadLetters: 'Dead letters handed over again',
       dropDeadLetters: 'Dead letters dropped',
+      importObjects: 'Export imported',
+      rotateSecret: 'Stored values sealed with the new secret',
+      swapSecret: 'New secret created',
+      forgetSecret: 'Old secret deleted',
     },
   },
   operators: {

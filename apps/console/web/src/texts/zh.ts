@@ -688,6 +688,10 @@ export const zh: typeof en = {
       deleteDevices: '删除设备',
       replayDeadLetters: '重新投递死信',
       dropDeadLetters: '丢弃死信',
+      importObjects: '导入数据',
+      rotateSecret: '用新密钥重新加密存储的值',
+      swapSecret: '创建新密钥',
+      forgetSecret: '删除旧密钥',
     },
   },
   operators: {
