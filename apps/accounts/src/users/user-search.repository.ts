@@ -104,12 +104,12 @@ export class UserSearchRepository {
   }
 
   /**
-   * An estimate of so many users that they are not collected; undefined for fewer. A prefix needs none, because its index stops at any match, and
-   * all users need none after their first page.
+   * An estimate of so many users that they are not collected; undefined for fewer. All users need none after their first page, and filters alone
+   * select too few users, or so many that they are met at once.
    */
   private async estimateIfFrequent(search: UserSearch): Promise<BoundedCount | undefined> {
     const { text, mode, after } = search;
-    const isNeeded = isBlank(search) ? after === undefined : text !== undefined && mode === 'contains';
+    const isNeeded = isBlank(search) ? after === undefined : text !== undefined;
     const value = isNeeded ? await this.plannedRows(search) : 0;
     return value < 2 * MAX_COLLECTED[mode] ? undefined : { value, isExact: false };
   }
