@@ -21,7 +21,7 @@ import { AppError } from '#errors';
 import { RpcClient, type RpcTransport } from '#messaging';
 import { isWatched, printAside } from './terminal.js';
 
-/** An act for the audit log. */
+/** The values of an audit entry. */
 interface Entry {
   /** As the console names it. */
   readonly action: string;
@@ -30,7 +30,7 @@ interface Entry {
   readonly change: Readonly<Record<string, unknown>>;
 }
 
-/** A request as the audit log shows it. Members of the request that neither list names can be secrets: they stay out. */
+/** The members of a request that its audit entry holds. Others can be secrets: they stay out. */
 interface Act {
   /** As the console names it. */
   readonly action: string;
@@ -104,31 +104,41 @@ export class AuditedRpcClient extends RpcClient {
   override async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
     const known = ACTS.get(contract);
     const request = () => super.call(contract, data);
-    return known === undefined
-      ? request()
-      : this.record(entryOf(known, data as Readonly<Record<string, unknown>>), request);
+    if (known === undefined) return request();
+    const id = await this.#begin(entryOf(known, data as Readonly<Record<string, unknown>>));
+    try {
+      const reply = await request();
+      await this.#end(id, { outcome: 'done' });
+      return reply;
+    } catch (error) {
+      // A service without an answer, or with one of another version, may have done the act: its entry stays open, and is shown as unknown.
+      if (error instanceof AppError && error.status !== 503)
+        await this.#end(id, { outcome: error.status < 500 ? 'refused' : 'failed', errorName: error.errorName });
+      throw error;
+    }
   }
 
-  /** Does work that is more than one request as an act of its own. */
-  async record<T>(entry: Entry, work: () => Promise<T>): Promise<T> {
+  /**
+   * Does work of several requests as one act, with an outcome in any case: parts of it may be done.
+   * @param isWhole whether the result is that of the whole work
+   */
+  async record<T>(entry: Entry, work: () => Promise<T>, isWhole: (result: T) => boolean = () => true): Promise<T> {
     const id = await this.#begin(entry);
     try {
       const result = await work();
-      await this.#end(id, { outcome: 'done' });
+      await this.#end(id, { outcome: isWhole(result) ? 'done' : 'failed' });
       return result;
     } catch (error) {
-      const { status, errorName } = refusalIn(error);
-      // A service that has not answered may have done the act: its entry stays open, and is shown as unknown.
-      if (status !== 503) await this.#end(id, { outcome: status < 500 ? 'refused' : 'failed', errorName });
+      await this.#end(id, { outcome: 'failed', errorName: error instanceof AppError ? error.errorName : undefined });
       throw error;
     }
   }
 
   /** @returns the id of the entry; undefined where none was written */
   async #begin({ target, ...entry }: Entry): Promise<string | undefined> {
-    const action = { ...entry, by: systemUser(), target: target?.slice(0, MAX_TARGET_LENGTH) };
+    const begun = { ...entry, by: systemUser(), target: target?.slice(0, MAX_TARGET_LENGTH) };
     try {
-      if (await this.hasConsole()) return (await super.call(consoleRpc.beginAction, action)).id;
+      if (await this.hasConsole()) return (await super.call(consoleRpc.beginAction, begun)).id;
     } catch {
       // Said below.
     }
@@ -139,15 +149,9 @@ export class AuditedRpcClient extends RpcClient {
   async #end(id: string | undefined, ended: Omit<RpcData<typeof consoleRpc.endAction>, 'id'>): Promise<void> {
     if (id === undefined) return;
     await super.call(consoleRpc.endAction, { id, ...ended }).catch(() => {
-      printAside('The outcome is not in the audit log: the console has not answered.\n');
+      printAside('The outcome is not in the audit log: the console has not answered, or has closed the entry.\n');
     });
   }
-}
-
-/** The refusal of a service, also as the cause of another error; another error is a failure of the command itself. */
-function refusalIn(error: unknown): { readonly status: number; readonly errorName?: string } {
-  const refusals = [error, error instanceof Error ? error.cause : undefined];
-  return refusals.find((each) => each instanceof AppError) ?? { status: 500 };
 }
 
 function entryOf({ action, target, change }: Act, data: Readonly<Record<string, unknown>>): Entry {

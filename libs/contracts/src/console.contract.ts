@@ -57,7 +57,7 @@ export const consoleRpc = {
     }),
     z.object({ entries: z.array(auditEntry), next: z.string().nullable() }),
   ),
-  /** Writes an audit entry before an act of the command line. Those of `LONG_COMMANDS` last as long as their work. */
+  /** Writes an audit entry before an act of the command line. */
   beginAction: rpc(
     'console.beginAction',
     z.object({

@@ -10,6 +10,8 @@ import { platformKind, platformName, visibleUser } from './user.schema.js';
 export const MAX_FOUND_USERS = 1_000;
 /** Up to this number the total of a search is exact. */
 export const MAX_EXACT_TOTAL = 10_000;
+/** The same for a search in the mode `contains`. */
+export const MAX_EXACT_PARTS = 2_000;
 /** An application with more users needs the search index for searches in the mode `contains`. */
 export const MAX_USERS_WITHOUT_SEARCH_INDEX = 20_000;
 /** Minimum number of characters for searches in the mode `contains`: an index of trigrams finds no shorter text. */
@@ -106,7 +108,7 @@ export const userSearchRpc = {
       users: z.array(foundUser),
       /** Null: no page follows. */
       next: place.nullable(),
-      /** Of all pages, exact up to 10,000; null on pages after the first. */
+      /** Of all pages, exact up to 10,000, for a part of a text up to 2,000; can be null on pages after the first. */
       total: boundedCount.nullable(),
     }),
   ),

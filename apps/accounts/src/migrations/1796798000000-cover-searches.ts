@@ -15,14 +15,22 @@ export class CoverSearches1796798000000 implements MigrationInterface {
     // The build waits for running transactions, but blocks neither reads nor writes.
     await runner.query('SET lock_timeout = 0');
     for (const [name, definition] of Object.entries(INDEXES)) {
-      await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS accounts.new_${name}`);
-      await runner.query(`CREATE INDEX CONCURRENTLY new_${name} ON accounts.users ${definition}`);
+      // An interrupted run may have left the new index whole, and no other one.
+      const [built] = (await runner.query(
+        `SELECT FROM pg_index WHERE indexrelid = to_regclass('accounts.new_${name}') AND indisvalid`,
+      )) as unknown[];
+      if (built === undefined) {
+        await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS accounts.new_${name}`);
+        await runner.query(`CREATE INDEX CONCURRENTLY new_${name} ON accounts.users ${definition}`);
+      }
       await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS accounts.${name}`);
       await runner.query(`ALTER INDEX accounts.new_${name} RENAME TO ${name}`);
     }
     await runner.query(
       'ALTER TABLE accounts.users ALTER COLUMN username SET STATISTICS 1000, ALTER COLUMN email SET STATISTICS 1000',
     );
+    // Also the new indexes need statistics of their expressions.
+    await runner.query('ANALYZE accounts.users');
     await runner.query('RESET lock_timeout');
   }
 

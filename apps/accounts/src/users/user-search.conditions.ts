@@ -90,6 +90,7 @@ type TextSearch = Pick<Search, 'in' | 'mode'>;
 /** Users who fulfil one of them have the text. */
 function textConditions(text: string, { in: field, mode }: TextSearch, { bind, compare }: Comparing): string[] {
   if (!isStorableText(text)) return ['FALSE'];
+  if (field === 'phone' && !PHONE.test(text)) return ['FALSE'];
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
   const lower = lowerCase(text);
   return [

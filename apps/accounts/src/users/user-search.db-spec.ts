@@ -86,6 +86,8 @@ describe('a search of users', () => {
     ['addresses', { text: 'ADA@e', in: 'email' }, ['Ada']],
     ['names of other scripts', { text: '小' }, ['小明', '小\u{10ffff}']],
     ['a name that ends with the last code point', { text: '小\u{10ffff}' }, ['小\u{10ffff}']],
+    ['no number that has letters', { text: 'bob', in: 'phone' }, []],
+    ['no part of a number that has letters', { text: 'bob', in: 'phone', mode: 'contains' }, []],
     ['a number without its prefix', { text: '139 0000' }, ['ADAM']],
     ['a number with it', { text: '+86139', in: 'phone' }, ['ADAM']],
     ['a foreign number without +', { text: '49151' }, ['boob']],
@@ -228,6 +230,35 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     expect(indexes).toEqual(expect.arrayContaining(['users_lower_username_idx', 'users_lower_email_idx']));
     expect(nodeTypes.filter((type) => type === 'Index Only Scan').length).toBeGreaterThanOrEqual(2);
     expect(nodeTypes).not.toContain('Bitmap Heap Scan');
+  });
+
+  it('reads the few users behind the place of a last page, not all matches', async () => {
+    const statements: string[] = [];
+    const recording: Queryable = {
+      query: (sql, values) => {
+        statements.push(sql);
+        return queries.query(sql, values);
+      },
+    };
+    const after = { key: '2026-01-01T00:02:00Z', objectId: 'x' };
+    const { users } = await search.find(asked({ text: 'ada', after }), recording);
+    const [row] = await database.query<{ count: number }>(
+      `SELECT count(*)::int FROM accounts.users
+        WHERE app_id = $1 AND created_at <= $2 AND (username LIKE 'ada%' OR email LIKE 'ada%')`,
+      [APP, after.key],
+    );
+    expect(users).toHaveLength(row?.count ?? 0);
+    expect(users.length).toBeLessThan(asked().limit);
+    expect(statements.filter((sql) => sql.includes(String(Number.MAX_SAFE_INTEGER)))).toEqual([]);
+  });
+
+  it('stops at a page of frequent matches in each order', async () => {
+    for (const order of ['newest', 'oldest'] as const) {
+      const { nodeTypes } = await plan({ text: 'ada', order });
+      expect(nodeTypes).not.toContain('Seq Scan');
+    }
+    const { nodeTypes } = await plan({ text: 'example', in: 'email', mode: 'contains', order: 'username' });
+    expect(nodeTypes).not.toContain('Sort');
   });
 
   it('reads the linked accounts of a page, not those of the application', async () => {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { type FoundUser, type JsonObject, MAX_EXACT_TOTAL, type BoundedCount } from '#contracts';
+import { type BoundedCount, type FoundUser, type JsonObject, MAX_EXACT_PARTS, MAX_EXACT_TOTAL } from '#contracts';
 import type { Queryable } from '#database';
+import { appError } from '#errors';
 import { QueryDatabase } from '#objects/store';
 import {
   BY_COLUMN,
@@ -9,7 +10,6 @@ import {
   isBehind,
   isBlank,
   ORDERS,
-  type Search,
   type UserSearch,
 } from './user-search.conditions.js';
 
@@ -33,7 +33,7 @@ interface UserMatches {
   readonly total: BoundedCount | undefined;
 }
 
-/** The index of \`user_id\` has the database's collation, \`object_id\` has "C": comparing them without COLLATE reads all identities. */
+/** The index of `user_id` has the database's collation, `object_id` has "C": a comparison without COLLATE reads all identities. */
 const COLUMNS = `
   object_id AS "objectId", username, lower(username) AS "lowerUsername", email, email_verified AS "emailVerified",
   mobile_phone_number AS "mobilePhoneNumber", mobile_phone_verified AS "mobilePhoneVerified",
@@ -50,36 +50,40 @@ const FIELDS_OF = `
     WINDOW in_order AS (ORDER BY position)
   ) AS measured WHERE bytes <= ${MAX_FIELDS_BYTES} OR row = 1`;
 
-/** Matches that are collected and sorted: all columns that this needs are in the indexes of prefixes, while parts of a text need each row. */
-const MAX_COLLECTED: Readonly<Record<Search['mode'], number>> = { prefix: MAX_EXACT_TOTAL, contains: 2_000 };
 /** Users that a search for a frequent text reads in its order, before it uses the index of the text. */
 const NEARBY_USERS = 20_000;
 /** The same once it is known that more users match than are collected. */
 const FAR_USERS = 100_000;
+/** After this time no further statement begins: its own three seconds would outlast the caller. */
+const MAX_ELAPSED_MS = 1_500;
+
 /** Searches the users of one application, on the connections for queries with their timeout of 3 seconds (ADR 42). */
 @Injectable()
 export class UserSearchRepository {
   constructor(private readonly queries: QueryDatabase) {}
 
   /**
-   * One page. Up to 10,000 matches are collected and sorted. More of them are so frequent that the page is read in the order of the search, by
-   * the index of that order. For a part of a text that many users share, such as "example.com", an index would first find them all.
+   * One page. Up to `maxCollected` matches are collected, counted and sorted. More of them are so frequent that a page is near its place in the
+   * order of the search, whose index is read. PostgreSQL's statistics name frequent texts before anything is collected.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
-    const most = MAX_COLLECTED[search.mode];
-    const frequent = await this.estimateIfFrequent(search);
-    if (isBlank(search)) return { users: await this.walk(search, within), total: frequent };
-    if (frequent !== undefined) {
+    if (isBlank(search)) return this.findAll(search, within);
+    const startedAt = performance.now();
+    const most = maxCollected(search);
+    const planned = search.text === undefined ? 0 : await this.plannedRows(search);
+    const estimate = { value: Math.max(most + 1, planned), isExact: false };
+    if (planned >= 2 * most) {
       const users = await this.findNearby(search, NEARBY_USERS, within);
-      if (users !== undefined) return { users, total: frequent };
+      if (users !== undefined) return { users, total: estimate };
     }
+    assertInTime(startedAt);
     const { users, matching } = await this.collect(search, most + 1, within);
     if (matching <= most) return { users, total: { value: matching, isExact: true } };
-    return {
-      users: (await this.findNearby(search, FAR_USERS, within)) ?? (await this.findFar(search, within)),
-      total: frequent ?? (await this.estimate(search, most)),
-    };
+    assertInTime(startedAt);
+    const nearby = await this.findNearby(search, FAR_USERS, within);
+    if (nearby === undefined) assertInTime(startedAt);
+    return { users: nearby ?? (await this.findFar(search, within)), total: estimate };
   }
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
@@ -89,12 +93,9 @@ export class UserSearchRepository {
     const limited = `SELECT count(*)::int AS count FROM (${from} LIMIT ${cap + 1}) AS matching`;
     const [row] = await within.query<{ count: number }>(limited, parameters);
     const value = row?.count ?? 0;
-    return value <= cap ? { value, isExact: true } : this.estimate(search, cap);
-  }
-
-  /** @param cap the number of users that match at least */
-  private async estimate(search: UserSearch, cap: number): Promise<BoundedCount> {
-    return { value: Math.max(cap + 1, await this.plannedRows(search)), isExact: false };
+    return value <= cap
+      ? { value, isExact: true }
+      : { value: Math.max(cap + 1, await this.plannedRows(search)), isExact: false };
   }
 
   /** The custom fields by user id: of as many users, in the order of the ids, as fit into a page. Users that are gone are left out. */
@@ -103,15 +104,13 @@ export class UserSearchRepository {
     return new Map(rows.map(({ id, fields }) => [id, fields]));
   }
 
-  /**
-   * An estimate of so many users that they are not collected; undefined for fewer. All users need none after their first page, and filters alone
-   * select too few users, or so many that they are met at once.
-   */
-  private async estimateIfFrequent(search: UserSearch): Promise<BoundedCount | undefined> {
-    const { text, mode, after } = search;
-    const isNeeded = isBlank(search) ? after === undefined : text !== undefined;
-    const value = isNeeded ? await this.plannedRows(search) : 0;
-    return value < 2 * MAX_COLLECTED[mode] ? undefined : { value, isExact: false };
+  /** A page of all users. Many of them are estimated, not counted. */
+  private async findAll(search: UserSearch, within: Queryable): Promise<UserMatches> {
+    const users = await this.walk(search, within);
+    if (search.after !== undefined) return { users, total: undefined };
+    if (users.length <= search.limit) return { users, total: { value: users.length, isExact: true } };
+    const value = await this.plannedRows(search);
+    return { users, total: value < 2 * MAX_EXACT_TOTAL ? undefined : { value, isExact: false } };
   }
 
   /** The number of matches by PostgreSQL's statistics. */
@@ -124,19 +123,31 @@ export class UserSearchRepository {
     return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
   }
 
-  /** @returns a page with a successor, from the users next to its place; undefined where too few of them match */
+  /**
+   * @param count the number of users that are read
+   * @returns a page from the users next to its place; undefined where too few of them match, and others follow
+   */
   private async findNearby(search: UserSearch, count: number, within: Queryable): Promise<UserMatch[] | undefined> {
+    // The first names of the application are far from those that begin with the text.
+    if (isSortedPrefix(search)) return undefined;
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
-    const order = `ORDER BY ${key} ${direction}, object_id ${direction}`;
-    const place = isBehind(search, key, behind, parameters);
+    const from = `FROM accounts.users WHERE app_id = $1 AND ${isBehind(search, key, behind, parameters)}
+       ORDER BY ${key} ${direction}, object_id ${direction}`;
+    // The outer order is known to be that of the subquery only if its key is a column there.
     const users = await within.query<UserMatch>(
-      `SELECT ${COLUMNS}
-         FROM (SELECT * FROM accounts.users WHERE app_id = $1 AND ${place} ${order} LIMIT ${count}) AS users
-        WHERE ${sql} ${order} LIMIT ${search.limit + 1}`,
+      `SELECT ${COLUMNS} FROM (SELECT *, ${key} AS key ${from} LIMIT ${count}) AS users
+        WHERE ${sql} ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}`,
       parameters,
     );
-    return users.length > search.limit ? users : undefined;
+    if (users.length > search.limit) return users;
+    const place: unknown[] = [search.appId];
+    const rest = `FROM accounts.users WHERE app_id = $1 AND ${isBehind(search, key, behind, place)}`;
+    const [next] = await within.query(
+      `SELECT 1 ${rest} ORDER BY ${key} ${direction}, object_id ${direction} OFFSET ${count} LIMIT 1`,
+      place,
+    );
+    return next === undefined ? users : undefined;
   }
 
   /** A page of frequent matches that are not among the users next to its place: most of them are elsewhere in the order. */
@@ -180,4 +191,18 @@ export class UserSearchRepository {
       parameters,
     );
   }
+}
+
+/** The number of matches that are collected and sorted. Those of a part of a text need each row, those of a prefix mostly its index. */
+function maxCollected({ text, mode }: UserSearch): number {
+  return text !== undefined && mode === 'contains' ? MAX_EXACT_PARTS : MAX_EXACT_TOTAL;
+}
+
+function isSortedPrefix({ text, mode, order }: UserSearch): boolean {
+  return text !== undefined && mode === 'prefix' && order === 'username';
+}
+
+/** @throws AppError QUERY_TIMED_OUT */
+function assertInTime(startedAt: number): void {
+  if (performance.now() - startedAt > MAX_ELAPSED_MS) throw appError('QUERY_TIMED_OUT');
 }

@@ -34,8 +34,8 @@ function replay(withDeadLetters: WithDeadLetters): Command {
     .description('return them to the service, which handles them like new events (fix the cause first)')
     .action((service: string) =>
       withDeadLetters((letters, rpc) =>
-        rpc.record({ action: 'replayDeadLetters', target: service, change: {} }, () =>
-          move('replayed', (report) => letters.replay(service, report)),
+        move(rpc, { action: 'replayDeadLetters', target: service, done: 'replayed' }, (report) =>
+          letters.replay(service, report),
         ),
       ),
     );
@@ -47,8 +47,8 @@ function drop(withDeadLetters: WithDeadLetters): Command {
     .description('delete them; their work is never done')
     .action((service: string) =>
       withDeadLetters((letters, rpc) =>
-        rpc.record({ action: 'dropDeadLetters', target: service, change: {} }, () =>
-          move('dropped', (report) => letters.drop(service, report)),
+        move(rpc, { action: 'dropDeadLetters', target: service, done: 'dropped' }, (report) =>
+          letters.drop(service, report),
         ),
       ),
     );
@@ -58,11 +58,16 @@ function serviceArgument(): Argument {
   return new Argument('<service>').choices(SERVICES);
 }
 
-async function move(done: string, work: (report: (letter: DeadLetter) => void) => Promise<void>): Promise<void> {
+async function move(
+  rpc: AuditedRpcClient,
+  { done, ...act }: { readonly action: string; readonly target: string; readonly done: string },
+  work: (report: (letter: DeadLetter) => void) => Promise<void>,
+): Promise<void> {
   let count = 0;
-  await work(({ id, pattern, reason }) => {
+  const report = ({ id, pattern, reason }: DeadLetter) => {
     count += 1;
     print(`${id}  ${pattern}  ${quoted(reason)}`);
-  });
+  };
+  await rpc.record({ ...act, change: {} }, () => work(report));
   print(`${count} ${count === 1 ? 'event was' : 'events were'} ${done}.`);
 }

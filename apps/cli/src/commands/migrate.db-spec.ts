@@ -14,7 +14,7 @@ const EARLIER_STATES = AT_NO_URL.flatMap((database) =>
 /** Changes that break the previous version. A column is abandoned in one release and removed in a later one. */
 const REMOVES = [
   /\bDROP\s+(?:TABLE|COLUMN|SCHEMA|VIEW|TYPE)\b/i,
-  // Statements name no index.
+  // Statements name no index: the previous version can run with another name.
   /^(?!\s*ALTER\s+INDEX\b).*\bRENAME\b/is,
   /\bSET\s+NOT\s+NULL\b/i,
   /\bALTER\s+COLUMN\s+\S+\s+(?:SET\s+DATA\s+)?TYPE\b/i,

@@ -74,15 +74,17 @@ export function importCommand(withServer: WithServer): Command {
   );
 }
 
-/** A preview changes nothing. */
 async function recordImport(rpc: AuditedRpcClient, source: Export, paths: string[], options: Options): Promise<void> {
   await assertApplication(rpc, options.app);
-  const run = () => runImport(rpc, source, options);
-  if (options.apply !== true) return run();
-  return rpc.record({ action: 'importObjects', appId: options.app, change: { files: paths } }, run);
+  const work = () => runImport(rpc, source, options);
+  const entry = { action: 'importObjects', appId: options.app, change: { files: paths } };
+  // A preview changes nothing, so it is no act.
+  if (options.apply === true) await rpc.record(entry, work, (isWhole) => isWhole);
+  else await work();
 }
 
-async function runImport(rpc: RpcClient, source: Export, options: Options): Promise<void> {
+/** @returns whether it has come to the end of the export */
+async function runImport(rpc: RpcClient, source: Export, options: Options): Promise<boolean> {
   const summary = new ImportSummary(options.report);
   await summary.open();
   const run = new ImportRun(
@@ -104,6 +106,7 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
     progress?.stop();
     summary.conclude();
     printSummary(summary, options, { permissions: changes, isStopped: run.isStopped });
+    return !run.isStopped;
   } catch (error) {
     failure = error;
     throw error;

@@ -45,8 +45,9 @@ function rotateSecrets(withServer: WithServer): Command {
     .description('re-encrypt with GATEPOST_SECRET all values sealed with GATEPOST_ACCEPTED_SECRETS; safe to repeat')
     .action(() =>
       withServer(async (rpc, deployment) => {
-        const entry = { action: 'rotateSecret', change: {} } as const;
-        if (!(await rpc.record(entry, () => rotate(rpc, deployment)))) reportFailure();
+        const work = () => rotate(rpc, deployment);
+        const isWhole = await rpc.record({ action: 'rotateSecret', change: {} }, work, (isDone) => isDone);
+        if (!isWhole) reportFailure();
         print('"secrets status" shows when the accepted secrets can be removed.');
       }),
     );

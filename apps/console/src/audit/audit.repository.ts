@@ -167,7 +167,7 @@ export class ConsoleCleanup extends PeriodicJob {
   }
 
   async processBatch(): Promise<boolean> {
-    const closed = await this.database.query(CLOSE_OPEN_ACTS, [JSON.stringify(LONG_ACTS)]);
+    const closed = await this.database.query(CLOSE_OPEN_ACTS, [JSON.stringify(Object.fromEntries(LONG_ACTS))]);
     let isMore = closed.length === BATCH_SIZE;
     for (const statement of [ENDED_SESSIONS, ENDED_LINKS, ENDED_CHALLENGES, OLD_ATTEMPTS])
       isMore = (await this.database.query(statement)).length === BATCH_SIZE || isMore;

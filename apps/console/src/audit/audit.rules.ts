@@ -23,7 +23,7 @@ const OPEN_FOR_MS = 60_000;
 export const MAX_EXPORT_MS = 3_600_000;
 const MAX_COMMAND_MS = 24 * 3_600_000;
 /** How long acts can last that are more than one request, in milliseconds by their names. */
-export const LONG_ACTS: Readonly<Record<string, number>> = Object.fromEntries([
+export const LONG_ACTS: ReadonlyMap<string, number> = new Map([
   ...Object.entries<ConsoleRoute>(consoleApi)
     .filter(([, route]) => isExport(route))
     .map(([name]) => [name, MAX_EXPORT_MS] as const),
@@ -38,7 +38,7 @@ export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
 
 /** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
 export function shown({ begunAt, endedAt, ...entry }: AuditEntity, nowMs: number): ShownAudit {
-  const openForMs = OPEN_FOR_MS + (LONG_ACTS[entry.action] ?? 0);
+  const openForMs = OPEN_FOR_MS + (LONG_ACTS.get(entry.action) ?? 0);
   const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
   return {
     ...entry,

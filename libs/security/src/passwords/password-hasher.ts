@@ -16,7 +16,7 @@ const WRAPPED_SCHEME = 'bcrypt-leancloud:';
 
 /** A job whose turn has not come by then is refused, so that no request takes five seconds in total. */
 const MAX_WAIT_MS = 3_000;
-const OVERLOADED = 'too many passwords wait to be hashed: add processor cores, or processes of the accounts service';
+const OVERLOADED = 'too many passwords wait to be hashed: add processor cores, or processes of this service';
 
 /** In the sources and in the build alike: a thread cannot run TypeScript. */
 const WORKER = fileURLToPath(new URL('./hashing.worker.mjs', import.meta.url));
