@@ -216,6 +216,7 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
         expect((await api().get('/1.1/push/webPushKey')).status).toBe(404);
         expectRefused(await vendor('set', keys.id, 'web-push', 'subject=ops'), /subject: must be an address such as/);
         const set = await vendor('set', keys.id, 'web-push', 'subject=mailto:ops@example.org');
+        expect(set).toMatchObject({ status: 0, stderr: '' });
         expect(set.stdout).toMatch(
           /^web-push\n {2}subject +mailto:ops@example\.org\n {2}publicKey +B[\w-]{86}\n {2}privateKey +\(secret\)\n/,
         );
