@@ -330,7 +330,7 @@ describe('an export of the audit log', () => {
     expect(await ids(viewer)).toHaveLength(1);
   });
 
-  it('is open as long as a slow client may take', async () => {
+  it('and acts of the command line are open as long as they may take', async () => {
     const insert = (action: string, age: string) =>
       console.database.query(
         `INSERT INTO console.audit (id, begun_at, operator_name, way, action, change, request_id)
@@ -340,6 +340,8 @@ describe('an export of the audit log', () => {
     await insert('exportUsers', '50 minutes');
     await insert('exportDevices', '70 minutes');
     await insert('deleteUsers', '50 minutes');
+    await insert('importObjects', '23 hours');
+    await insert('rotateSecret', '25 hours');
     const outcomes = async (action: string) => {
       const { body } = await owner.call(consoleApi.listAudit, {
         query: { action, to: new Date(Date.now() - 1_200_000).toISOString() },
@@ -349,6 +351,8 @@ describe('an export of the audit log', () => {
     expect(await outcomes('exportUsers')).toEqual(['begun']);
     expect(await outcomes('exportDevices')).toEqual(['unknown']);
     expect(await outcomes('deleteUsers')).toEqual(['unknown']);
+    expect(await outcomes('importObjects')).toEqual(['begun']);
+    expect(await outcomes('rotateSecret')).toEqual(['unknown']);
     await console.cleanup.processBatch();
     const rows = await console.database.query<{ action: string; outcome: string }>(
       `SELECT action, outcome FROM console.audit WHERE request_id = 'slow' ORDER BY action`,
@@ -357,6 +361,8 @@ describe('an export of the audit log', () => {
       { action: 'deleteUsers', outcome: 'unknown' },
       { action: 'exportDevices', outcome: 'unknown' },
       { action: 'exportUsers', outcome: 'begun' },
+      { action: 'importObjects', outcome: 'begun' },
+      { action: 'rotateSecret', outcome: 'unknown' },
     ]);
   });
 });

@@ -261,6 +261,14 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     expect(nodeTypes).not.toContain('Sort');
   });
 
+  it('counts the matches of a small application, whatever the statistics of all say', async () => {
+    const many = vi.spyOn(search, 'plannedRows').mockResolvedValue(1_000_000);
+    const asks = { appId: SMALL, text: 'ada', limit: 1 };
+    for (const mode of ['prefix', 'contains'] as const)
+      expect((await search.find(asked({ ...asks, mode }))).total).toEqual({ value: 3, isExact: true });
+    many.mockRestore();
+  });
+
   it('reads the linked accounts of a page, not those of the application', async () => {
     await database.query(
       `INSERT INTO accounts.identities (app_id, platform, uid, user_id, is_verified)

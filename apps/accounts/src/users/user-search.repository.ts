@@ -68,12 +68,12 @@ export class UserSearchRepository {
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
-    if (isBlank(search)) return this.findAll(search, within);
+    if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const startedAt = performance.now();
     const most = maxCollected(search);
     const planned = search.text === undefined ? 0 : await this.plannedRows(search);
     const estimate = { value: Math.max(most + 1, planned), isExact: false };
-    if (planned >= 2 * most) {
+    if (planned >= 2 * most && (await this.isLarge(search))) {
       const users = await this.findNearby(search, NEARBY_USERS, within);
       if (users !== undefined) return { users, total: estimate };
     }
@@ -104,16 +104,7 @@ export class UserSearchRepository {
     return new Map(rows.map(({ id, fields }) => [id, fields]));
   }
 
-  /** A page of all users. Many of them are estimated, not counted. */
-  private async findAll(search: UserSearch, within: Queryable): Promise<UserMatches> {
-    const users = await this.walk(search, within);
-    if (search.after !== undefined) return { users, total: undefined };
-    if (users.length <= search.limit) return { users, total: { value: users.length, isExact: true } };
-    const value = await this.plannedRows(search);
-    return { users, total: value < 2 * MAX_EXACT_TOTAL ? undefined : { value, isExact: false } };
-  }
-
-  /** The number of matches by PostgreSQL's statistics. */
+  /** The number of matches by PostgreSQL's statistics, which know a small application only by the average of all. */
   async plannedRows(search: UserSearch): Promise<number> {
     const { sql, parameters } = conditionOf(search, BY_COLUMN);
     const [row] = await this.queries.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
@@ -132,22 +123,34 @@ export class UserSearchRepository {
     if (isSortedPrefix(search)) return undefined;
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
-    const from = `FROM accounts.users WHERE app_id = $1 AND ${isBehind(search, key, behind, parameters)}
-       ORDER BY ${key} ${direction}, object_id ${direction}`;
+    const place = isBehind(search, key, behind, parameters);
     // The outer order is known to be that of the subquery only if its key is a column there.
     const users = await within.query<UserMatch>(
-      `SELECT ${COLUMNS} FROM (SELECT *, ${key} AS key ${from} LIMIT ${count}) AS users
+      `SELECT ${COLUMNS}
+         FROM (SELECT *, ${key} AS key FROM accounts.users WHERE app_id = $1 AND ${place}
+                ORDER BY ${key} ${direction}, object_id ${direction} LIMIT ${count}) AS users
         WHERE ${sql} ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}`,
       parameters,
     );
-    if (users.length > search.limit) return users;
-    const place: unknown[] = [search.appId];
-    const rest = `FROM accounts.users WHERE app_id = $1 AND ${isBehind(search, key, behind, place)}`;
-    const [next] = await within.query(
-      `SELECT 1 ${rest} ORDER BY ${key} ${direction}, object_id ${direction} OFFSET ${count} LIMIT 1`,
-      place,
+    return users.length > search.limit || !(await this.hasMore(search, count, within)) ? users : undefined;
+  }
+
+  /** Whether an application has so many users that an estimate may stand for a count. Pages after the first show none. */
+  private async isLarge(search: UserSearch): Promise<boolean> {
+    return search.after !== undefined || this.hasMore(search, NEARBY_USERS, this.queries);
+  }
+
+  /** Whether more users than `count` are behind the place of the search, matches or not. */
+  private async hasMore(search: UserSearch, count: number, within: Queryable): Promise<boolean> {
+    const { key, direction, behind } = ORDERS[search.order];
+    const parameters: unknown[] = [search.appId];
+    const place = isBehind(search, key, behind, parameters);
+    const rows = await within.query(
+      `SELECT FROM accounts.users WHERE app_id = $1 AND ${place}
+        ORDER BY ${key} ${direction}, object_id ${direction} OFFSET ${count} LIMIT 1`,
+      parameters,
     );
-    return next === undefined ? users : undefined;
+    return rows.length > 0;
   }
 
   /** A page of frequent matches that are not among the users next to its place: most of them are elsewhere in the order. */

@@ -134,7 +134,8 @@ const INTERVAL_MS = 60_000;
 /** An act that has been open for this time was cut off: no RPC waits as long. $1 has the acts that last longer. */
 const CLOSE_OPEN_ACTS = `
   UPDATE console.audit SET outcome = 'unknown', ended_at = now() WHERE id IN (
-    SELECT id FROM console.audit WHERE outcome = 'begun' AND begun_at < now() - interval '5 minutes' - COALESCE(($1::jsonb ->> action)::int, 0) * interval '1 millisecond'
+    SELECT id FROM console.audit WHERE outcome = 'begun'
+       AND begun_at < now() - interval '5 minutes' - COALESCE(($1::jsonb ->> action)::int, 0) * interval '1 millisecond'
      ORDER BY begun_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 const OLD_ENTRIES = `
   DELETE FROM console.audit WHERE id IN (
