@@ -69,7 +69,7 @@ export function parseLane(
 
 /**
  * Selects one channel for each device of a page: the vendor's, if the application has credentials for it, else the device's own queue
- * (docs/decisions.md, Vendor channels).
+ * (docs/decisions.md, Channels of vendors).
  */
 export function routePage(
   push: RoutedPush,
