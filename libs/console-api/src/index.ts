@@ -27,5 +27,6 @@ export * from './messages.api.js';
 export * from './operators.api.js';
 export * from './permissions.js';
 export * from './pushes.api.js';
+export * from './request-path.js';
 export * from './route.js';
 export * from './users.api.js';

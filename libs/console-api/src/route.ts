@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import type { Permission } from './permissions.js';
 
-// The page's content security policy forbids the code that zod generates; even its attempt counts as a violation.
-if ('document' in globalThis) z.config({ jitless: true });
-
 /**
  * `anyone`: also without a session. `self`: the own account of an operator, also while the role needs a second factor that the operator does not
  * have. `operator`: any operator with a session.
@@ -148,11 +145,6 @@ export const consoleError = z.object({
   name: z.string(),
   requestId: z.string(),
 });
-
-/** The path of a request, with its parameters. */
-export function pathOf(path: string, params: Readonly<Record<string, unknown>>): string {
-  return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
-}
 
 /** The id of an application. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');

@@ -7,7 +7,8 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router';
-import { z } from 'zod';
+// `zod` itself would try to generate code, which the page's content security policy forbids.
+import { z } from 'zod/mini';
 import { sessionQuery } from './api/queries';
 import { LinkPage, SignInPage } from './pages/access';
 import { Frame } from './shell/frame';
@@ -18,8 +19,11 @@ const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
   notFoundComponent: NotFound,
 });
 
-const text = z.string().optional().catch(undefined);
-const flag = z.boolean().optional().catch(undefined);
+/** A value of another kind in a URL is left out. */
+const maybe = <Schema extends z.ZodMiniType>(schema: Schema) => z.catch(z.optional(schema), undefined);
+const oneOf = <const Values extends readonly string[]>(...values: Values) => maybe(z.enum(values));
+const text = maybe(z.string());
+const flag = maybe(z.boolean());
 const page = z.object({ after: text });
 
 const signIn = createRoute({
@@ -73,15 +77,15 @@ const overview = createRoute({
 const users = createRoute({
   getParentRoute: () => app,
   path: '/users',
-  validateSearch: page.extend({
+  validateSearch: z.extend(page, {
     q: text,
-    in: z.enum(['any', 'username', 'email', 'phone', 'id']).optional().catch(undefined),
-    mode: z.enum(['prefix', 'contains']).optional().catch(undefined),
+    in: oneOf('any', 'username', 'email', 'phone', 'id'),
+    mode: oneOf('prefix', 'contains'),
     emailVerified: flag,
     hasPassword: flag,
     platform: text,
     since: text,
-    order: z.enum(['newest', 'oldest', 'username']).optional().catch(undefined),
+    order: oneOf('newest', 'oldest', 'username'),
   }),
   component: lazyRouteComponent(() => import('./pages/users'), 'UsersPage'),
 });
@@ -95,14 +99,14 @@ const user = createRoute({
   getParentRoute: () => app,
   path: '/users/$userId',
   validateSearch: z.object({
-    tab: z.enum(['profile', 'access', 'accounts', 'messages', 'devices', 'history']).optional().catch(undefined),
+    tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history'),
   }),
   component: lazyRouteComponent(() => import('./pages/user'), 'UserPage'),
 });
 const roles = createRoute({
   getParentRoute: () => app,
   path: '/roles',
-  validateSearch: page.extend({ q: text }),
+  validateSearch: z.extend(page, { q: text }),
   component: lazyRouteComponent(() => import('./pages/roles'), 'RolesPage'),
 });
 const role = createRoute({
@@ -113,7 +117,7 @@ const role = createRoute({
 const devices = createRoute({
   getParentRoute: () => app,
   path: '/devices',
-  validateSearch: page.extend({ type: text, channel: text, user: text, connected: flag }),
+  validateSearch: z.extend(page, { type: text, channel: text, user: text, connected: flag }),
   component: lazyRouteComponent(() => import('./pages/devices'), 'DevicesPage'),
 });
 const device = createRoute({
@@ -124,8 +128,8 @@ const device = createRoute({
 const pushes = createRoute({
   getParentRoute: () => app,
   path: '/pushes',
-  validateSearch: page.extend({
-    status: z.enum(['scheduled', 'in-queue', 'done', 'error']).optional().catch(undefined),
+  validateSearch: z.extend(page, {
+    status: oneOf('scheduled', 'in-queue', 'done', 'error'),
   }),
   component: lazyRouteComponent(() => import('./pages/pushes'), 'PushesPage'),
 });
@@ -142,9 +146,9 @@ const push = createRoute({
 const messages = createRoute({
   getParentRoute: () => app,
   path: '/messages',
-  validateSearch: page.extend({
-    status: z.enum(['queued', 'failed', 'sent', 'dead', 'dropped']).optional().catch(undefined),
-    channel: z.enum(['mail', 'sms']).optional().catch(undefined),
+  validateSearch: z.extend(page, {
+    status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
+    channel: oneOf('mail', 'sms'),
     user: text,
   }),
   component: lazyRouteComponent(() => import('./pages/messages'), 'MessagesPage'),
@@ -173,7 +177,7 @@ const settings = createRoute({
   getParentRoute: () => app,
   path: '/settings',
   validateSearch: z.object({
-    tab: z.enum(['general', 'keys', 'platforms', 'texts', 'vendors']).optional().catch(undefined),
+    tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors'),
   }),
   component: lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage'),
 });
@@ -185,12 +189,12 @@ const health = createRoute({
 const audit = createRoute({
   getParentRoute: () => frame,
   path: '/audit',
-  validateSearch: page.extend({
+  validateSearch: z.extend(page, {
     operator: text,
     app: text,
     action: text,
     target: text,
-    outcome: z.enum(['begun', 'done', 'refused', 'failed', 'unknown']).optional().catch(undefined),
+    outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
   }),
   component: lazyRouteComponent(() => import('./pages/audit'), 'AuditPage'),
 });

@@ -1,11 +1,5 @@
-import {
-  type ConsoleRoute,
-  consoleError,
-  type ExportRoute,
-  pathOf,
-  type RouteInput,
-  type RouteReply,
-} from '#console-api';
+import { z } from 'zod/mini';
+import { type ConsoleRoute, type ExportRoute, pathOf, type RouteInput, type RouteReply } from '#console-api';
 
 /** A call that failed. `name`: of the error table of Gatepost; UNREACHABLE: no answer arrived; EXPORT_CUT: a file ended early. */
 export class CallError extends Error {
@@ -37,11 +31,8 @@ export type CallInput<R extends ConsoleRoute> = Part<'params', RouteInput<R>['pa
   Part<'body', RouteInput<R>['body']>;
 
 /** What an error answer holds; nothing of it where another server has answered. */
-interface Answered {
-  readonly error?: string | undefined;
-  readonly name?: string | undefined;
-  readonly requestId?: string | undefined;
-}
+const answered = z.partial(z.object({ error: z.string(), name: z.string(), requestId: z.string() }));
+type Answered = z.output<typeof answered>;
 
 interface AnyInput {
   readonly params?: Readonly<Record<string, unknown>>;
@@ -222,7 +213,7 @@ function queryText(query: Readonly<Record<string, unknown>>): string {
 }
 
 function errorOf(answer: unknown, response: Response): CallError {
-  const parsed = consoleError.partial().safeParse(answer);
+  const parsed = answered.safeParse(answer);
   const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN);
   return new CallError(
     parsed.success ? parsed.data : {},

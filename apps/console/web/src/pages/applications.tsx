@@ -7,7 +7,7 @@ import { useAct, useApplications, useMay } from '../api/queries';
 import { FormDialog } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
+import { When } from '../texts/format';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 

@@ -6,7 +6,7 @@ import type { CallInput } from '../api/call';
 import { useRead } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
+import { When } from '../texts/format';
 import { DataTable, Pager } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 

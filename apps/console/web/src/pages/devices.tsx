@@ -4,13 +4,11 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type Device } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
-import { CopyButton } from '../parts/copy';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
+import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
 import { type Column, DataTable, Pager } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { namesOf } from './new-push.rules';
 

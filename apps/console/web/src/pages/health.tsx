@@ -5,9 +5,8 @@ import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const EVERY_MS = 5_000;

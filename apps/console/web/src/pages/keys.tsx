@@ -2,10 +2,9 @@ import { Badge, Button, Checkbox, Code, Group, Modal, NativeSelect, Stack, Text 
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay } from '../api/queries';
-import { CopyButton } from '../parts/copy';
 import { Confirm, useNotices } from '../parts/dialogs';
-import { Failure, Panel } from '../parts/panel';
-import { When } from '../parts/when';
+import { CopyButton, Failure, Panel } from '../parts/panel';
+import { When } from '../texts/format';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 

@@ -3,9 +3,8 @@ import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useRead } from '../api/queries';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
 import { DataTable, Pager } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const EVERY = { everyMs: 5_000 };

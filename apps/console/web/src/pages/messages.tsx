@@ -7,9 +7,8 @@ import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
 import { DataTable, Pager } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const FROM = '/frame/apps/$appId/messages';

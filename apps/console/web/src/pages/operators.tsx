@@ -3,14 +3,12 @@ import { useForm } from '@mantine/form';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
 import { useAct, useApplications, useRead, useSession } from '../api/queries';
-import { CopyButton } from '../parts/copy';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, Page, Panel } from '../parts/panel';
+import { Answer, CopyButton, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
-import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useLanguage, useTexts } from '../texts/texts';
 
 type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'];

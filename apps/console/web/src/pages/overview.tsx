@@ -3,11 +3,9 @@ import { Link, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { consoleApi, type Overview } from '#console-api';
 import { useRead } from '../api/queries';
-import { CopyButton } from '../parts/copy';
 import { Icon } from '../parts/icon';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
-import { useFormats } from '../texts/format';
+import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 /** The services count all users and devices. */

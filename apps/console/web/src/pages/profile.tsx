@@ -7,7 +7,7 @@ import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { asksForCode, CodeField } from '../parts/code-field';
 import { useNotices } from '../parts/dialogs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
+import { When } from '../texts/format';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { IssuerPanel } from './issuer';

@@ -3,11 +3,9 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type PushDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { CopyButton } from '../parts/copy';
 import { Confirm, useNotices } from '../parts/dialogs';
-import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
-import { useFormats } from '../texts/format';
+import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { PUSH_COLORS } from './pushes';
 

@@ -5,9 +5,8 @@ import { consoleApi, PUSH_STATUSES } from '#console-api';
 import { useMay, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
 import { DataTable, Pager } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const FROM = '/frame/apps/$appId/pushes';

@@ -8,7 +8,7 @@ import { AclPanel } from '../parts/acl-editor';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { When } from '../parts/when';
+import { When } from '../texts/format';
 import { DataTable, Pager } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 

@@ -7,11 +7,10 @@ import { consoleApi, type RouteReply } from '#console-api';
 import { addPasskey } from '../api/sign-in';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { CodeField } from '../parts/code-field';
-import { CopyButton } from '../parts/copy';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, Failure, Panel } from '../parts/panel';
-import { When } from '../parts/when';
+import { Answer, CopyButton, Failure, Panel } from '../parts/panel';
+import { When } from '../texts/format';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 

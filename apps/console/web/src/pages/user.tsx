@@ -3,14 +3,12 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { CopyButton } from '../parts/copy';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
-import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
-import { When } from '../parts/when';
 import { DataTable } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { AuditList } from './audit';
 import { DeviceList } from './devices';

@@ -9,9 +9,8 @@ import { ExportMenu } from '../parts/export-menu';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Checked, LockedBadge } from '../parts/states';
-import { When } from '../parts/when';
 import { type Column, DataTable, Pager } from '../table/data-table';
-import { useFormats } from '../texts/format';
+import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { NewUser } from './new-user';
 

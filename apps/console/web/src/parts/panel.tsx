@@ -1,9 +1,9 @@
-import { Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { ActionIcon, Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title, Tooltip } from '@mantine/core';
+import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { CallError } from '../api/call';
 import { useTexts } from '../texts/texts';
-import { CopyButton } from './copy';
 import { Icon } from './icon';
 
 interface PageProps {
@@ -152,5 +152,26 @@ export function Empty({ title, says, command, children }: EmptyProps): ReactNode
         </Group>
       )}
     </Stack>
+  );
+}
+
+/** Copies a value that the page shows. */
+export function CopyButton({ value }: { readonly value: string }): ReactNode {
+  const t = useTexts();
+  const clipboard = useClipboard({ timeout: 1_500 });
+  const label = clipboard.copied ? t.acts.copied : t.acts.copy;
+  return (
+    <Tooltip label={label}>
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        aria-label={`${label}: ${value}`}
+        onClick={() => {
+          clipboard.copy(value);
+        }}
+      >
+        <Icon name={clipboard.copied ? 'check' : 'copy'} size={16} />
+      </ActionIcon>
+    </Tooltip>
   );
 }

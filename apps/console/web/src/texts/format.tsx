@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useSyncExternalStore } from 'react';
+import { type ReactNode, useSyncExternalStore } from 'react';
 import type { Session } from '#console-api';
 import { sessionQuery } from '../api/queries';
 import { tagOf, useLanguage } from './texts';
@@ -94,4 +94,16 @@ function newFormats(tag: string, timeZone: string | undefined): Formats {
       return distances.format(Math.round(distance / size), unit);
     },
   };
+}
+
+/** A time as a distance from now, with the time itself in its title. */
+export function When({ at }: { readonly at: string | null }): ReactNode {
+  const formats = useFormats();
+  const now = useNow();
+  if (at === null) return '–';
+  return (
+    <time dateTime={at} title={`${formats.time(at)} (${at})`}>
+      {formats.relative(at, now)}
+    </time>
+  );
 }
