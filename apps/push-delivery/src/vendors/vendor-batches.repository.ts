@@ -13,6 +13,8 @@ const BATCH_SIZE = 500;
 export interface VendorBatch extends VendorPush {
   readonly id: string;
   readonly lane: string;
+  /** The push has many devices. */
+  readonly isBulk: boolean;
   readonly targets: readonly string[];
   readonly badges: readonly number[] | null;
   /** Earlier attempts without a result. */
@@ -197,8 +199,8 @@ const CLAIM = `
   UPDATE push.vendor_batches AS batch SET lease_owner = $3, lease_until = now() + make_interval(secs => $5)
     FROM due, push.notifications AS push
    WHERE batch.id = due.id AND push.app_id = batch.app_id AND push.object_id = batch.object_id
-  RETURNING batch.id::text AS id, batch.app_id AS "appId", batch.object_id AS "objectId", lane, targets, badges, attempt,
-            key_no AS "keyNo", due.lease_owner IS NOT NULL OR attempt > key_no AS "isRepeat", batch.expires_at AS "expiresAt", batch.lease_owner AS lease,
+  RETURNING batch.id::text AS id, batch.app_id AS "appId", batch.object_id AS "objectId", lane, batch.is_bulk AS "isBulk",
+            targets, badges, attempt, key_no AS "keyNo", due.lease_owner IS NOT NULL OR attempt > key_no AS "isRepeat", batch.expires_at AS "expiresAt", batch.lease_owner AS lease,
             batch.next_at::text AS "dueAt", push.data, push.message, push.prod,
             push.request_id AS "requestId"`;
 

@@ -6,7 +6,7 @@ import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.
 
 const push = {} as VendorPush;
 const target: VendorTarget = { objectId: 'i', token: 't', platform: 'ios', topic: null, badge: null };
-const signal = new AbortController().signal;
+const options = { isUrgent: false, signal: new AbortController().signal };
 const bad: Outcome = { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true };
 const good: Outcome = { kind: 'accepted' };
 const resultsOf = (good_: number, bad_: number) =>
@@ -17,7 +17,7 @@ const resultsOf = (good_: number, bad_: number) =>
     outcome,
   }));
 
-function laneWith(send: () => Promise<readonly Outcome[]>) {
+function laneWith(send: () => Promise<readonly Outcome[]>, delay = { read: () => ({ meanMs: 0, measuredAt: 0 }) }) {
   const channel: VendorChannel = {
     targetsPerRequest: 1,
     send,
@@ -27,7 +27,7 @@ function laneWith(send: () => Promise<readonly Outcome[]>) {
   const logger = new Logger('Vendors');
   const warn = vi.spyOn(logger, 'warn').mockImplementation(() => undefined);
   vi.spyOn(logger, 'error').mockImplementation(() => undefined);
-  const tools = { requests: new Metrics().vendorRequests, logger, window: 100 };
+  const tools = { requests: new Metrics().vendorRequests, logger, window: 100, delay };
   return { lane: new VendorLane('app apns', 'apns', 1, channel, tools), warn };
 }
 
@@ -41,9 +41,9 @@ describe('a lane', () => {
       running -= 1;
       return [good];
     });
-    await Promise.all(Array.from({ length: 10 }, () => lane.send(push, [target], signal)));
+    await Promise.all(Array.from({ length: 10 }, () => lane.send(push, [target], options)));
     expect(most).toBe(10);
-    await Promise.all(Array.from({ length: 100 }, () => lane.send(push, [target], signal)));
+    await Promise.all(Array.from({ length: 100 }, () => lane.send(push, [target], options)));
     expect(most).toBeGreaterThan(10);
   });
 
@@ -53,40 +53,40 @@ describe('a lane', () => {
       asked += 1;
       return Promise.resolve([{ kind: 'credentials', reason: 'InvalidProviderToken' }]);
     });
-    await lane.send(push, [target], signal);
+    await lane.send(push, [target], options);
     expect(lane.restMs).toBeGreaterThan(50_000);
-    expect(await lane.send(push, [target], signal)).toEqual([{ kind: 'waiting', reason: 'InvalidProviderToken' }]);
+    expect(await lane.send(push, [target], options)).toEqual([{ kind: 'waiting', reason: 'InvalidProviderToken' }]);
     expect([asked, warn.mock.calls.length]).toEqual([1, 1]);
   });
 
   it('rests after five failures in a row, and for as long as the vendor asks', async () => {
     const failing = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer' }]));
-    for (let one = 0; one < 4; one += 1) await failing.lane.send(push, [target], signal);
+    for (let one = 0; one < 4; one += 1) await failing.lane.send(push, [target], options);
     expect(failing.lane.restMs).toBe(0);
-    await failing.lane.send(push, [target], signal);
+    await failing.lane.send(push, [target], options);
     expect(failing.lane.restMs).toBeGreaterThan(500);
     const asked = laneWith(() =>
       Promise.resolve([{ kind: 'later', reason: 'quota', slowsLane: true, restMs: 30_000 }]),
     );
-    await asked.lane.send(push, [target], signal);
+    await asked.lane.send(push, [target], options);
     expect(asked.lane.restMs).toBeGreaterThan(29_000);
   });
 
   it('does not rest because of servers that devices have chosen', async () => {
     const { lane, warn } = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', sparesLane: true }]));
-    for (let request = 0; request < 20; request += 1) await lane.send(push, [target], signal);
+    for (let request = 0; request < 20; request += 1) await lane.send(push, [target], options);
     expect([lane.restMs > 0, warn.mock.calls.length]).toEqual([false, 0]);
   });
 
   it('rejects what a defect has stopped, and goes on', async () => {
     const { lane } = laneWith(() => Promise.reject(new Error('a defect')));
-    expect(await lane.send(push, [target], signal)).toEqual([{ kind: 'rejected', reason: 'internal error' }]);
+    expect(await lane.send(push, [target], options)).toEqual([{ kind: 'rejected', reason: 'internal error' }]);
     expect(lane.restMs).toBe(0);
   });
 
   it('sends nothing after a stop', async () => {
     const { lane } = laneWith(() => Promise.resolve([good]));
-    expect(await lane.send(push, [target], AbortSignal.abort())).toEqual([
+    expect(await lane.send(push, [target], { ...options, signal: AbortSignal.abort() })).toEqual([
       { kind: 'waiting', reason: 'the process stops' },
     ]);
   });
@@ -100,8 +100,61 @@ describe('a lane', () => {
       running -= 1;
       return [good];
     });
-    await Promise.all(Array.from({ length: 2_000 }, () => lane.send(push, [target], signal)));
+    await Promise.all(Array.from({ length: 2_000 }, () => lane.send(push, [target], options)));
     expect(most).toBe(100);
+  });
+
+  it('runs fewer requests at once while the process is late', async () => {
+    let [running, most, now] = [0, 0, 0];
+    let meanMs = 0;
+    const send = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      return [good];
+    };
+    // Each answer sees a new measurement.
+    const { lane } = laneWith(send, { read: () => ({ meanMs, measuredAt: (now += 1) }) });
+    const sendMany = () => Promise.all(Array.from({ length: 500 }, () => lane.send(push, [target], options)));
+    await sendMany();
+    expect(most).toBe(100);
+    meanMs = 100;
+    await sendMany();
+    most = 0;
+    await sendMany();
+    expect(most).toBe(10);
+    meanMs = 0;
+    await sendMany();
+    expect(most).toBeGreaterThan(10);
+  });
+
+  it('sends the requests of single pushes before those of large ones', async () => {
+    const sent: string[] = [];
+    const free: (() => void)[] = [];
+    const channel: VendorChannel = {
+      targetsPerRequest: 1,
+      send: async (_push, [one]) => {
+        sent.push(one?.objectId ?? '');
+        await new Promise<void>((resolve) => free.push(resolve));
+        return [good];
+      },
+      check: () => Promise.resolve(undefined),
+      close: () => undefined,
+    };
+    const delay = { read: () => ({ meanMs: 0, measuredAt: 0 }) };
+    const tools = { requests: new Metrics().vendorRequests, logger: new Logger('Vendors'), window: 1, delay };
+    const lane = new VendorLane('app apns', 'apns', 1, channel, tools);
+    const sendTo = (objectId: string, isUrgent: boolean) =>
+      lane.send(push, [{ ...target, objectId }], { ...options, isUrgent });
+    const all = Promise.all([sendTo('large 1', false), sendTo('large 2', false), sendTo('single', true)]);
+    for (const expected of ['large 1', 'single', 'large 2']) {
+      await vi.waitFor(() => {
+        expect(sent.at(-1)).toBe(expected);
+      });
+      free.shift()?.();
+    }
+    await all;
   });
 
   it('sends nothing while the operator has paused it, and after it was replaced', async () => {
@@ -111,12 +164,12 @@ describe('a lane', () => {
       return Promise.resolve([good]);
     });
     lane.setPaused(true);
-    expect(await lane.send(push, [target], signal)).toEqual([{ kind: 'waiting', reason: 'paused' }]);
+    expect(await lane.send(push, [target], options)).toEqual([{ kind: 'waiting', reason: 'paused' }]);
     expect(lane.restMs).toBeGreaterThan(60_000);
     lane.setPaused(false);
-    expect([lane.restMs, await lane.send(push, [target], signal)]).toEqual([0, [good]]);
+    expect([lane.restMs, await lane.send(push, [target], options)]).toEqual([0, [good]]);
     lane.close();
-    expect(await lane.send(push, [target], signal)).toMatchObject([{ kind: 'waiting' }]);
+    expect(await lane.send(push, [target], options)).toMatchObject([{ kind: 'waiting' }]);
     expect(asked).toBe(1);
   });
 

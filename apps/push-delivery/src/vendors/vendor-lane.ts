@@ -3,14 +3,12 @@ import { LRUCache } from 'lru-cache';
 import type { Vendor } from '#contracts';
 import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
+import { LoopDelay, SendWindow } from './send-window.js';
 import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
 import { isDoubtful, LONGEST_ASKED_REST_MS, type TargetOutcome } from './settlement.rules.js';
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
-const FIRST_WINDOW = 10;
-/** Within this time the window shrinks once. */
-const SHRINK_INTERVAL_MS = 1_000;
 /** Transport failures in a row after which the lane rests. */
 const MAX_FAILURES = 5;
 const FAILURE_REST_MS = { first: 1_000, longest: 30_000 };
@@ -46,6 +44,14 @@ interface LaneTools {
   readonly logger: Logger;
   /** The most requests at once. */
   readonly window: number;
+  readonly delay: Pick<LoopDelay, 'read'>;
+}
+
+interface SendOptions {
+  /** A large push may wait for this one. */
+  readonly isUrgent: boolean;
+  /** The process stops. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -70,7 +76,7 @@ export class VendorLane {
     readonly channel: VendorChannel,
     private readonly tools: LaneTools,
   ) {
-    this.#window = new SendWindow(tools.window);
+    this.#window = new SendWindow(tools.window, tools.delay);
   }
 
   get isPaused(): boolean {
@@ -83,8 +89,12 @@ export class VendorLane {
   }
 
   /** @returns one outcome for each target, in their order */
-  async send(push: VendorPush, targets: readonly VendorTarget[], signal: AbortSignal): Promise<readonly Outcome[]> {
-    await this.#window.enter();
+  async send(
+    push: VendorPush,
+    targets: readonly VendorTarget[],
+    { isUrgent, signal }: SendOptions,
+  ): Promise<readonly Outcome[]> {
+    await this.#window.enter(isUrgent);
     try {
       const obstacle = this.#obstacle(signal);
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
@@ -152,7 +162,7 @@ export class VendorLane {
   }
 
   #slow(outcome: Outcome & { readonly reason: string; readonly restMs?: number }): void {
-    this.#window.shrink();
+    this.#window.halve();
     this.#failures += 1;
     const { restMs = 0, reason } = outcome;
     if (restMs > 0) this.#restFor(Math.min(restMs, LONGEST_ASKED_REST_MS), reason);
@@ -182,55 +192,6 @@ function slowsLane(outcome: Outcome): outcome is Extract<Outcome, { readonly kin
     : outcome.kind === 'later' && outcome.slowsLane === true;
 }
 
-/** Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start). */
-class SendWindow {
-  #limit: number;
-  #running = 0;
-  #isStarting = true;
-  #shrunkAt = -Infinity;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(private readonly most: number) {
-    this.#limit = Math.min(FIRST_WINDOW, most);
-  }
-
-  async enter(): Promise<void> {
-    if (this.#running >= this.#limit) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
-  }
-
-  leave(): void {
-    const next = this.#running <= this.#limit ? this.#waiting.shift() : undefined;
-    // The next request takes over the place.
-    if (next === undefined) this.#running -= 1;
-    else next();
-    this.#fill();
-  }
-
-  grow(): void {
-    this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : 1 / this.#limit));
-  }
-
-  shrink(): void {
-    if (performance.now() - this.#shrunkAt < SHRINK_INTERVAL_MS) return;
-    this.#shrunkAt = performance.now();
-    this.#isStarting = false;
-    this.#limit = Math.max(1, this.#limit / 2);
-  }
-
-  reset(): void {
-    this.#limit = 1;
-    this.#isStarting = true;
-  }
-
-  #fill(): void {
-    while (this.#running + 1 <= this.#limit && this.#waiting.length > 0) {
-      this.#running += 1;
-      this.#waiting.shift()?.();
-    }
-  }
-}
-
 type LaneKey = NonNullable<ReturnType<typeof parseLane>>;
 
 const MAX_LANES = 1_000;
@@ -248,6 +209,7 @@ export class VendorLanes {
     },
   });
   readonly #logger = new Logger('Vendors');
+  readonly #delay = new LoopDelay();
   readonly #searches = new Map<string, Promise<VendorLane | undefined>>();
 
   constructor(
@@ -283,7 +245,12 @@ export class VendorLanes {
   async #open(appId: string, opened: OpenedCredentials, key: LaneKey): Promise<VendorLane> {
     const name = `${appId} ${nameOfLane(key, key.prod)}`;
     const channel = await this.channels.open(appId, opened, key.prod);
-    const tools = { requests: this.requests, logger: this.#logger, window: this.channels.windowOf(key.vendor) };
+    const tools = {
+      requests: this.requests,
+      logger: this.#logger,
+      window: this.channels.windowOf(key.vendor),
+      delay: this.#delay,
+    };
     const lane = new VendorLane(name, key.vendor, opened.version, channel, tools);
     this.#lanes.set(name, lane);
     return lane;
@@ -296,5 +263,6 @@ export class VendorLanes {
 
   close(): void {
     this.#lanes.clear();
+    this.#delay.close();
   }
 }

@@ -177,7 +177,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     const outcomes = new Map<string, Outcome>();
     const requests = Array.from({ length: Math.ceil(targets.length / size) }, async (_, place) => {
       const some = targets.slice(place * size, (place + 1) * size);
-      const answered = await lane.send(batch, some, batch.stop.signal);
+      const answered = await lane.send(batch, some, { isUrgent: !batch.isBulk, signal: batch.stop.signal });
       for (const [index, { objectId }] of some.entries()) {
         const outcome = answered[index];
         if (outcome !== undefined) outcomes.set(objectId, outcome);
