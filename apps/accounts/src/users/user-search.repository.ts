@@ -64,26 +64,23 @@ export class UserSearchRepository {
 
   /**
    * One page. Up to `maxCollected` matches are collected, counted and sorted. More of them are so frequent that a page is near its place in the
-   * order of the search, whose index is read. PostgreSQL's statistics name frequent texts before anything is collected.
+   * order of the search, whose index is read.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const startedAt = performance.now();
-    const most = maxCollected(search);
-    const planned = search.text === undefined ? 0 : await this.plannedRows(search);
-    const estimate = { value: Math.max(most + 1, planned), isExact: false };
-    if (planned >= 2 * most && (await this.isLarge(search))) {
-      const users = await this.findNearby(search, NEARBY_USERS, within);
-      if (users !== undefined) return { users, total: estimate };
-    }
+    const frequent = isPart(search) ? await this.findFrequent(search, within) : undefined;
+    if (frequent !== undefined) return frequent;
     assertInTime(startedAt);
+    const most = maxCollected(search);
     const { users, matching } = await this.collect(search, most + 1, within);
     if (matching <= most) return { users, total: { value: matching, isExact: true } };
+    const total = estimateOf(search, await this.plannedRows(search));
     assertInTime(startedAt);
     const nearby = await this.findNearby(search, FAR_USERS, within);
     if (nearby === undefined) assertInTime(startedAt);
-    return { users: nearby ?? (await this.findFar(search, within)), total: estimate };
+    return { users: nearby ?? (await this.findFar(search, within)), total };
   }
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
@@ -112,6 +109,17 @@ export class UserSearchRepository {
       parameters,
     );
     return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
+  }
+
+  /**
+   * A page of a part that PostgreSQL's statistics call frequent: its index would first find each of the matches.
+   * @returns undefined for other parts, and where too few users next to the place match
+   */
+  private async findFrequent(search: UserSearch, within: Queryable): Promise<UserMatches | undefined> {
+    const planned = await this.plannedRows(search);
+    if (planned < 2 * maxCollected(search) || !(await this.isLarge(search))) return undefined;
+    const users = await this.findNearby(search, NEARBY_USERS, within);
+    return users === undefined ? undefined : { users, total: estimateOf(search, planned) };
   }
 
   /**
@@ -155,7 +163,7 @@ export class UserSearchRepository {
 
   /** A page of frequent matches that are not among the users next to its place: most of them are elsewhere in the order. */
   private async findFar(search: UserSearch, within: Queryable): Promise<UserMatch[]> {
-    if (search.text === undefined || search.mode === 'contains') return this.walk(search, within);
+    if (search.text === undefined || isPart(search)) return this.walk(search, within);
     return (await this.collect(search, Number.MAX_SAFE_INTEGER, within)).users;
   }
 
@@ -197,8 +205,16 @@ export class UserSearchRepository {
 }
 
 /** The number of matches that are collected and sorted. Those of a part of a text need each row, those of a prefix mostly its index. */
-function maxCollected({ text, mode }: UserSearch): number {
-  return text !== undefined && mode === 'contains' ? MAX_EXACT_PARTS : MAX_EXACT_TOTAL;
+function maxCollected(search: UserSearch): number {
+  return isPart(search) ? MAX_EXACT_PARTS : MAX_EXACT_TOTAL;
+}
+
+function estimateOf(search: UserSearch, planned: number): BoundedCount {
+  return { value: Math.max(maxCollected(search) + 1, planned), isExact: false };
+}
+
+function isPart({ text, mode }: UserSearch): boolean {
+  return text !== undefined && mode === 'contains';
 }
 
 function isSortedPrefix({ text, mode, order }: UserSearch): boolean {
