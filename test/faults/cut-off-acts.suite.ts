@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { consoleApi } from '#console-api';
-import { eventually, gatepost, startServices, useServer } from '#testing';
+import { eventually, gatepost, startServices, useBrowser, useServer } from '#testing';
 import { type ConsoleAnswer, Visitor } from '../../apps/console/test/console-service.js';
 import { type Replica, startReplica } from '../load/replicas.js';
 
@@ -16,6 +16,8 @@ const ROUND_MS = 10_000;
 const START_MS = 60_000;
 /** An open entry counts as cut off after a minute. */
 const SHOWN_MS = 90_000;
+/** Entries on a page of the audit log. */
+const PAGE_SIZE = 50;
 
 /** The cleanup of a console writes the second, minutes after the first. */
 const isOpen = (outcome: string): boolean => outcome === 'begun' || outcome === 'unknown';
@@ -29,6 +31,7 @@ interface Entry {
 export function describeCutOffActs(kills: number): void {
   describe(`acts in a console that is killed, ${kills} times`, () => {
     const server = useServer(() => startServices({ gateway: 0, accounts: 1 }));
+    const visit = useBrowser();
     const database = () => new pg.Client({ connectionString: server().env['DATABASE_URL'] });
     const start = () => startReplica({ app: 'console', env: { ...server().env, GATEPOST_CONSOLE_PORT: '0' } });
     let cookie: string | undefined;
@@ -52,6 +55,18 @@ export function describeCutOffActs(kills: number): void {
       const visitor = new Visitor(replica);
       visitor.cookie = cookie;
       return visitor;
+    };
+
+    /** The outcomes on the first page of acts that were cut off, as an operator sees them. */
+    const outcomesOnPage = async ({ port }: Replica): Promise<string[]> => {
+      const [name = '', value = ''] = cookie?.split('=') ?? [];
+      const { page } = await visit({ locale: 'en-GB' });
+      const url = `http://localhost:${port}`;
+      await page.context().addCookies([{ name, value, url }]);
+      await page.goto(`${url}/audit?action=createApplication&outcome=unknown`);
+      const rows = page.getByRole('table').getByRole('row');
+      await rows.nth(1).waitFor();
+      return rows.getByText(/^(?:done|under way|unknown)$/).allTextContents();
     };
 
     /** `ended` resolves once each act has its answer, or the end of its connection. */
@@ -140,6 +155,8 @@ export function describeCutOffActs(kills: number): void {
             const { unknown, done: shownDone = 0, ...others } = await outcomesShown(visitorOf(last));
             expect([unknown, shownDone, others]).toEqual([open.length, written.length - open.length, {}]);
           }, SHOWN_MS);
+          const onPage = Math.min(open.length, PAGE_SIZE);
+          expect(await outcomesOnPage(last)).toEqual(Array.from({ length: onPage }, () => 'unknown'));
         } finally {
           await last.process.stop();
           await client.end();

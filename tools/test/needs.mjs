@@ -43,6 +43,7 @@ const RULES = [
     needs: ['browser'],
   },
   { files: /^test\/journeys\/(console-life|mailed-links)\./, needs: ['browser'], uses: SERVERS },
+  { files: /^test\/journeys\/console-crash\./, needs: [...SERVERS, 'browser'] },
   { files: /^test\/journeys\/services\./, needs: SERVERS, uses: ['browser'] },
   { files: /^test\/journeys\/backup\./, needs: [], uses: [...SERVERS, 'postgresql-client'] },
   { files: /^test\/journeys\/lockout-life\./, needs: [], uses: [...SERVERS, 'redis-server'] },
@@ -57,7 +58,7 @@ const RULES = [
   },
 
   { files: /^test\/hostile\/(standalone|web-push)\./, needs: [] },
-  { files: /^test\/faults\/audit\./, needs: SERVERS },
+  { files: /^test\/faults\/audit\./, needs: [...SERVERS, 'browser'] },
   { files: /^test\/faults\/(faults|vendors)\./, needs: FAULTS },
   { files: /^test\/faults\/alarms\./, needs: [...SERVERS, 'redis-server', 'rabbitmq-server'] },
   { files: /^test\/faults\//, needs: [] },
