@@ -10,7 +10,7 @@ const OUT = fromHere('../../../dist/apps/console/web');
 
 /** Upper limits in bytes after gzip. The build fails above them; docs/adr/0040-the-stack-of-the-console-page.md has the reasons. */
 const BUDGET = {
-  firstScript: 240 * 1024,
+  firstScript: 215 * 1024,
   firstStyle: 32 * 1024,
   /** A script that a further page loads. */
   furtherScript: 35 * 1024,

@@ -10,7 +10,6 @@ import {
 // `zod` itself would try to generate code, which the page's content security policy forbids.
 import { z } from 'zod/mini';
 import { sessionQuery } from './api/queries';
-import { LinkPage, SignInPage } from './pages/access';
 import { Frame } from './shell/frame';
 import { NotFound, PageProblem } from './shell/problems';
 
@@ -30,10 +29,14 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
   validateSearch: z.object({ to: text }),
-  component: SignInPage,
+  component: lazyRouteComponent(() => import('./pages/access'), 'SignInPage'),
 });
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
-  createRoute({ getParentRoute: () => root, path, component: LinkPage }),
+  createRoute({
+    getParentRoute: () => root,
+    path,
+    component: lazyRouteComponent(() => import('./pages/access'), 'LinkPage'),
+  }),
 );
 
 const finish = createRoute({

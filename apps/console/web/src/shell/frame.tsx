@@ -15,13 +15,14 @@ import {
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
 import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef, useSyncExternalStore } from 'react';
-import { isOutdated, onUpgrade } from '../api/call';
+import { type ComponentType, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { CallError, isOutdated, onUpgrade } from '../api/call';
 import { useApplications, useMay } from '../api/queries';
+import { useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
+
 import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';
-import { Palette } from './palette';
 import { OperatorMenu } from './operator-menu';
 
 /** What stands around every page of an operator who is signed in. */
@@ -30,7 +31,8 @@ export function Frame(): ReactNode {
   const [isMenuOpen, menu] = useDisclosure(false);
   const appId = useCurrentApp();
   useFocusOnNewPage(menu.close);
-  useHotkeys([['mod+K', spotlight.open]], []);
+  const { search, Palette } = usePalette();
+  useHotkeys([['mod+K', search]], []);
   return (
     <AppShell
       header={{ height: 52 }}
@@ -56,20 +58,14 @@ export function Frame(): ReactNode {
           <Group gap="xs" wrap="nowrap">
             <Button
               variant="default"
-              onClick={spotlight.open}
+              onClick={search}
               leftSection={<Icon name="search" size={16} />}
               rightSection={<Kbd size="xs">{t.shell.paletteKeys}</Kbd>}
               visibleFrom="sm"
             >
               {t.shell.search}
             </Button>
-            <ActionIcon
-              variant="default"
-              size={30}
-              hiddenFrom="sm"
-              aria-label={t.shell.search}
-              onClick={spotlight.open}
-            >
+            <ActionIcon variant="default" size={30} hiddenFrom="sm" aria-label={t.shell.search} onClick={search}>
               <Icon name="search" size={16} />
             </ActionIcon>
             <OperatorMenu />
@@ -85,9 +81,33 @@ export function Frame(): ReactNode {
         <UpgradeNotice />
         <Outlet />
       </AppShell.Main>
-      <Palette appId={appId} />
+      {Palette !== undefined && <Palette appId={appId} />}
     </AppShell>
   );
+}
+
+interface LazyPalette {
+  /** Opens the palette; its first use loads it. */
+  readonly search: () => void;
+  readonly Palette: ComponentType<{ readonly appId: string | undefined }> | undefined;
+}
+
+function usePalette(): LazyPalette {
+  const [loaded, setLoaded] = useState<Pick<LazyPalette, 'Palette'>>();
+  const { failed } = useNotices();
+  const load = async () => {
+    try {
+      setLoaded(await import('./palette'));
+    } catch {
+      spotlight.close();
+      failed(new CallError({}, 0));
+    }
+  };
+  const search = () => {
+    spotlight.open();
+    if (loaded === undefined) void load();
+  };
+  return { search, Palette: loaded?.Palette };
 }
 
 /** The page of the old version stays until the operator leaves it: a form on it is not lost. */
