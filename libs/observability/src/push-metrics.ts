@@ -1,6 +1,8 @@
-import { LATENCY_BUCKETS_SECONDS, MetricCatalogue } from './metric-catalogue.js';
+import { MetricCatalogue } from './metric-catalogue.js';
 
 const VENDORS = ['apns', 'fcm', 'huawei', 'honor', 'xiaomi', 'oppo', 'vivo', 'meizu', 'web-push'];
+/** Bucket bounds for requests to vendors, which are far away and answer within 20 s. */
+const VENDOR_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 /** The metrics of push-delivery. */
 export abstract class PushMetrics extends MetricCatalogue {
@@ -75,7 +77,7 @@ export abstract class PushMetrics extends MetricCatalogue {
     name: 'gatepost_push_vendor_request_seconds',
     help: 'Time of a request to the push service of a vendor',
     by: 'senders',
-    buckets: LATENCY_BUCKETS_SECONDS,
+    buckets: VENDOR_BUCKETS_SECONDS,
     labels: { vendor: VENDORS },
   });
 
