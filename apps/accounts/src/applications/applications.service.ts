@@ -63,7 +63,10 @@ export interface NewApplication {
 /** Applications: their keys, sealed at rest, and their settings. */
 @Injectable()
 export class ApplicationsService {
-  readonly #profiles = new TtlCache(async (id) => profileOf(await this.repository.find(id)));
+  readonly #profiles = new TtlCache(async (id) => {
+    const row = await this.repository.find(id);
+    return { ...profileOf(row), isKnown: row !== undefined };
+  });
 
   constructor(
     private readonly repository: ApplicationsRepository,
@@ -90,6 +93,12 @@ export class ApplicationsService {
   /** Name, settings and permissions of an application, at most a second old. */
   profileOf(appId: string): Promise<ApplicationProfile> {
     return this.#profiles.get(appId);
+  }
+
+  /** @throws AppError NOT_FOUND where there has been no such application within the last second */
+  async assertKnown(id: string): Promise<void> {
+    const { isKnown } = await this.#profiles.get(id);
+    if (!isKnown) throw unknownApplication(id);
   }
 
   /** The current profile, read in the transaction, which must not wait for another connection. */
@@ -214,7 +223,7 @@ export class ApplicationsService {
   }
 
   private openKnown(id: string, row: ApplicationRow | undefined): Application {
-    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no application "${id}".` });
+    if (row === undefined) throw unknownApplication(id);
     return this.open(row);
   }
 
@@ -251,6 +260,10 @@ function tooManyOldKeys(id: string): AppError {
 }
 
 /** The explicit values over the defaults. `userQueryEnabled` is not stored: it stands for the class permission `_User.find`. */
+function unknownApplication(id: string): AppError {
+  return appError('NOT_FOUND', { message: `There is no application "${id}".` });
+}
+
 function profileOf(row: ApplicationRow | undefined): ApplicationProfile {
   const permissions = classPermissions.parse(row?.classPermissions ?? {});
   const userQueryEnabled = permissions._User.find === 'everyone';

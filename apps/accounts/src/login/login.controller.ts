@@ -55,7 +55,7 @@ export class LoginController {
   /** @throws AppError NOT_FOUND where there is no such application */
   @RpcHandler(lockoutsRpc.list)
   async listLockouts({ appId, limit, after }: RpcData<Lockouts['list']>): Promise<RpcReply<Lockouts['list']>> {
-    await this.applications.get(appId);
+    await this.applications.assertKnown(appId);
     const cursor = after && { userId: after.userId, lockedUntil: new Date(after.lockedUntil) };
     const locked = await this.lockouts.list(appId, { limit, after: cursor });
     const usernames = await this.users.usernames(
@@ -73,7 +73,7 @@ export class LoginController {
   /** @throws AppError NOT_FOUND where there is no such application, USER_NOT_FOUND where there is no such user */
   @RpcHandler(lockoutsRpc.get)
   async getLockout({ appId, user: name }: RpcData<Lockouts['get']>): Promise<RpcReply<Lockouts['get']>> {
-    await this.applications.get(appId);
+    await this.applications.assertKnown(appId);
     const user = (await this.users.find(appId, name)) ?? (await this.users.findByIdentifier(appId, 'username', name));
     if (user === undefined) throw appError('USER_NOT_FOUND', { message: `There is no user "${name}" in ${appId}.` });
     const { objectId: userId, username } = user;

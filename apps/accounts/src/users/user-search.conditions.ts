@@ -37,13 +37,21 @@ export function conditionOf(
   comparisons: Comparisons = EXACT,
 ): { sql: string; parameters: unknown[] } {
   const { alternatives, common, parameters } = conditionsOf(search, comparisons);
-  return { sql: [...common, `(${alternatives.join(' OR ')})`].join(' AND '), parameters };
+  const either = alternatives.map(({ sql }) => sql).join(' OR ');
+  return { sql: [...common, `(${either})`].join(' AND '), parameters };
+}
+
+/** One of several conditions. */
+interface Alternative {
+  readonly sql: string;
+  /** The key of the index that holds the rows of a prefix side by side. */
+  readonly key?: string;
 }
 
 /** Conditions that all hold, and those of which one holds. $1 is the application. */
 interface Conditions {
   readonly common: readonly string[];
-  readonly alternatives: readonly string[];
+  readonly alternatives: readonly Alternative[];
   readonly parameters: unknown[];
 }
 
@@ -53,7 +61,7 @@ export function conditionsOf(search: UserSearch, comparisons: Comparisons = EXAC
   const bind = binderOf(bound);
   const { text, mode, filters, lockedIds } = search;
   const alternatives =
-    text === undefined ? ['TRUE'] : textConditions(text, search, { bind, compare: comparisons[mode] });
+    text === undefined ? [{ sql: 'TRUE' }] : textConditions(text, search, { bind, compare: comparisons[mode] });
   const common = [
     'app_id = $1',
     ...filterConditions(filters, bind),
@@ -76,7 +84,7 @@ export function isBehind({ after, order }: UserSearch, key: string, behind: stri
 
 type Bind = ReturnType<typeof binderOf>;
 /** The SQL that compares an expression with a text. */
-type Comparison = (expression: string, text: string, bind: Bind) => string;
+type Comparison = (expression: string, text: string, bind: Bind) => Alternative;
 type Comparisons = Readonly<Record<Search['mode'], Comparison>>;
 /** How the texts of a statement are bound and compared. */
 interface Comparing {
@@ -88,9 +96,9 @@ interface Comparing {
 type TextSearch = Pick<Search, 'in' | 'mode'>;
 
 /** Users who fulfil one of them have the text. */
-function textConditions(text: string, { in: field, mode }: TextSearch, { bind, compare }: Comparing): string[] {
-  if (!isStorableText(text)) return ['FALSE'];
-  if (field === 'phone' && !PHONE.test(text)) return ['FALSE'];
+function textConditions(text: string, { in: field, mode }: TextSearch, { bind, compare }: Comparing): Alternative[] {
+  if (!isStorableText(text)) return [{ sql: 'FALSE' }];
+  if (field === 'phone' && !PHONE.test(text)) return [{ sql: 'FALSE' }];
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
   const lower = lowerCase(text);
   return [
@@ -102,7 +110,7 @@ function textConditions(text: string, { in: field, mode }: TextSearch, { bind, c
 }
 
 /** Numbers are stored as `+` and digits; those without a prefix of their own are Chinese. */
-function phoneConditions(text: string, mode: Search['mode'], { bind, compare }: Comparing): string[] {
+function phoneConditions(text: string, mode: Search['mode'], { bind, compare }: Comparing): Alternative[] {
   const digits = text.replace(/[^\d+]/g, '');
   if (mode === 'contains') return [compare('lower(mobile_phone_number)', digits, bind)];
   const prefixes = digits.startsWith('+') ? [digits] : [`+${digits}`, `+86${digits}`];
@@ -110,22 +118,22 @@ function phoneConditions(text: string, mode: Search['mode'], { bind, compare }: 
 }
 
 /** A range of the index: its columns are in the order of bytes, which is that of code points. */
-function beginsWith(expression: string, prefix: string, bind: Bind): string {
+function beginsWith(key: string, prefix: string, bind: Bind): Alternative {
   const end = endOfPrefix(prefix);
-  const from = `${expression} >= ${bind(prefix)}`;
-  return end === undefined ? from : `(${from} AND ${expression} < ${bind(end)})`;
+  const from = `${key} >= ${bind(prefix)}`;
+  return { sql: end === undefined ? from : `(${from} AND ${key} < ${bind(end)})`, key };
 }
 
-function contains(expression: string, text: string, bind: Bind): string {
-  return `${expression} LIKE ${bind(`%${patternOf(text)}%`)}`;
+function contains(expression: string, text: string, bind: Bind): Alternative {
+  return { sql: `${expression} LIKE ${bind(`%${patternOf(text)}%`)}` };
 }
 
 const EXACT: Comparisons = { prefix: beginsWith, contains };
 
 /** For estimates: PostgreSQL has statistics of columns, but uses none of expressions in partial indexes. */
 export const BY_COLUMN: Comparisons = {
-  prefix: (expression, text, bind) => `${columnOf(expression)} ILIKE ${bind(`${patternOf(text)}%`)}`,
-  contains: (expression, text, bind) => `${columnOf(expression)} ILIKE ${bind(`%${patternOf(text)}%`)}`,
+  prefix: (expression, text, bind) => ({ sql: `${columnOf(expression)} ILIKE ${bind(`${patternOf(text)}%`)}` }),
+  contains: (expression, text, bind) => ({ sql: `${columnOf(expression)} ILIKE ${bind(`%${patternOf(text)}%`)}` }),
 };
 
 function columnOf(expression: string): string {

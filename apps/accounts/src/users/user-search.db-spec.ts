@@ -166,7 +166,7 @@ describe('a search of users', () => {
     expect(await search.fieldsOf(APP, ids)).toEqual(new Map());
 
     const none = {} as never;
-    const applications = { get: () => Promise.resolve() } as never;
+    const applications = { assertKnown: () => Promise.resolve() } as never;
     const lockouts = { locksOf: () => Promise.resolve(new Map()) } as never;
     const controller = new UserSearchController(search, none, applications, lockouts, none, none, none, none);
     const pages: (string | undefined)[][] = [];

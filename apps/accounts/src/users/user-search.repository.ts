@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { type BoundedCount, type FoundUser, type JsonObject, MAX_EXACT_PARTS, MAX_EXACT_TOTAL } from '#contracts';
 import type { Queryable } from '#database';
 import { appError } from '#errors';
-import { QueryDatabase } from '#objects/store';
+import { preparedStatementName, QueryDatabase } from '#objects/store';
 import {
   BY_COLUMN,
   conditionOf,
@@ -50,49 +51,57 @@ const FIELDS_OF = `
     WINDOW in_order AS (ORDER BY position)
   ) AS measured WHERE bytes <= ${MAX_FIELDS_BYTES} OR row = 1`;
 
+/** Matches of a prefix that are collected before anything else is asked. */
+const FEW_MATCHES = 500;
 /** Users that a search for a frequent text reads in its order, before it uses the index of the text. */
 const NEARBY_USERS = 20_000;
 /** The same once it is known that more users match than are collected. */
 const FAR_USERS = 100_000;
+const LARGE_MS = 600_000;
 /** After this time no further statement begins: its own three seconds would outlast the caller. */
 const MAX_ELAPSED_MS = 1_500;
 
 /** Searches the users of one application, on the connections for queries with their timeout of 3 seconds (ADR 42). */
 @Injectable()
 export class UserSearchRepository {
+  /** Ids of large applications: to count their users again and again would take longer than to read a page. */
+  readonly #large = new LRUCache<string, true>({ max: 10_000, ttl: LARGE_MS });
+
   constructor(private readonly queries: QueryDatabase) {}
 
   /**
-   * One page. Up to `maxCollected` matches are collected, counted and sorted. More of them are so frequent that a page is near its place in the
-   * order of the search, whose index is read.
+   * One page. Few matches are collected at once. PostgreSQL's statistics then name frequent texts: a page of those is near its place in the order
+   * of the search, whose index is read. Else up to `maxCollected` matches are collected, counted and sorted.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const startedAt = performance.now();
-    const frequent = isPart(search) ? await this.findFrequent(search, within) : undefined;
+    // The trigram index finds each match of a part, even where few are asked for.
+    const few = isPart(search) ? undefined : await this.collectUpTo(search, FEW_MATCHES, within);
+    if (few !== undefined) return few;
+    const planned = search.text === undefined ? 0 : await this.plannedRows(search);
+    const frequent = await this.findFrequent(search, planned, within);
     if (frequent !== undefined) return frequent;
     assertInTime(startedAt);
-    const most = maxCollected(search);
-    const { users, matching } = await this.collect(search, most + 1, within);
-    if (matching <= most) return { users, total: { value: matching, isExact: true } };
-    const total = estimateOf(search, await this.plannedRows(search));
+    const found = await this.collectUpTo(search, maxCollected(search), within);
+    if (found !== undefined) return found;
     assertInTime(startedAt);
     const nearby = await this.findNearby(search, FAR_USERS, within);
     if (nearby === undefined) assertInTime(startedAt);
-    return { users: nearby ?? (await this.findFar(search, within)), total };
+    return { users: nearby ?? (await this.findFar(search, within)), total: estimateOf(search, planned) };
   }
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
   async count(search: UserSearch, cap = MAX_EXACT_TOTAL, within: Queryable = this.queries): Promise<BoundedCount> {
+    const estimate = async () => ({ value: Math.max(cap + 1, await this.plannedRows(search)), isExact: false });
+    if (isBlank(search) && cap < NEARBY_USERS && (await this.isLarge(search.appId))) return estimate();
     const { sql, parameters } = conditionOf(search);
     const from = `SELECT FROM accounts.users WHERE ${sql}`;
     const limited = `SELECT count(*)::int AS count FROM (${from} LIMIT ${cap + 1}) AS matching`;
     const [row] = await within.query<{ count: number }>(limited, parameters);
     const value = row?.count ?? 0;
-    return value <= cap
-      ? { value, isExact: true }
-      : { value: Math.max(cap + 1, await this.plannedRows(search)), isExact: false };
+    return value <= cap ? { value, isExact: true } : estimate();
   }
 
   /** The custom fields by user id: of as many users, in the order of the ids, as fit into a page. Users that are gone are left out. */
@@ -112,12 +121,11 @@ export class UserSearchRepository {
   }
 
   /**
-   * A page of a part that PostgreSQL's statistics call frequent: its index would first find each of the matches.
-   * @returns undefined for other parts, and where too few users next to the place match
+   * A page of a text that PostgreSQL's statistics call frequent: to collect its matches takes longer.
+   * @returns undefined for other texts, and where too few users next to the place match
    */
-  private async findFrequent(search: UserSearch, within: Queryable): Promise<UserMatches | undefined> {
-    const planned = await this.plannedRows(search);
-    if (planned < 2 * maxCollected(search) || !(await this.isLarge(search))) return undefined;
+  private async findFrequent(search: UserSearch, planned: number, within: Queryable): Promise<UserMatches | undefined> {
+    if (planned < 2 * maxCollected(search) || !(await this.isLarge(search.appId))) return undefined;
     const users = await this.findNearby(search, NEARBY_USERS, within);
     return users === undefined ? undefined : { users, total: estimateOf(search, planned) };
   }
@@ -143,9 +151,13 @@ export class UserSearchRepository {
     return users.length > search.limit || !(await this.hasMore(search, count, within)) ? users : undefined;
   }
 
-  /** Whether an application has so many users that an estimate may stand for a count. Pages after the first show none. */
-  private async isLarge(search: UserSearch): Promise<boolean> {
-    return search.after !== undefined || this.hasMore(search, NEARBY_USERS, this.queries);
+  /** Whether an application has, or had within ten minutes, so many users that an estimate may stand for a count. */
+  private async isLarge(appId: string): Promise<boolean> {
+    if (this.#large.has(appId)) return true;
+    const all = { appId, order: 'newest', filters: {}, in: 'any', mode: 'prefix', limit: 1 } as const;
+    if (!(await this.hasMore(all, NEARBY_USERS, this.queries))) return false;
+    this.#large.set(appId, true);
+    return true;
   }
 
   /** Whether more users than `count` are behind the place of the search, matches or not. */
@@ -167,6 +179,12 @@ export class UserSearchRepository {
     return (await this.collect(search, Number.MAX_SAFE_INTEGER, within)).users;
   }
 
+  /** @returns undefined where more users match than `most` */
+  private async collectUpTo(search: UserSearch, most: number, within: Queryable): Promise<UserMatches | undefined> {
+    const { users, matching } = await this.collect(search, most + 1, within);
+    return matching > most ? undefined : { users, total: { value: matching, isExact: true } };
+  }
+
   /** @param most the number of matches at which it stops */
   private async collect(
     search: UserSearch,
@@ -175,20 +193,25 @@ export class UserSearchRepository {
   ): Promise<{ users: UserMatch[]; matching: number }> {
     const { alternatives, common, parameters } = conditionsOf(search);
     const { key, direction, behind } = ORDERS[search.order];
-    // A statement for each field reads its index alone, and stops.
-    const statements = alternatives.map(
-      (condition) =>
-        `(SELECT object_id, ${key} AS key FROM accounts.users WHERE ${[...common, condition].join(' AND ')} LIMIT ${most})`,
-    );
-    const rows = await within.query<(UserMatch | NoMatch) & { readonly matching: number }>(
-      `WITH matches AS MATERIALIZED (${statements.join(' UNION ')}), page AS (
+    // A statement for each field reads its index alone, in its order, and stops.
+    const statements = alternatives.map(({ sql, key: indexed }) => {
+      const order = indexed === undefined ? '' : `ORDER BY ${indexed}`;
+      const conditions = [...common, sql].join(' AND ');
+      return `(SELECT object_id, ${key} AS key FROM accounts.users WHERE ${conditions} ${order} LIMIT ${most})`;
+    });
+    const sql = `WITH matches AS MATERIALIZED (${statements.join(' UNION ')}), page AS (
          SELECT object_id AS id, key FROM matches WHERE ${isBehind(search, 'key', behind, parameters)}
           ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}
        )
        SELECT counted.matching, found.* FROM (SELECT count(*)::int AS matching FROM matches) AS counted
          LEFT JOIN (SELECT page.key, ${COLUMNS} FROM page JOIN accounts.users ON app_id = $1 AND object_id = page.id) AS found ON TRUE
-        ORDER BY found.key ${direction}, found."objectId" ${direction}`,
+        ORDER BY found.key ${direction}, found."objectId" ${direction}`;
+    // The plan of a prefix is the same for each text; to make it takes longer than to run it.
+    const isPlanned = isPrefixAlone(search) && within === this.queries;
+    const rows = await (isPlanned ? this.queries.indexed : within).query<(UserMatch | NoMatch) & { matching: number }>(
+      sql,
       parameters,
+      isPlanned ? preparedStatementName(sql, true) : undefined,
     );
     return { users: rows.filter((row) => row.objectId !== null), matching: rows[0]?.matching ?? 0 };
   }
@@ -215,6 +238,12 @@ function estimateOf(search: UserSearch, planned: number): BoundedCount {
 
 function isPart({ text, mode }: UserSearch): boolean {
   return text !== undefined && mode === 'contains';
+}
+
+/** Whether the search has a prefix, and no condition besides. */
+function isPrefixAlone({ text, mode, where, filters, lockedIds }: UserSearch): boolean {
+  const others = [where, lockedIds, ...Object.values(filters)];
+  return text !== undefined && mode === 'prefix' && others.every((each) => each === undefined);
 }
 
 function isSortedPrefix({ text, mode, order }: UserSearch): boolean {

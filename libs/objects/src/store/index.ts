@@ -11,6 +11,7 @@ export { ObjectRepository } from './object.repository.js';
 /** For a class of one's own. @public */
 export type { ObjectEntity } from './object.repository.js';
 export { ObjectsModule } from './objects.module.js';
+export { preparedStatementName } from './prepared-statement-name.js';
 export { countRows, listBounded, queryFailure, QueryDatabase } from './query-database.js';
 export {
   type CreateOptions,
