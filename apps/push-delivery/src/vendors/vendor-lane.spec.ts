@@ -17,7 +17,7 @@ const resultsOf = (good_: number, bad_: number) =>
     outcome,
   }));
 
-function laneWith(send: () => Promise<readonly Outcome[]>, delay = { read: () => ({ meanMs: 0, measuredAt: 0 }) }) {
+function laneWith(send: () => Promise<readonly Outcome[]>) {
   const channel: VendorChannel = {
     targetsPerRequest: 1,
     send,
@@ -27,7 +27,7 @@ function laneWith(send: () => Promise<readonly Outcome[]>, delay = { read: () =>
   const logger = new Logger('Vendors');
   const warn = vi.spyOn(logger, 'warn').mockImplementation(() => undefined);
   vi.spyOn(logger, 'error').mockImplementation(() => undefined);
-  const tools = { requests: new Metrics().vendorRequests, logger, window: 100, delay };
+  const tools = { requests: new Metrics().vendorRequests, logger, window: 100 };
   return { lane: new VendorLane('app apns', 'apns', 1, channel, tools), warn };
 }
 
@@ -104,31 +104,6 @@ describe('a lane', () => {
     expect(most).toBe(100);
   });
 
-  it('runs fewer requests at once while the process is late', async () => {
-    let [running, most, now] = [0, 0, 0];
-    let meanMs = 0;
-    const send = async () => {
-      running += 1;
-      most = Math.max(most, running);
-      await new Promise((resolve) => setImmediate(resolve));
-      running -= 1;
-      return [good];
-    };
-    // Each answer sees a new measurement.
-    const { lane } = laneWith(send, { read: () => ({ meanMs, measuredAt: (now += 1) }) });
-    const sendMany = () => Promise.all(Array.from({ length: 500 }, () => lane.send(push, [target], options)));
-    await sendMany();
-    expect(most).toBe(100);
-    meanMs = 100;
-    await sendMany();
-    most = 0;
-    await sendMany();
-    expect(most).toBe(10);
-    meanMs = 0;
-    await sendMany();
-    expect(most).toBeGreaterThan(10);
-  });
-
   it('sends the requests of single pushes before those of large ones', async () => {
     const sent: string[] = [];
     const free: (() => void)[] = [];
@@ -142,8 +117,7 @@ describe('a lane', () => {
       check: () => Promise.resolve(undefined),
       close: () => undefined,
     };
-    const delay = { read: () => ({ meanMs: 0, measuredAt: 0 }) };
-    const tools = { requests: new Metrics().vendorRequests, logger: new Logger('Vendors'), window: 1, delay };
+    const tools = { requests: new Metrics().vendorRequests, logger: new Logger('Vendors'), window: 1 };
     const lane = new VendorLane('app apns', 'apns', 1, channel, tools);
     const sendTo = (objectId: string, isUrgent: boolean) =>
       lane.send(push, [{ ...target, objectId }], { ...options, isUrgent });

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Vendor } from '#contracts';
 import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
-import { LoopDelay, SendWindow } from './send-window.js';
+import { SendWindow } from './send-window.js';
 import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
 import { isDoubtful, LONGEST_ASKED_REST_MS, type TargetOutcome } from './settlement.rules.js';
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
@@ -44,7 +44,6 @@ interface LaneTools {
   readonly logger: Logger;
   /** The most requests at once. */
   readonly window: number;
-  readonly delay: Pick<LoopDelay, 'read'>;
 }
 
 interface SendOptions {
@@ -76,7 +75,7 @@ export class VendorLane {
     readonly channel: VendorChannel,
     private readonly tools: LaneTools,
   ) {
-    this.#window = new SendWindow(tools.window, tools.delay);
+    this.#window = new SendWindow(tools.window);
   }
 
   get isPaused(): boolean {
@@ -162,7 +161,7 @@ export class VendorLane {
   }
 
   #slow(outcome: Outcome & { readonly reason: string; readonly restMs?: number }): void {
-    this.#window.halve();
+    this.#window.shrink();
     this.#failures += 1;
     const { restMs = 0, reason } = outcome;
     if (restMs > 0) this.#restFor(Math.min(restMs, LONGEST_ASKED_REST_MS), reason);
@@ -209,7 +208,6 @@ export class VendorLanes {
     },
   });
   readonly #logger = new Logger('Vendors');
-  readonly #delay = new LoopDelay();
   readonly #searches = new Map<string, Promise<VendorLane | undefined>>();
 
   constructor(
@@ -249,7 +247,6 @@ export class VendorLanes {
       requests: this.requests,
       logger: this.#logger,
       window: this.channels.windowOf(key.vendor),
-      delay: this.#delay,
     };
     const lane = new VendorLane(name, key.vendor, opened.version, channel, tools);
     this.#lanes.set(name, lane);
@@ -263,6 +260,5 @@ export class VendorLanes {
 
   close(): void {
     this.#lanes.clear();
-    this.#delay.close();
   }
 }
