@@ -259,11 +259,11 @@ function tooManyOldKeys(id: string): AppError {
   });
 }
 
-/** The explicit values over the defaults. `userQueryEnabled` is not stored: it stands for the class permission `_User.find`. */
 function unknownApplication(id: string): AppError {
   return appError('NOT_FOUND', { message: `There is no application "${id}".` });
 }
 
+/** The explicit values over the defaults. `userQueryEnabled` is not stored: it stands for the class permission `_User.find`. */
 function profileOf(row: ApplicationRow | undefined): ApplicationProfile {
   const permissions = classPermissions.parse(row?.classPermissions ?? {});
   const userQueryEnabled = permissions._User.find === 'everyone';

@@ -70,15 +70,14 @@ export class UserSearchRepository {
   constructor(private readonly queries: QueryDatabase) {}
 
   /**
-   * One page. Few matches are collected at once. PostgreSQL's statistics then name frequent texts: a page of those is near its place in the order
-   * of the search, whose index is read. Else up to `maxCollected` matches are collected, counted and sorted.
+   * One page. Few matches of a prefix are collected at once. Else PostgreSQL's statistics name frequent texts: a page of those is near its
+   * place in the order of the search, whose index is read. Of other texts, up to `maxCollected` matches are collected, counted and sorted.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const startedAt = performance.now();
-    // The trigram index finds each match of a part, even where few are asked for.
-    const few = isPart(search) ? undefined : await this.collectUpTo(search, FEW_MATCHES, within);
+    const few = isPrefixAlone(search) ? await this.collectUpTo(search, FEW_MATCHES, within) : undefined;
     if (few !== undefined) return few;
     const planned = search.text === undefined ? 0 : await this.plannedRows(search);
     const frequent = await this.findFrequent(search, planned, within);

@@ -7,8 +7,8 @@ import { useAct, useApplications, useMay } from '../api/queries';
 import { FormDialog } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../texts/format';
 import { DataTable } from '../table/data-table';
+import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 /** `/`: the overview of the application that was looked at last, else of the newest. */

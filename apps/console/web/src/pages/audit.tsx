@@ -6,8 +6,8 @@ import type { CallInput } from '../api/call';
 import { useRead } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { When } from '../texts/format';
 import { DataTable, Pager } from '../table/data-table';
+import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const FROM = '/frame/audit';

@@ -4,8 +4,8 @@ import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { CopyButton, Failure, Panel } from '../parts/panel';
-import { When } from '../texts/format';
 import { DataTable } from '../table/data-table';
+import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 interface ApplicationProps {

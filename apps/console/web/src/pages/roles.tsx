@@ -8,8 +8,8 @@ import { AclPanel } from '../parts/acl-editor';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { When } from '../texts/format';
 import { DataTable, Pager } from '../table/data-table';
+import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const FROM = '/frame/apps/$appId/roles';

@@ -10,8 +10,8 @@ import { CodeField } from '../parts/code-field';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, CopyButton, Failure, Panel } from '../parts/panel';
-import { When } from '../texts/format';
 import { DataTable } from '../table/data-table';
+import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 type Factors = RouteReply<typeof consoleApi.listMyFactors>;
