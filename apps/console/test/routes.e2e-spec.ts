@@ -174,8 +174,11 @@ describe('the audit log', () => {
       `INSERT INTO console.audit (id, begun_at, operator_name, way, action, change, request_id)
        VALUES (gen_random_uuid(), now() - interval '2 minutes', 'Ada', 'console', 'cutOff', '{}', 'r')`,
     );
-    const { body } = await owner.call(consoleApi.listAudit, { query: { action: 'cutOff' } });
-    expect(body).toMatchObject({ items: [{ outcome: 'unknown', endedAt: null }] });
+    const list = async (filter: { readonly outcome?: string } = {}) =>
+      (await owner.call(consoleApi.listAudit, { query: { action: 'cutOff', ...filter } })).body;
+    expect(await list()).toMatchObject({ items: [{ outcome: 'unknown', endedAt: null }] });
+    expect(await list({ outcome: 'unknown' })).toMatchObject({ items: [{ outcome: 'unknown' }] });
+    expect(await list({ outcome: 'begun' })).toMatchObject({ items: [] });
   });
 
   it('shows an operator own acts, a developer also those on the application', async () => {

@@ -8,7 +8,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
 import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
-import { type AuditFilter, LONG_ACTS, shown, type ShownAudit } from './audit.rules.js';
+import { type AuditFilter, LONG_ACTS, OPEN_FOR_MS, shown, type ShownAudit } from './audit.rules.js';
 
 /** An act before it is done. */
 export type BegunAct = Pick<
@@ -100,15 +100,25 @@ export class AuditRepository {
   }
 }
 
+const LONG_ACTS_JSON = JSON.stringify(Object.fromEntries(LONG_ACTS));
 const CONDITIONS = [
   ['operatorId', 'operator_id ='],
   ['appId', 'app_id ='],
   ['action', 'action ='],
   ['target', 'target ='],
-  ['outcome', 'outcome ='],
   ['from', 'begun_at >='],
   ['to', 'begun_at <'],
 ] as const;
+
+/** As `shown` of the rules: an act that was cut off is `unknown` before the cleanup says so. */
+function outcomeClause(outcome: string, value: (given: unknown) => string): string {
+  if (outcome !== 'begun' && outcome !== 'unknown') return `outcome = ${value(outcome)}`;
+  const openForMs = `${OPEN_FOR_MS} + COALESCE((${value(LONG_ACTS_JSON)}::jsonb ->> action)::int, 0)`;
+  const isCutOff = `begun_at < now() - (${openForMs}) * interval '1 millisecond'`;
+  return outcome === 'begun'
+    ? `outcome = 'begun' AND NOT ${isCutOff}`
+    : `(outcome = 'unknown' OR (outcome = 'begun' AND ${isCutOff}))`;
+}
 
 function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] } {
   const values: unknown[] = [];
@@ -116,6 +126,7 @@ function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] 
   const clauses = CONDITIONS.flatMap(([name, sql]) =>
     filter[name] === undefined ? [] : [`${sql} ${value(filter[name])}`],
   );
+  if (filter.outcome !== undefined) clauses.push(outcomeClause(filter.outcome, value));
   if (filter.visible !== undefined) {
     const { operatorId, appIds, everyApplication } = filter.visible;
     const onApplications = everyApplication ? 'app_id IS NOT NULL' : `app_id = ANY(${value(appIds)})`;
@@ -168,7 +179,7 @@ export class ConsoleCleanup extends PeriodicJob {
   }
 
   async processBatch(): Promise<boolean> {
-    const closed = await this.database.query(CLOSE_OPEN_ACTS, [JSON.stringify(Object.fromEntries(LONG_ACTS))]);
+    const closed = await this.database.query(CLOSE_OPEN_ACTS, [LONG_ACTS_JSON]);
     let isMore = closed.length === BATCH_SIZE;
     for (const statement of [ENDED_SESSIONS, ENDED_LINKS, ENDED_CHALLENGES, OLD_ATTEMPTS])
       isMore = (await this.database.query(statement)).length === BATCH_SIZE || isMore;

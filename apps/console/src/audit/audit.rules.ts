@@ -18,7 +18,7 @@ export interface AuditFilter {
 }
 
 /** An act that is open for longer was cut off. */
-const OPEN_FOR_MS = 60_000;
+export const OPEN_FOR_MS = 60_000;
 /** An export ends after this time; the client may be slow. */
 export const MAX_EXPORT_MS = 3_600_000;
 const MAX_COMMAND_MS = 24 * 3_600_000;
