@@ -1,7 +1,7 @@
 import { type DatabaseOptions, InboxMessageEntity, OUTBOX_ENTITIES } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import { ApplicationEntity, OldApplicationKeyEntity } from './applications/application.entity.js';
-import { LockoutEntity } from './lockout/lockout.entity.js';
+import { LockoutEntity } from './lockout/postgres-lockout.store.js';
 import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowance.entity.js';
 import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
 import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';

@@ -69,7 +69,7 @@ function closureOf(chunk: Rolldown.OutputChunk, bundle: Bundle): string[] {
 }
 
 const CONSOLE_API = '#console-api';
-const CONSOLE_API_SOURCE = fromHere('../../../libs/console-api/src');
+const CONSOLE_API_SHARED = fromHere('../../../libs/console-api/src/shared.ts');
 const CONSOLE_API_BUILT = fromHere('../../../dist/libs/console-api/src/index.js');
 
 /**
@@ -88,7 +88,7 @@ function withoutSchemas(): Plugin {
       const data = Object.entries(library).filter(([, value]) => typeof value !== 'function' && !isSchema(value));
       return [
         ...data.map(([name, value]) => `export const ${name} = ${JSON.stringify(value, dropSchema)};`),
-        ...['permissions', 'request-path'].map((file) => `export * from '${CONSOLE_API_SOURCE}/${file}.ts';`),
+        `export * from '${CONSOLE_API_SHARED}';`,
       ].join('\n');
     },
   };

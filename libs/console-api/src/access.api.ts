@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ROLES } from './permissions.js';
+import { ROLES } from './shared.js';
 import { count, route, time } from './route.js';
 
 const MIN_PASSWORD_LENGTH = 12;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Permission } from './permissions.js';
+import type { Permission } from './shared.js';
 
 /**
  * `anyone`: also without a session. `self`: the own account of an operator, also while the role needs a second factor that the operator does not
@@ -137,14 +137,6 @@ export function exportRoute<Filters extends z.ZodRawShape, Row extends z.ZodObje
   const file: ExportedFile = { name: fileName, columns: Object.keys(row.shape) };
   return { ...route({ ...given, ...(params === undefined ? {} : { params }) }), file };
 }
-
-/** The body of every error. `name`: of the error table (docs/errors.md). */
-export const consoleError = z.object({
-  code: z.number().int(),
-  error: z.string(),
-  name: z.string(),
-  requestId: z.string(),
-});
 
 /** The id of an application. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');

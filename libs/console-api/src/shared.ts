@@ -1,3 +1,5 @@
+// What runs in the page as well: it imports no package.
+
 /** Rights of an operator, each for one application or, with `deployment.`, `operators.`, `apps.` and `deadLetters.`, for the deployment. */
 export const PERMISSIONS = [
   'apps.create',
@@ -101,4 +103,9 @@ export function permissionsFor({ isOwner, grants }: Permitted, appId: string): r
     (grant) => appId === ALL_APPLICATIONS || grant.appId === appId || grant.appId === ALL_APPLICATIONS,
   );
   return [...new Set(counted.flatMap(({ role }) => ROLE_PERMISSIONS[role]))];
+}
+
+/** The path of a request, with its parameters. */
+export function pathOf(path: string, params: Readonly<Record<string, unknown>>): string {
+  return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
 }
