@@ -1,7 +1,6 @@
 import { type DatabaseOptions, InboxMessageEntity, OUTBOX_ENTITIES } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import { ApplicationEntity, OldApplicationKeyEntity } from './applications/application.entity.js';
-import { LockoutEntity } from './lockout/postgres-lockout.store.js';
 import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowance.entity.js';
 import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
 import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';
@@ -22,7 +21,7 @@ import { CoverSearches1796798000000 } from './migrations/1796798000000-cover-sea
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-code.entity.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
 import { SecretRotationEntity } from './secrets/secret-rotation.entity.js';
-import { DailyLoginsEntity, IdentityEntity, UserEntity } from './users/user.entity.js';
+import { DailyLoginsEntity, IdentityEntity, LockoutEntity, UserEntity } from './users/user.entity.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 

@@ -1,4 +1,3 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { Database, Tx } from '#database';
 import {
   type AttemptState,
@@ -20,27 +19,6 @@ import {
   type Verdict,
 } from './lockout.rules.js';
 import type { LockoutStore } from './lockout.service.js';
-
-/** The failed logins of a user, and the lockout that follows from them. */
-@Entity('lockouts')
-@Index('lockouts_expires_at_idx', ['expiresAt'])
-@Index('lockouts_locked_until_idx', ['appId', 'lockedUntil', 'userId'], { where: 'locked_until IS NOT NULL' })
-export class LockoutEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'lockouts_pkey' })
-  appId!: string;
-
-  @PrimaryColumn({ type: 'text', name: 'user_id', collation: 'C', primaryKeyConstraintName: 'lockouts_pkey' })
-  userId!: string;
-
-  @Column('jsonb')
-  attempts!: unknown;
-
-  @Column({ type: 'timestamptz', name: 'locked_until', precision: 3, nullable: true })
-  lockedUntil!: Date | null;
-
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
-  expiresAt!: Date;
-}
 
 /** Earlier versions read and write the first two members only. */
 interface StoredAttempts extends Pick<AttemptState, 'reservations'> {
