@@ -1,4 +1,4 @@
-// What runs in the page as well: it imports no package.
+// The page runs this file too, so it imports no package.
 
 /** Rights of an operator, each for one application or, with `deployment.`, `operators.`, `apps.` and `deadLetters.`, for the deployment. */
 export const PERMISSIONS = [

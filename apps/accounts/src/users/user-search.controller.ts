@@ -167,7 +167,7 @@ export class UserSearchController {
   }
 }
 
-/** Its members one by one: the rest of a destructured row costs more than the encoding of the reply. */
+/** Names each member: to copy the rest of a row takes longer than to encode the reply. */
 function foundUser(user: UserMatch, lockedUntil: Date | undefined): FoundUser {
   const { objectId, username, email, emailVerified, mobilePhoneNumber, mobilePhoneVerified, fields } = user;
   const { hasPassword, platforms, createdAt, updatedAt } = user;

@@ -142,6 +142,28 @@ describe('a search of users', () => {
     }
   });
 
+  it('finds the same by the prepared plan of a prefix', async () => {
+    const unprepared: Queryable = { query: (sql, parameters) => queries.query(sql, parameters) };
+    // A statement gets its name after twenty uses.
+    for (let use = 0; use < 25; use += 1) await search.find(asked({ text: `nothing${use}` }));
+    for (const changes of [{ text: 'ada7' }, { text: 'GRACE1' }, { text: '138' }, { text: 'ada', appId: SMALL }])
+      expect(await search.find(asked(changes))).toEqual(await search.find(asked(changes), unprepared));
+    const [{ plans } = { plans: 0 }] = await queries.indexed.query<{ plans: number }>(
+      `SELECT count(*)::int AS plans FROM pg_prepared_statements WHERE statement LIKE 'WITH matches%' AND generic_plans > 0`,
+    );
+    expect(plans).toBeGreaterThan(0);
+  });
+
+  it('counts the users of a large application once in ten minutes', async () => {
+    const fresh = new UserSearchRepository(queries);
+    const query = vi.spyOn(queries, 'query');
+    for (let use = 0; use < 3; use += 1) expect((await fresh.count(asked())).isExact).toBe(false);
+    const statements = query.mock.calls.map(([sql]) => sql);
+    query.mockRestore();
+    expect(statements.filter((sql) => sql.includes('OFFSET'))).toHaveLength(1);
+    expect(statements.filter((sql) => sql.includes('count(*)'))).toEqual([]);
+  });
+
   it('finds users by their ids, also with another filter', async () => {
     const ids = ['aaaaaaaaaaaaaaaaaaaaaaaa', 'bbbbbbbbbbbbbbbbbbbbbbbb', 'gone'];
     expect(await names({ filters: { ids } })).toEqual(['Ada', 'ADAM']);

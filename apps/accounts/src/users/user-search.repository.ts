@@ -57,6 +57,7 @@ const FEW_MATCHES = 500;
 const NEARBY_USERS = 20_000;
 /** The same once it is known that more users match than are collected. */
 const FAR_USERS = 100_000;
+/** A large application stays one for this time, whatever is deleted. */
 const LARGE_MS = 600_000;
 /** After this time no further statement begins: its own three seconds would outlast the caller. */
 const MAX_ELAPSED_MS = 1_500;

@@ -110,14 +110,21 @@ const CONDITIONS = [
   ['to', 'begun_at <'],
 ] as const;
 
+/**
+ * The condition that an act without an outcome cannot be under way any more.
+ * @param graceMs time to wait in addition to the longest duration of the act
+ * @param longActs the parameter with `LONG_ACTS_JSON`
+ */
+function isCutOff(graceMs: number, longActs: string): string {
+  const openForMs = `${graceMs} + COALESCE((${longActs}::jsonb ->> action)::int, 0)`;
+  return `outcome = 'begun' AND begun_at < now() - (${openForMs}) * interval '1 millisecond'`;
+}
+
 /** As `shown` of the rules: an act that was cut off is `unknown` before the cleanup says so. */
 function outcomeClause(outcome: string, value: (given: unknown) => string): string {
   if (outcome !== 'begun' && outcome !== 'unknown') return `outcome = ${value(outcome)}`;
-  const openForMs = `${OPEN_FOR_MS} + COALESCE((${value(LONG_ACTS_JSON)}::jsonb ->> action)::int, 0)`;
-  const isCutOff = `begun_at < now() - (${openForMs}) * interval '1 millisecond'`;
-  return outcome === 'begun'
-    ? `outcome = 'begun' AND NOT ${isCutOff}`
-    : `(outcome = 'unknown' OR (outcome = 'begun' AND ${isCutOff}))`;
+  const cutOff = isCutOff(OPEN_FOR_MS, value(LONG_ACTS_JSON));
+  return outcome === 'begun' ? `outcome = 'begun' AND NOT (${cutOff})` : `(outcome = 'unknown' OR ${cutOff})`;
 }
 
 function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] } {
@@ -142,11 +149,11 @@ function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] 
 const BATCH_SIZE = 500;
 const INTERVAL_MS = 60_000;
 
-/** An act that has been open for this time was cut off: no RPC waits as long. $1 has the acts that last longer. */
+/** The cleanup closes an act that has been open for this time: no RPC waits as long. */
+const CLOSED_AFTER_MS = 300_000;
 const CLOSE_OPEN_ACTS = `
   UPDATE console.audit SET outcome = 'unknown', ended_at = now() WHERE id IN (
-    SELECT id FROM console.audit WHERE outcome = 'begun'
-       AND begun_at < now() - interval '5 minutes' - COALESCE(($1::jsonb ->> action)::int, 0) * interval '1 millisecond'
+    SELECT id FROM console.audit WHERE ${isCutOff(CLOSED_AFTER_MS, '$1')}
      ORDER BY begun_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 const OLD_ENTRIES = `
   DELETE FROM console.audit WHERE id IN (
