@@ -89,15 +89,15 @@ export default defineConfig({
     reporters: ['default'],
     projects: [
       project('unit', ['{apps,libs}/*/src/**/*.spec.ts'], { test: 2 * SECOND, hook: 5 * SECOND }),
-      project('database', ['{apps,libs}/*/src/**/*.db-spec.ts'], { test: 10 * SECOND, hook: 30 * SECOND }),
+      project('database', ['{apps,libs}/*/src/**/*.db-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
       project('broker', ['libs/*/test/**/*.broker-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
       project('e2e', ['apps/*/test/**/*.e2e-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
       project('deployment', ['test/deployment/**/*.spec.ts', 'tools/test/*.spec.mjs'], {
         test: 60 * SECOND,
         hook: 90 * SECOND,
       }),
-      project('journeys', ['test/journeys/**/*.e2e-spec.ts'], { test: 60 * SECOND, hook: 90 * SECOND }),
-      project('slow', SLOW, { test: 60 * SECOND, hook: 90 * SECOND }),
+      project('journeys', ['test/journeys/**/*.e2e-spec.ts'], { test: 60 * SECOND, hook: 180 * SECOND }),
+      project('slow', SLOW, { test: 60 * SECOND, hook: 180 * SECOND }),
       // Run by name only: npm run test:races, test:faults, test:hostile.
       project('races', ['test/races/**/*.e2e-spec.ts'], { test: 600 * SECOND, hook: 120 * SECOND }),
       project('faults', ['test/faults/**/*.e2e-spec.ts'], { test: 3600 * SECOND, hook: 180 * SECOND }),

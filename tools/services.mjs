@@ -17,7 +17,7 @@ const SERVICES = {
   sender: { app: 'push-delivery', replicas: 0, env: { GATEPOST_PUSH_ROLES: 'sender' } },
 };
 const READY_POLL_MS = 100;
-const READY_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 120_000;
 const HELP = `Usage: npm run services -- [--gateway=N] [--accounts=N] [--auth-linking=N] [--mail=N] [--push-delivery=N]
                           [--console=N] [--dispatcher=N] [--connector=N]
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 
@@ -21,7 +21,7 @@ It skips the suites of parts that are still missing, and lists them with the rea
 each file. With CI=true and "npm run test:all", a missing part is a failure before anything runs.
 TEST_WITHOUT=kubectl,browser skips the suites that need these parts, in every case. Parts: postgresql, postgresql-client, redis,
 redis-server, rabbitmq, rabbitmq-server, browser, kubectl (the ones that end in -server or -client: programs).
-If the tests of at most two files fail, these files run once more, alone; a file that passes then is reported as unstable.
+If the tests of at most six files fail, these files run once more, alone; a file that passes then is reported as unstable.
 The tests work in a database, queues and key prefixes of their own and remove them afterwards.
 
 With arguments only the tests run that they select:
@@ -35,6 +35,7 @@ Races, faults and hostile input have commands of their own: npm run test:races, 
 
 const RUN_ID = randomBytes(4).toString('hex');
 const INTERRUPTED = 130;
+const BACKGROUND_PRIORITY = 10;
 /** Ours; everything else is for vitest. --all: also the slow project, and no part may be missing. --slow: the first of both alone. */
 const OWN = ['--all', '--slow'];
 const vitestArguments = process.argv.slice(2).filter((argument) => !OWN.includes(argument));
@@ -145,9 +146,9 @@ async function runAll() {
   return isTested && isUpgradable && isClean;
 }
 
-/** Beside the tests, which often wait. Its output comes in one piece. */
+/** Beside the tests, which often wait, and with less of the processor than they get. Its output comes in one piece. */
 function check() {
-  return step('npm run check', 'npm', ['run', '--silent', 'check'], { isShownAtEnd: true });
+  return step('npm run check', 'npm', ['run', '--silent', 'check'], { isBackground: true });
 }
 
 /**
@@ -168,20 +169,21 @@ function vitest(name, args) {
   return step(name, process.execPath, [join(ROOT, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...args]);
 }
 
-async function step(name, command, args, { isShownAtEnd = false } = {}) {
+async function step(name, command, args, { isBackground = false } = {}) {
   if (isInterrupted) return false;
   log(`${name} …`);
   const stepStartedAt = Date.now();
-  const isPassed = await runCommand(command, args, isShownAtEnd);
+  const isPassed = await runCommand(command, args, isBackground);
   log(`${name}: ${isPassed ? 'passed' : 'FAILED'} (${seconds(stepStartedAt)})`);
   return isPassed;
 }
 
-function runCommand(command, args, isShownAtEnd) {
+function runCommand(command, args, isBackground) {
   return new Promise((resolve) => {
-    const stdio = isShownAtEnd ? ['ignore', 'pipe', 'pipe'] : 'inherit';
+    const stdio = isBackground ? ['ignore', 'pipe', 'pipe'] : 'inherit';
     const child = spawn(command, args, { cwd: ROOT, stdio, env: testEnvironment() });
     running.add(child);
+    if (isBackground && child.pid !== undefined) setPriority(child.pid, BACKGROUND_PRIORITY);
     const output = [];
     for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => output.push(chunk));
     child.once('error', (error) => {

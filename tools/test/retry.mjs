@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-/** Files that are looked at again; where more failed, it is not the machine's load. */
-const MAX_FILES = 2;
+/** Files that run again; where more failed, the load of the machine is not the cause. */
+const MAX_FILES = 6;
 
 /**
  * The arguments of vitest by which failed files run once more, one after the other; undefined where there is nothing to look at again.

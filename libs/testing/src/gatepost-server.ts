@@ -7,7 +7,7 @@ import { newDatabase, newFolder, newNamespace, testRun } from './test-run.js';
 
 /** Cheap hashing: the tests are about everything else. */
 const TEST_PASSWORD_COST = '4';
-const READY_TIMEOUT_MS = 60_000;
+const READY_TIMEOUT_MS = 150_000;
 
 /** A whole Gatepost under test, of either shape. */
 export interface GatepostServer {

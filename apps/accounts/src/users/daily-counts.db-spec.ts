@@ -16,7 +16,7 @@ let now: Date;
 const newCounts = () => new DailyCounts(database, queries, { now: () => now }, new Metrics());
 
 beforeAll(async () => {
-  const options = accountsDatabase(await newDatabase(), 8);
+  const options = { ...accountsDatabase(await newDatabase(), 8), statementTimeoutMs: 60_000 };
   await migrate(options);
   database = new Database(options);
   queries = new QueryDatabase(options);
