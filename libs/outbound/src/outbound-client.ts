@@ -195,11 +195,11 @@ export class OutboundClient {
    * Opens a connection for a protocol of the caller's; `alpnProtocol` says whether the server has chosen HTTP/2 (`h2`).
    * @throws Error with a code that can be logged
    */
-  connect({ protocol, hostname, port }: URL): Promise<TLSSocket> {
+  connect({ protocol, host, hostname, port }: URL): Promise<TLSSocket> {
     const connect = guardedConnector(this.#guard, this.#timeoutMs, { allowH2: true });
     return new Promise((resolve, reject) => {
-      // URLs have brackets around IPv6 addresses.
-      connect({ protocol, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port }, (error, socket) => {
+      // `host` becomes the name in the TLS handshake (SNI). URLs have brackets around IPv6 addresses.
+      connect({ protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port }, (error, socket) => {
         if (error === null) resolve(socket as TLSSocket);
         else reject(error);
       });

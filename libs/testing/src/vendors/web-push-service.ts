@@ -1,7 +1,8 @@
 import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import http2, { type Http2SecureServer } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { buffer } from 'node:stream/consumers';
 import { jwtVerify } from 'jose';
 import type { Json } from '../api-client.js';
@@ -45,15 +46,17 @@ export class WebPushService {
   /** Paths of requests, in their order. */
   readonly paths: string[] = [];
 
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new Set<TLSSocket>();
   /** Authorizations that were right, with the key of their application. */
   readonly #authorized = new Map<string, string>();
 
   private constructor(private readonly server: Http2SecureServer) {
-    server.on('secureConnection', (socket: Socket) => {
+    server.on('secureConnection', (socket: TLSSocket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       socket.on('error', () => undefined);
+      // Google's service has no certificate for a handshake without the name of the server.
+      if (!socket.servername) socket.destroy();
     });
     // The requests of both protocols have the members that are used here.
     server.on('request', (request, response) => {

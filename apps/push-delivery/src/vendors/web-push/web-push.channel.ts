@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
-import { OutboundError } from '#outbound';
+import { type OutboundAnswer, OutboundError } from '#outbound';
+import { LONGEST_ASKED_REST_MS } from '../settlement.rules.js';
 import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 import type { PushServices } from './push-services.js';
@@ -18,11 +19,12 @@ import {
 const TOKEN_LIFE_MS = 12 * 3_600_000;
 const MAX_ORIGINS = 1_000;
 const MAX_TTL_SECONDS = 2_419_200;
-/** Requests without an answer, one after the other, after which a push service rests. */
+/** Requests without an answer, or answers that ask for a rest, one after the other, after which a push service rests. */
 const MAX_FAILURES = 3;
 const REST_MS = { first: 5_000, longest: 10 * 60_000 };
 
 const NO_ANSWER = 'no answer';
+const ASKED_REST = 'the push service asks for fewer requests';
 
 /** A push service that has not answered the last requests. */
 interface Silence {
@@ -30,6 +32,21 @@ interface Silence {
   readonly lastRestMs: number;
   /** On the clock of `performance.now()`. */
   readonly restUntil: number;
+}
+
+/** A push service that has asked for fewer requests. A 429 is for one subscription (RFC 8030, 8.4), several in a row are for all. */
+interface Busyness {
+  /** Answers in a row that asked for a rest. */
+  readonly refusals: number;
+  /** On the clock of `performance.now()`. */
+  readonly restUntil: number;
+}
+
+/** The authorization for a push service. It is renewed after half of its life. */
+interface OriginToken {
+  readonly token: Promise<string>;
+  /** In milliseconds of Unix time, as its expiry. */
+  readonly signedAt: number;
 }
 
 interface WebPushOptions {
@@ -49,11 +66,12 @@ interface Subscription {
 export class WebPushChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
   readonly #key: KeyObject;
-  /** Authorizations by origin: they are signed once for half a day. */
-  readonly #tokens = new LRUCache<string, Promise<string>>({ max: MAX_ORIGINS, ttl: TOKEN_LIFE_MS / 2 });
+  readonly #tokens = new LRUCache<string, OriginToken>({ max: MAX_ORIGINS });
 
   /** Clients choose the push service: one that does not answer may not hold up the devices of others. */
   readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
+  /** By origin. */
+  readonly #busy = new LRUCache<string, Busyness>({ max: MAX_ORIGINS });
 
   #last: { readonly push: VendorPush; readonly message: BrowserMessage } | undefined;
 
@@ -82,23 +100,18 @@ export class WebPushChannel implements VendorChannel {
     const { text, isSilent, isTooLarge } = this.#messageOf(push);
     if (isTooLarge) return { kind: 'rejected', reason: 'message too large' };
     const { endpoint, keys } = subscription;
-    const restMs = this.#restMs(endpoint.origin);
-    if (restMs > 0) return { kind: 'later', reason: NO_ANSWER, restMs };
+    const rest = this.#restOf(endpoint.origin);
+    if (rest !== undefined) return { kind: 'waiting', ...rest };
     const body = encrypt(text, keys);
     if (body === undefined) return { kind: 'rejected', reason: 'not a subscription' };
     try {
       const headers = await this.#headers(push, endpoint, isSilent);
-      const {
-        status,
-        text: answer,
-        retryAfter,
-      } = await this.options.services.send(endpoint, {
-        method: 'POST',
-        headers,
-        body,
-      });
+      const answer = await this.options.services.send(endpoint, { method: 'POST', headers, body });
       this.#silent.delete(endpoint.origin);
-      return outcomeOf(status, answer, retryAfterMs(retryAfter, this.options.clock.now()));
+      const askedMs = retryAfterMs(answer.retryAfter, this.options.clock.now());
+      const outcome = outcomeOf(answer, askedMs);
+      this.#noteBusyness(endpoint.origin, answer.status, outcome.kind === 'later' ? askedMs : undefined);
+      return outcome;
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
       // A guarded address is no failure of the network: it stays refused.
@@ -113,9 +126,26 @@ export class WebPushChannel implements VendorChannel {
     return this.#last.message;
   }
 
-  #restMs(origin: string): number {
-    const { restUntil = 0 } = this.#silent.get(origin) ?? {};
-    return restUntil - performance.now();
+  /** @returns why nothing is sent to a push service now, and for how long; undefined: it is asked */
+  #restOf(origin: string): { readonly reason: string; readonly restMs: number } | undefined {
+    const now = performance.now();
+    const askedMs = (this.#busy.get(origin)?.restUntil ?? 0) - now;
+    const silentMs = (this.#silent.get(origin)?.restUntil ?? 0) - now;
+    const restMs = Math.max(askedMs, silentMs);
+    return restMs > 0 ? { reason: silentMs > askedMs ? NO_ANSWER : ASKED_REST, restMs } : undefined;
+  }
+
+  /** @param askedMs undefined if the answer asks for no rest */
+  #noteBusyness(origin: string, status: number, askedMs: number | undefined): void {
+    const known = this.#busy.get(origin);
+    if (askedMs === undefined) {
+      if (known !== undefined) this.#busy.set(origin, { ...known, refusals: 0 });
+      return;
+    }
+    const { refusals, restUntil } = known ?? { refusals: 0, restUntil: 0 };
+    const isForAll = status !== 429 || refusals + 1 >= MAX_FAILURES;
+    const until = isForAll ? performance.now() + Math.min(askedMs, LONGEST_ASKED_REST_MS) : 0;
+    this.#busy.set(origin, { refusals: refusals + 1, restUntil: Math.max(until, restUntil) });
   }
 
   /** Requests that fail at the same time start one rest. */
@@ -148,10 +178,13 @@ export class WebPushChannel implements VendorChannel {
 
   async #authorization(origin: string): Promise<string> {
     const { subject, clock, keys } = this.options;
-    const expiresAt = new Date(clock.now().getTime() + TOKEN_LIFE_MS);
-    const token = this.#tokens.get(origin) ?? vapidToken(this.#key, { origin, subject, expiresAt });
-    this.#tokens.set(origin, token);
-    return `vapid t=${await token}, k=${keys.publicKey}`;
+    const now = clock.now().getTime();
+    const known = this.#tokens.get(origin);
+    const isFresh = known !== undefined && known.signedAt > now - TOKEN_LIFE_MS / 2;
+    const signed = () => vapidToken(this.#key, { origin, subject, expiresAt: new Date(now + TOKEN_LIFE_MS) });
+    const current = isFresh ? known : { token: signed(), signedAt: now };
+    this.#tokens.set(origin, current);
+    return `vapid t=${await current.token}, k=${keys.publicKey}`;
   }
 }
 
@@ -178,9 +211,9 @@ function subscriptionIn(text: string): Subscription | undefined {
 }
 
 /** 404 and 410: the subscription has ended. Refusals of the authorization concern one subscription: it may belong to another key. */
-function outcomeOf(status: number, answer: string, restMs: number | undefined): Outcome {
+function outcomeOf({ status, text }: OutboundAnswer, restMs: number | undefined): Outcome {
   if (status >= 200 && status < 300) return { kind: 'accepted' };
-  const reason = codeOf(objectIn(answer)['reason']) || `status ${status}`;
+  const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
   if (status === 404 || status === 410) return { kind: 'invalid', reason };
   if (status !== 429 && status < 500) return { kind: 'rejected', reason };
   // Other browsers have other push services: the lane goes on.
