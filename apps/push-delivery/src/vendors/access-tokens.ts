@@ -11,6 +11,8 @@ export interface AccessToken {
 /** A sign-in, and the time until which its token is used, in `performance.now()` time. */
 interface SignIn {
   readonly signIn: Promise<AccessToken>;
+  /** Undefined until the sign-in has ended. */
+  token?: string;
   until: number;
 }
 
@@ -26,15 +28,16 @@ export class AccessTokens {
     return (await this.#current.signIn).token;
   }
 
-  /** The vendor refuses the token. A sign-in in progress continues: it brings a new one. */
-  forget(): void {
-    if (this.#current?.until !== Infinity) this.#current = undefined;
+  /** The vendor refuses a token. Another one, and a sign-in in progress, stay. */
+  forget(refused: string): void {
+    if (this.#current?.token === refused) this.#current = undefined;
   }
 
   #begin(): SignIn {
     const current: SignIn = { signIn: this.signIn(), until: Infinity };
     current.signIn.then(
-      ({ seconds }) => {
+      ({ token, seconds }) => {
+        current.token = token;
         current.until = performance.now() + RENEWED_AT * 1_000 * seconds;
       },
       () => {

@@ -5,7 +5,7 @@ import type { Outcome } from './vendor.types.js';
 
 const NOW = new Date('2026-12-01T00:00:00Z');
 const IN_AN_HOUR = new Date('2026-12-01T01:00:00Z');
-const calm = { attempt: 0, now: NOW, expiresAt: IN_AN_HOUR, restMs: 0, random: 0.5 };
+const calm = { attempt: 0, now: NOW, endsAt: IN_AN_HOUR, restMs: 0, random: 0.5 };
 const target = { objectId: '', token: 'token', platform: 'ios', topic: null, badge: null };
 const resultsOf = (...outcomes: Outcome[]): TargetOutcome[] =>
   outcomes.map((outcome, place) => ({ objectId: String(place), badge: place, target, outcome }));
@@ -54,10 +54,8 @@ describe('the settlement of an attempt', () => {
     [5, 900_000],
     [40, 900_000],
   ])('after %i attempts waits %i ms', (attempt, delayMs) => {
-    const expiresAt = new Date('2026-12-02T00:00:00Z');
-    expect(settlementOf(resultsOf({ kind: 'later', reason: 'r' }), { ...calm, attempt, expiresAt }).delayMs).toBe(
-      delayMs,
-    );
+    const endsAt = new Date('2026-12-02T00:00:00Z');
+    expect(settlementOf(resultsOf({ kind: 'later', reason: 'r' }), { ...calm, attempt, endsAt }).delayMs).toBe(delayMs);
   });
 
   it('waits for its lane, and does not count as an attempt where nothing was tried', () => {
@@ -65,9 +63,22 @@ describe('the settlement of an attempt', () => {
     expect(settlement).toMatchObject({ delayMs: 7_000, isAttempt: false });
   });
 
-  it('expires what would be tried too late', () => {
-    const settlement = settlementOf(resultsOf({ kind: 'later', reason: 'r' }), { ...calm, restMs: 3_600_000 });
-    expect(settlement).toMatchObject({ counts: { expired: 1 }, reasons: { r: 1 }, remaining: [] });
+  it('tries a last time shortly before the end, and expires what is left then', () => {
+    const open = resultsOf({ kind: 'later', reason: 'r' });
+    const last = settlementOf(open, { ...calm, restMs: 7_200_000 });
+    expect(last).toMatchObject({ counts: { expired: 0 }, reasons: {}, remaining: [{}], delayMs: 3_598_000 });
+    const over = settlementOf(open, { ...calm, now: new Date(NOW.getTime() + last.delayMs) });
+    expect(over).toMatchObject({ counts: { expired: 1 }, reasons: { r: 1 }, remaining: [] });
+  });
+
+  it('lets devices of one server wait for the rest of another one only where all have the same', () => {
+    const busy: Outcome = { kind: 'later', reason: 'r', restMs: 90_000 };
+    const resting: Outcome = { kind: 'waiting', reason: 'r', restMs: 60_000 };
+    const failed: Outcome = { kind: 'later', reason: 'r' };
+    const delayOf = (...outcomes: Outcome[]) => settlementOf(resultsOf(...outcomes), calm).delayMs;
+    expect(delayOf(busy, resting, failed)).toBe(1_000);
+    expect(delayOf(busy, resting)).toBe(60_000);
+    expect(delayOf({ ...busy, slowsLane: true }, resting)).toBe(90_000);
   });
 
   it('accounts for each device once', () => {
@@ -75,7 +86,7 @@ describe('the settlement of an attempt', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...kinds)), fc.boolean(), (some, isOver) => {
         const results = resultsOf(...some.map((kind) => ({ kind, reason: 'r' })));
-        const { counts, remaining } = settlementOf(results, { ...calm, expiresAt: isOver ? NOW : IN_AN_HOUR });
+        const { counts, remaining } = settlementOf(results, { ...calm, endsAt: isOver ? NOW : IN_AN_HOUR });
         const sum = Object.values(counts).reduce((total, count) => total + count, 0);
         expect(sum + remaining.length).toBe(some.length);
       }),

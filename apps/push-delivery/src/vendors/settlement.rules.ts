@@ -43,11 +43,15 @@ const BACK_OFF_MS = [1_000, 4_000, 15_000, 60_000, 300_000, 900_000];
 /** No vendor is given more time than this at once. */
 export const LONGEST_ASKED_REST_MS = 10 * 60_000;
 
+/** The last attempt begins this long before the batch ends. */
+const LAST_ATTEMPT_MS = 2_000;
+
 interface Circumstances {
   /** Earlier attempts of the batch. */
   readonly attempt: number;
   readonly now: Date;
-  readonly expiresAt: Date;
+  /** No attempt begins after this time. */
+  readonly endsAt: Date;
   /** The lane rests for this time. */
   readonly restMs: number;
   /** From 0 to 1, so that batches do not return at once. */
@@ -56,13 +60,14 @@ interface Circumstances {
 
 export function settlementOf(
   results: readonly TargetOutcome[],
-  { attempt, now, expiresAt, restMs, random }: Circumstances,
+  { attempt, now, endsAt, restMs, random }: Circumstances,
 ): Settlement {
   const open = results.filter(({ outcome }) => isOpen(outcome));
   const isAttempt = open.some(({ outcome }) => outcome.kind !== 'waiting');
+  const lastChanceMs = endsAt.getTime() - now.getTime() - LAST_ATTEMPT_MS;
+  const isOver = lastChanceMs <= 0;
   const backOffMs = isAttempt ? backOff(attempt) * (0.8 + 0.4 * random) : 0;
-  const delayMs = Math.round(Math.max(backOffMs, restMs, askedRestMs(open)));
-  const isOver = now.getTime() + delayMs >= expiresAt.getTime();
+  const delayMs = Math.round(Math.min(Math.max(backOffMs, restMs, restOf(open)), Math.max(0, lastChanceMs)));
   const settled = isOver ? results : results.filter(({ outcome }) => !isOpen(outcome));
   const doubtful = results.filter(({ outcome }) => isDoubtful(outcome));
   return {
@@ -89,10 +94,17 @@ export function isDoubtful(outcome: Outcome): boolean {
   return outcome.kind === 'invalid' && outcome.isDoubtful === true;
 }
 
-/** The longest time that the vendor has asked for, bounded. */
-function askedRestMs(open: readonly TargetOutcome[]): number {
-  const asked = open.map(({ outcome }) => (outcome.kind === 'later' ? (outcome.restMs ?? 0) : 0));
-  return Math.min(LONGEST_ASKED_REST_MS, Math.max(0, ...asked));
+/** The longest time that the vendor has asked for, bounded; the shortest where each device has chosen its server. */
+function restOf(open: readonly TargetOutcome[]): number {
+  const rests = open.map(({ outcome }) => ('restMs' in outcome ? (outcome.restMs ?? 0) : 0));
+  const areApart = open.length > 0 && open.every(({ outcome }) => sparesOthers(outcome));
+  return Math.min(LONGEST_ASKED_REST_MS, areApart ? Math.min(...rests) : Math.max(0, ...rests));
+}
+
+/** Whether the outcome concerns only devices that have chosen the same server. */
+function sparesOthers(outcome: Outcome): boolean {
+  if (outcome.kind === 'later') return outcome.slowsLane !== true;
+  return outcome.kind === 'unsure' ? outcome.sparesLane === true : outcome.kind === 'waiting' && 'restMs' in outcome;
 }
 
 function isOpen({ kind }: Outcome): boolean {

@@ -19,6 +19,8 @@ export interface VendorBatch extends VendorPush {
   readonly badges: readonly number[] | null;
   /** Earlier attempts without a result. */
   readonly attempt: number;
+  /** No attempt begins after this time: the push has expired, or a day without a pause has passed. */
+  readonly endsAt: Date;
   readonly lease: string;
   /** When it was due as it was claimed. It is due again at once if this has changed meanwhile. */
   readonly dueAt: string;
@@ -169,12 +171,14 @@ export const sumOf = (one: string, other: string): string => `
              FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every
             GROUP BY key) AS summed)`;
 
-/** A batch ends with its push, and after a day. */
+/** SQL: the end of a batch of the push `push`: the end of the push, or a day from now. */
+export const END = `least(push.expires_at, now() + interval '1 day')`;
+
 const ADD = `
   WITH batches AS (
     INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, badges, next_at, expires_at)
     SELECT $1, push.object_id, batch.lane, batch."isBulk", batch.targets, batch.badges, ${NOW},
-           least(push.expires_at, now() + interval '1 day')
+           ${END}
       FROM jsonb_to_recordset($2::jsonb)
         AS batch ("objectId" text, lane text, "isBulk" boolean, targets text[], badges integer[])
       JOIN push.notifications AS push ON push.app_id = $1 AND push.object_id = batch."objectId"
@@ -200,7 +204,7 @@ const CLAIM = `
     FROM due, push.notifications AS push
    WHERE batch.id = due.id AND push.app_id = batch.app_id AND push.object_id = batch.object_id
   RETURNING batch.id::text AS id, batch.app_id AS "appId", batch.object_id AS "objectId", lane, batch.is_bulk AS "isBulk",
-            targets, badges, attempt, key_no AS "keyNo", due.lease_owner IS NOT NULL OR attempt > key_no AS "isRepeat", batch.expires_at AS "expiresAt", batch.lease_owner AS lease,
+            targets, badges, attempt, key_no AS "keyNo", due.lease_owner IS NOT NULL OR attempt > key_no AS "isRepeat", push.expires_at AS "expiresAt", batch.expires_at AS "endsAt", batch.lease_owner AS lease,
             batch.next_at::text AS "dueAt", push.data, push.message, push.prod,
             push.request_id AS "requestId"`;
 

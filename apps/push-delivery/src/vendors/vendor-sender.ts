@@ -135,8 +135,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     const settlement = settlementOf(results, {
       attempt: batch.attempt,
       now: this.clock.now(),
-      expiresAt: batch.expiresAt,
-      restMs: lane === undefined ? 0 : restOf(lane, batch, this.clock.now()),
+      endsAt: endOf(batch, lane),
+      restMs: lane?.restMs ?? 0,
       random: Math.random(),
     });
     const settled = await this.settlements.settle(batch, settlement, lane?.answersWith(results));
@@ -149,7 +149,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   async #results(batch: Held<VendorBatch>, lane: VendorLane): Promise<TargetOutcome[]> {
-    const isExpired = this.clock.now() >= batch.expiresAt;
+    const isExpired = this.clock.now() >= endOf(batch, lane);
     const found = isExpired ? new Map<string, VendorTarget>() : await this.batches.targets(batch, lane.vendor);
     const devices = batch.targets.map((objectId, place) => {
       const badge = batch.badges?.[place] ?? null;
@@ -211,9 +211,9 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 }
 
-/** A paused lane may go on until the push expires. */
-function restOf({ restMs, isPaused }: VendorLane, { expiresAt }: VendorBatch, now: Date): number {
-  return isPaused ? Math.min(restMs, Math.max(0, expiresAt.getTime() - now.getTime() - 1)) : restMs;
+/** The devices of a paused lane wait until the push expires. */
+function endOf({ expiresAt, endsAt }: VendorBatch, lane: VendorLane | undefined): Date {
+  return lane?.isPaused === true ? expiresAt : endsAt;
 }
 
 /** The application has no credentials for the lane any more: its devices wait for new ones. */

@@ -64,7 +64,7 @@ describe('the settlement of a batch', () => {
       const target = { objectId, token: objectId, platform: 'ios', topic: null, badge: null };
       return { objectId, badge: null, target, outcome: outcomes[place]! };
     });
-    const calm = { attempt: 0, now: new Date(), expiresAt: new Date(Date.now() + 3_600_000), restMs: 0, random: 0.5 };
+    const calm = { attempt: 0, now: new Date(), endsAt: new Date(Date.now() + 3_600_000), restMs: 0, random: 0.5 };
     return settlementOf(results, calm);
   };
   const answersOf = (outcomes: readonly Outcome[], version = VERSION) => ({
@@ -254,6 +254,26 @@ describe('the settlement of a batch', () => {
     await batches.resume(app, [lane]);
     await settlements.settle(again!, paused);
     expect(await batches.claim(1, unique('lease'), false, [])).toMatchObject([{ id: batch.id }]);
+  });
+
+  it('tries for a day without a pause, and passes on when the push expires', async () => {
+    await useLane('meizu/_default//prod');
+    const ids = await addDevices(1);
+    const batch = await claimed(ids);
+    await database.query(`UPDATE push.notifications SET expires_at = now() + interval '7 days' WHERE object_id = $1`, [
+      batch.objectId,
+    ]);
+    const waiting = { ...settlementFor(ids, [{ kind: 'waiting', reason: 'paused' }]), delayMs: 0 };
+    const hoursAfter = async (of: VendorBatch) => {
+      await settlements.settle(of, waiting);
+      const [next] = await batches.claim(1, unique('lease'), false, []);
+      const hours = (time: Date) => Math.round((time.getTime() - Date.now()) / 3_600_000);
+      return { next: next!, push: hours(next!.expiresAt), batch: hours(next!.endsAt) };
+    };
+    const running = await hoursAfter(batch);
+    expect(running).toMatchObject({ push: 168, batch: 1 });
+    await database.query('UPDATE push.vendor_lanes SET paused_at = now() WHERE app_id = $1', [app]);
+    expect(await hoursAfter(running.next)).toMatchObject({ push: 168, batch: 24 });
   });
 
   it('finds new batches due at the time at which they are added', async () => {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { DeadToken, Settlement } from './settlement.rules.js';
-import { NOW, sumOf, type VendorBatch } from './vendor-batches.repository.js';
+import { END, NOW, sumOf, type VendorBatch } from './vendor-batches.repository.js';
 import type { LaneAnswers } from './vendor-lane.js';
 
 /** The result of the settlement of an attempt. */
@@ -110,6 +110,12 @@ const ARE_DEAD = 'coalesce((SELECT is_dead FROM verdict), false)';
 const DOUBTFUL_REASONS = `
   (SELECT coalesce(jsonb_object_agg(key || CASE WHEN ${ARE_DEAD} THEN '' ELSE ' in doubt' END, value), '{}') FROM jsonb_each($11::jsonb))`;
 
+/** The day of a batch begins anew at each look at its lane while that is paused. */
+const NEW_END = `
+  (SELECT ${END} FROM push.notifications AS push, push.vendor_lanes AS lane
+    WHERE push.app_id = held.app_id AND push.object_id = held.object_id
+      AND lane.app_id = held.app_id AND lane.lane = held.lane AND lane.paused_at IS NOT NULL)`;
+
 /**
  * A token is dead only if it is still the one that was sent to, and the app has not saved the installation after the token died:
  * a device can register the same token again. The token of an Apple device that has taken pushes for development is not dead, it is
@@ -124,7 +130,7 @@ const SETTLE = `
   ), kept AS (
     UPDATE push.vendor_batches AS batch
        SET targets = $3, badges = $4::integer[], attempt = least(attempt + $6::int, 1000), key_no = least(key_no + $10::int, 1000),
-           lease_owner = NULL, lease_until = NULL,
+           lease_owner = NULL, lease_until = NULL, expires_at = coalesce(${NEW_END}, batch.expires_at),
            next_at = ${NOW} + CASE WHEN batch.next_at = $17::timestamptz THEN make_interval(secs => $5) ELSE interval '0' END
       FROM held WHERE batch.id = held.id AND cardinality($3::text[]) > 0
   ), ${JUDGE}, counted AS (

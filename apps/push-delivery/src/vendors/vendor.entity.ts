@@ -83,8 +83,9 @@ export class VendorBatchEntity {
   @Column({ type: 'timestamptz', name: 'next_at', precision: 3 })
   nextAt!: Date;
 
+  /** No attempt begins after this time. */
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
-  expiresAt!: Date;
+  endsAt!: Date;
 
   @Column('text', { name: 'lease_owner', nullable: true })
   leaseOwner!: string | null;

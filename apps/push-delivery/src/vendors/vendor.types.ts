@@ -15,8 +15,8 @@ export type Outcome =
   | { readonly kind: 'unsure'; readonly reason: string; readonly sparesLane?: true }
   /** The credentials do not work: nothing of the lane is tried until it has rested. */
   | { readonly kind: 'credentials'; readonly reason: string }
-  /** Not tried: the lane rests or the process stops. */
-  | { readonly kind: 'waiting'; readonly reason: string };
+  /** Not tried: the lane rests or the process stops. `restMs`: the server that the device has chosen rests for this time, and others go on. */
+  | { readonly kind: 'waiting'; readonly reason: string; readonly restMs?: number };
 
 /** A push, as channels see it. */
 export interface VendorPush {

@@ -71,7 +71,13 @@ export class AndroidChannel implements VendorChannel {
     const { protocol } = this.options;
     const tokens: string[] = [];
     for (let page = 0; protocol.invalidTokens !== undefined && page < MAX_LIST_PAGES; page += 1) {
-      const more = await protocol.invalidTokens((call) => this.#call(call));
+      const more = await protocol
+        .invalidTokens((call) => this.#call(call))
+        .catch((error: unknown) => {
+          // The vendor names each token once: those of earlier pages are not lost.
+          if (tokens.length === 0) throw error;
+          return [];
+        });
       if (more.length === 0) break;
       tokens.push(...more);
     }
@@ -79,7 +85,7 @@ export class AndroidChannel implements VendorChannel {
   }
 
   close(): void {
-    this.#token.forget();
+    this.#last = undefined;
   }
 
   async #attempt(
@@ -93,7 +99,7 @@ export class AndroidChannel implements VendorChannel {
     const send = { message, tokens, accessToken, keyNo, isRepeat, now: clock.now() };
     const outcomes = await protocol.send(send, (call) => this.#call(call));
     if (outcomes !== 'signIn') return outcomes;
-    this.#token.forget();
+    this.#token.forget(accessToken);
     if (mayRenew) return this.#attempt(message, tokens, { keyNo, isRepeat }, false);
     return forAll(tokens, { kind: 'credentials', reason: 'the access token is refused' });
   }

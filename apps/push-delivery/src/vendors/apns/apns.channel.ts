@@ -57,12 +57,12 @@ export class ApnsChannel implements VendorChannel {
         'apns-priority': '5',
         'apns-expiration': '0',
       };
-      const answer = await this.#request(
-        randomBytes(32).toString('hex'),
-        headers,
-        '{"aps":{"content-available":1}}',
-      ).catch((error: unknown) => (error instanceof Http2Error ? error.message : String(error)));
-      if (typeof answer === 'string') return { isRefusal: false, text: `No answer from Apple: ${answer}.` };
+      const body = '{"aps":{"content-available":1}}';
+      const result = await this.#request(randomBytes(32).toString('hex'), headers, body).catch((error: unknown) =>
+        error instanceof Http2Error ? error.message : String(error),
+      );
+      if (typeof result === 'string') return { isRefusal: false, text: `No answer from Apple: ${result}.` };
+      const { answer } = result;
       const { reason } = answerOf(answer.text, answer.status);
       if (answer.status === 200 || reason === 'BadDeviceToken' || reason === 'Unregistered') continue;
       const isRefusal = apnsOutcome(answer.status, answer.text, 'prod').kind !== 'later';
@@ -92,11 +92,12 @@ export class ApnsChannel implements VendorChannel {
     mayRenew: boolean,
   ): Promise<Outcome> {
     try {
-      const answer = await this.#request(target.token, headers, body);
+      const { signed, answer } = await this.#request(target.token, headers, body);
       const asked = retryAfterMs(answer.headers['retry-after'], this.server.clock.now());
       const outcome = apnsOutcome(answer.status, answer.text, this.environment, asked);
       const isExpired = outcome.kind === 'credentials' && outcome.reason === 'ExpiredProviderToken';
-      if (isExpired && mayRenew && this.#token.renew()) return await this.#attempt(target, headers, body, false);
+      if (isExpired && mayRenew && (await this.#token.renew(signed)))
+        return await this.#attempt(target, headers, body, false);
       return outcome;
     } catch (error) {
       if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
@@ -106,8 +107,14 @@ export class ApnsChannel implements VendorChannel {
   }
 
   async #request(token: string, headers: Readonly<Record<string, string>>, body: string) {
-    const authorization = `bearer ${await this.#token.get()}`;
-    return this.#client.request({ path: `/3/device/${token}`, headers: { authorization, ...headers }, body });
+    const signed = await this.#token.get();
+    const authorization = `bearer ${signed}`;
+    const answer = await this.#client.request({
+      path: `/3/device/${token}`,
+      headers: { authorization, ...headers },
+      body,
+    });
+    return { signed, answer };
   }
 
   #messageOf(push: VendorPush, platform: string): ApnsMessage | string {
@@ -140,10 +147,13 @@ class ProviderToken {
     return this.#current.signed;
   }
 
-  /** @returns false if the token is too young to be replaced */
-  renew(): boolean {
-    if (this.#current !== undefined && performance.now() - this.#current.at < MIN_TOKEN_AGE_MS) return false;
-    this.#current = undefined;
+  /** @returns false if the refused token is too young to be replaced */
+  async renew(refused: string): Promise<boolean> {
+    const current = this.#current;
+    // Another request has renewed it.
+    if (current === undefined || (await current.signed) !== refused) return true;
+    if (performance.now() - current.at < MIN_TOKEN_AGE_MS) return false;
+    if (this.#current === current) this.#current = undefined;
     return true;
   }
 

@@ -56,7 +56,7 @@ export class FcmChannel implements VendorChannel {
     const project = this.options.account.project_id;
     try {
       const message = { token: 'no-device-has-this-token', data: { payload: '{}' } };
-      const { status, text } = await this.#request({ validate_only: true, message });
+      const { status, text } = await this.#request(await this.#token.get(), { validate_only: true, message });
       const { reason } = fcmReason(text, status);
       // The token is the only mistake of the message: Google accepts everything else.
       if (status === 200 || reason === 'INVALID_ARGUMENT' || reason === 'UNREGISTERED') return undefined;
@@ -82,12 +82,12 @@ export class FcmChannel implements VendorChannel {
 
   async #attempt(body: JsonObject, mayRenew: boolean): Promise<Outcome> {
     try {
-      const { status, headers, text } = await this.#request(body);
-      if (status === 401 && mayRenew) {
-        this.#token.forget();
-        return await this.#attempt(body, false);
-      }
-      return fcmOutcome(status, text, retryAfterMs(headers['retry-after'], this.options.clock.now()));
+      const token = await this.#token.get();
+      const { status, headers, text } = await this.#request(token, body);
+      const outcome = fcmOutcome(status, text, retryAfterMs(headers['retry-after'], this.options.clock.now()));
+      if (status !== 401 || outcome.kind !== 'credentials' || !mayRenew) return outcome;
+      this.#token.forget(token);
+      return await this.#attempt(body, false);
     } catch (error) {
       if (error instanceof SignInError)
         return error.isRefused
@@ -102,8 +102,8 @@ export class FcmChannel implements VendorChannel {
     }
   }
 
-  async #request(body: JsonObject) {
-    const headers = { authorization: `Bearer ${await this.#token.get()}`, 'content-type': 'application/json' };
+  #request(token: string, body: JsonObject) {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const path = `/v1/projects/${this.options.account.project_id}/messages:send`;
     return this.#client.request({ path, headers, body: JSON.stringify(body) });
   }

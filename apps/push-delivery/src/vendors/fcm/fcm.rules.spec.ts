@@ -80,6 +80,13 @@ describe('an answer of FCM', () => {
       { kind: 'rejected', reason: 'SENDER_ID_MISMATCH' },
     ],
     [403, answer('PERMISSION_DENIED'), undefined, { kind: 'credentials', reason: 'PERMISSION_DENIED' }],
+    [401, answer('UNAUTHENTICATED'), undefined, { kind: 'credentials', reason: 'UNAUTHENTICATED' }],
+    [
+      401,
+      answer('UNAUTHENTICATED', 'THIRD_PARTY_AUTH_ERROR'),
+      undefined,
+      { kind: 'rejected', reason: 'THIRD_PARTY_AUTH_ERROR' },
+    ],
     [
       429,
       answer('RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED'),

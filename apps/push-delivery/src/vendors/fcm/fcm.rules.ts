@@ -52,6 +52,7 @@ function textsOf(data: JsonValue | undefined): Record<string, string> {
 
 const CODE = /^[A-Z_]{1,40}$/;
 const QUOTA_REST_MS = 60_000;
+const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR';
 
 /** The outcome of a device, from the answer to its request. */
 export function fcmOutcome(status: number, text: string, restMs: number | undefined): Outcome {
@@ -61,6 +62,8 @@ export function fcmOutcome(status: number, text: string, restMs: number | undefi
   if (reason === 'INVALID_ARGUMENT' && isAboutToken) return { kind: 'invalid', reason, isDoubtful: true };
   if (status === 429) return laterAfter(reason, restMs, { restMs: QUOTA_REST_MS });
   if (status >= 500) return laterAfter(reason, restMs);
+  // The project has no key of Apple or of browsers for this token, so its other tokens work.
+  if (reason === THIRD_PARTY) return { kind: 'rejected', reason };
   const isCredentials = status === 401 || reason === 'PERMISSION_DENIED';
   return isCredentials ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
 }
