@@ -96,19 +96,22 @@ export function isSettled(counts: NotificationCounts): boolean {
   return Object.values(deliveryCountsOf(counts, false)).every(({ queued }) => queued === 0);
 }
 
-/** The number of devices whose result has become final since `before`. */
+/** The number of devices whose result the queues have reported since `before`. */
 export function growthOf(
   before: NotificationCounts,
   counts: NotificationCounts,
-  isOver: boolean,
-): Pick<DeliveryCounts, 'delivered' | 'overflowed' | 'expired'> {
+): Pick<DeliveryCounts, 'delivered' | 'overflowed'> {
   const known = sumOf(deliveryCountsOf(before, false));
-  const now = sumOf(deliveryCountsOf(counts, isOver));
+  const now = sumOf(deliveryCountsOf(counts, false));
   return {
     delivered: Math.max(0, now.delivered - known.delivered),
     overflowed: Math.max(0, now.overflowed - known.overflowed),
-    expired: now.expired,
   };
+}
+
+/** The number of devices that have not taken a push whose counts are final. */
+export function expiredOf(counts: NotificationCounts): number {
+  return sumOf(deliveryCountsOf(counts, true)).expired;
 }
 
 function sumOf(counts: Record<string, DeliveryCounts>) {

@@ -16,6 +16,8 @@ describe('the delivery statistics writer', () => {
   let statistics: Map<string, QueueStatistics>;
   let isAway: boolean;
   let forgotten: string[];
+  /** What the queues do before they note that they have forgotten a push. */
+  let forget: (id: string) => void;
   let metrics: Metrics;
   let writer: DeliveryStatisticsWriter;
 
@@ -37,6 +39,11 @@ describe('the delivery statistics writer', () => {
     );
     return row!;
   };
+  const outcomes = async () => {
+    const { values } = await metrics.pushDevices.get();
+    const counted = values.filter(({ labels }) => labels.outcome !== 'vendor');
+    return Object.fromEntries(counted.map(({ labels, value }) => [String(labels.outcome), value] as const));
+  };
   const setStatistics = (objectId: string, acknowledged: number) =>
     statistics.set(objectId, { enqueued: 2, acknowledged, overflowed: 0 });
 
@@ -49,13 +56,18 @@ describe('the delivery statistics writer', () => {
   beforeEach(async () => {
     await database.query('TRUNCATE push.notifications CASCADE');
     [statistics, isAway, forgotten] = [new Map<string, QueueStatistics>(), false, []];
+    forget = () => undefined;
     const queues: Pick<DeviceQueues, 'statistics' | 'forget'> = {
       statistics: (pushes) => {
         if (isAway) return Promise.reject(appError('SERVICE_UNAVAILABLE'));
         const found = pushes.map(({ id }) => statistics.get(id));
         return Promise.resolve(found.map((one) => new Map(one === undefined ? [] : [['web', one]])));
       },
-      forget: ({ id }) => Promise.resolve(void forgotten.push(id)),
+      forget: async ({ id }) => {
+        await Promise.resolve();
+        forget(id);
+        forgotten.push(id);
+      },
     };
     metrics = new Metrics();
     writer = new DeliveryStatisticsWriter(
@@ -102,12 +114,26 @@ describe('the delivery statistics writer', () => {
     expect(await stored(objectId)).toMatchObject({ counts: { web: { enqueued: 2, acknowledged: 1 } }, nextAt: null });
   });
 
+  it.each(['before', 'after'])(
+    'keeps and counts the last results if it fails %s the queues delete theirs',
+    async (when) => {
+      const objectId = await add({ reachable: 3, expiresInMs: -2 * MINUTE_MS });
+      setStatistics(objectId, 1);
+      forget = (id) => {
+        if (when === 'after') statistics.delete(id);
+        forget = () => undefined;
+        throw appError('SERVICE_UNAVAILABLE');
+      };
+      await expect(writer.processBatch()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+      expect((await stored(objectId)).nextAt).not.toBeNull();
+      await database.query('UPDATE push.notifications SET next_tally_at = now()');
+      await writer.processBatch();
+      expect(await stored(objectId)).toMatchObject({ counts: { web: { enqueued: 2, acknowledged: 1 } }, nextAt: null });
+      expect(await outcomes()).toMatchObject({ delivered: 1, expired: 2 });
+    },
+  );
+
   it('counts the result of each device once, even in repeated runs', async () => {
-    const outcomes = async () => {
-      const { values } = await metrics.pushDevices.get();
-      const counted = values.filter(({ labels }) => labels.outcome !== 'vendor');
-      return Object.fromEntries(counted.map(({ labels, value }) => [String(labels.outcome), value] as const));
-    };
     const objectId = await add({ reachable: 5 });
     const comeAgain = async (counted: QueueStatistics, expiresIn = '1 hour') => {
       statistics.set(objectId, counted);

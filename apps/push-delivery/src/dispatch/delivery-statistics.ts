@@ -7,7 +7,7 @@ import {
   type MessageId,
   type QueueStatistics,
 } from '../device-queues/device-queues.js';
-import { growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
+import { expiredOf, growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NotificationCounts } from '../pushes/push.row.js';
 
@@ -37,7 +37,7 @@ export class DeliveryStatisticsRepository {
   }
 
   /**
-   * @param nextAt undefined if these counts are final
+   * @param nextAt undefined if these counts are final: `settle` follows
    * @returns the replaced counts; undefined if the push is already settled or removed
    */
   async record(
@@ -53,14 +53,24 @@ export class DeliveryStatisticsRepository {
     );
     return replaced?.counts;
   }
+
+  /** The recorded counts are final. @returns false if the push is already settled or removed */
+  async settle({ appId, objectId }: UnsettledPush): Promise<boolean> {
+    const rows = await this.database.query(SETTLE, [appId, objectId], 'deliveryStatistics.settle');
+    return rows.length > 0;
+  }
 }
 
 const RECORD = `
-  UPDATE push.notifications AS n SET counts = $3, next_tally_at = $4
+  UPDATE push.notifications AS n SET counts = $3, next_tally_at = coalesce($4, next_tally_at)
     FROM (SELECT app_id, object_id, counts FROM push.notifications
            WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL FOR UPDATE) AS before
    WHERE n.app_id = before.app_id AND n.object_id = before.object_id
   RETURNING before.counts`;
+
+const SETTLE = `
+  UPDATE push.notifications SET next_tally_at = NULL WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL
+  RETURNING 1`;
 
 const CLAIM_DUE = `
   UPDATE push.notifications AS n SET next_tally_at = now() + ${CLAIM_TIME}
@@ -95,11 +105,17 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
   async #copy(push: UnsettledPush, statistics: ReadonlyMap<string, QueueStatistics>): Promise<void> {
     const counts = withStatistics(push.counts, statistics);
     const nextAt = isSettled(counts) ? undefined : nextStatisticsAt(push, this.clock.now());
-    // Counts never shrink, so a failure after this statement can be retried.
-    if (nextAt === undefined) await this.queues.forget(messageIdOf(push));
     const before = await this.statistics.record(push, counts, nextAt);
     if (before === undefined) return;
-    for (const [outcome, devices] of Object.entries(growthOf(before, counts, nextAt === undefined)))
+    this.#count(growthOf(before, counts));
+    if (nextAt !== undefined) return;
+    // A failure from here on is repeated: the record has the final counts, which never shrink.
+    await this.queues.forget(messageIdOf(push));
+    if (await this.statistics.settle(push)) this.#count({ expired: expiredOf(counts) });
+  }
+
+  #count(devicesByOutcome: Readonly<Record<string, number>>): void {
+    for (const [outcome, devices] of Object.entries(devicesByOutcome))
       this.metrics.pushDevices.inc({ outcome }, devices);
   }
 }

@@ -16,6 +16,8 @@ import { routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** Lanes per process. */
 const SLOTS = 16;
+/** Without a free slot, a lane that has been processed for this time lets others have their turns. */
+const TURN_MS = 1_000;
 /** Pushes of a lane that are processed together: their devices are searched at once, and their queues are written in order. */
 const GROUP = 32;
 /** Concurrent searches of a group; each uses a database connection. */
@@ -50,6 +52,7 @@ export class LaneWorker {
   /** The wait for lanes of other processes; 0 if none has waiting pushes. */
   #waitMs = 0;
   #scheduleReadAt = -Infinity;
+  #running = 0;
 
   constructor(private readonly tools: LaneTools) {
     this.#leases = new Leases((held) => tools.lanes.renew(held));
@@ -93,12 +96,14 @@ export class LaneWorker {
   }
 
   async #workOn(lane: Held<LaneLease>): Promise<void> {
+    this.#running += 1;
     try {
-      await new LaneRun(lane, this.tools).run();
+      await new LaneRun(lane, this.tools).run(() => this.#running >= SLOTS);
     } catch (error) {
       // The lease expires, and the next process that claims the lane continues it.
       this.tools.logger.warn(`pushes of ${lane.appId} wait until the lease of their lane expires: ${messageOf(error)}`);
     } finally {
+      this.#running -= 1;
       this.#leases.release(lane);
     }
   }
@@ -128,10 +133,16 @@ class LaneRun {
     this.#isRepeated = lane.isTakenOver;
   }
 
-  async run(): Promise<void> {
+  /** @param areOthersHeldUp no slot is free for another lane */
+  async run(areOthersHeldUp: () => boolean): Promise<void> {
+    const turnEnd = performance.now() + TURN_MS;
     while (!this.#isStopping()) {
       const isOver = await this.#group().catch((error: unknown) => this.#rest(error));
       if (isOver) return;
+      if (!this.#isRepeated && performance.now() >= turnEnd && areOthersHeldUp()) {
+        await this.tools.lanes.yield(this.lane);
+        return;
+      }
     }
     // After a stop, no connector or not every connector may know of the last group: the next holder repeats it.
     await this.tools.lanes.release(this.lane);

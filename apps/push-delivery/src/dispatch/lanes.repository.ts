@@ -67,6 +67,12 @@ export class LanesRepository {
     });
   }
 
+  /** Releases the lane after a complete group: the next holder repeats nothing. */
+  async yield({ appId, lease }: LaneLease): Promise<void> {
+    const sql = 'UPDATE push.lanes SET lease_owner = NULL, lease_until = NULL WHERE app_id = $1 AND lease_owner = $2';
+    await this.database.query(sql, [appId, lease], 'lanes.yield');
+  }
+
   /** Releases the lane at once. The next holder may repeat its last pushes. */
   async release({ appId, lease }: LaneLease): Promise<void> {
     const sql = 'UPDATE push.lanes SET lease_until = now() WHERE app_id = $1 AND lease_owner = $2';

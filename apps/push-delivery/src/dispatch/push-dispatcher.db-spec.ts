@@ -2,49 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Repository } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
-import { type DeviceQueues, type EnqueueBatch, partitionOf } from '../device-queues/device-queues.js';
+import { type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
+import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { InstallationScanRepository } from './installation-scan.repository.js';
-import { type WakeUpNotifications, type WakeUp, PushDelivery } from './push-delivery.js';
+import type { WakeUp } from './push-delivery.js';
 import { NotificationsRepository } from '../notifications/notifications.repository.js';
-import { LanesRepository } from './lanes.repository.js';
-import { PushDispatcher } from './push-dispatcher.js';
+import type { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import type { VendorDispatch } from './push-run.js';
 import { PushGauge } from './push-worker.js';
-import type { VendorCredentials } from '../vendors/vendor-credentials.js';
 import type { NotificationEntity } from '../pushes/push.entity.js';
 import type { NotificationStatus, PlatformCounts } from '../pushes/push.row.js';
-
-/** Queues that record batches, skip repeated devices, and fail or wait on request. */
-class NotedQueues {
-  readonly received: string[] = [];
-  /** By installation: the ids of its pushes, in the order in which they were added. */
-  readonly sequences = new Map<string, string[]>();
-  readonly #marks = new Map<string, string>();
-  before: (batch: EnqueueBatch) => Promise<void> = () => Promise.resolve();
-
-  async enqueue(batch: EnqueueBatch) {
-    await this.before(batch);
-    const key = `${batch.message.id} ${batch.partition}`;
-    const mark = this.#marks.get(key) ?? '';
-    const positions = batch.devices.map(({ position }) => position);
-    expect(positions).toEqual([...positions].sort());
-    for (const { position, installationId } of batch.devices) {
-      if (position <= mark) continue;
-      this.received.push(installationId);
-      this.sequences.set(installationId, [...(this.sequences.get(installationId) ?? []), batch.message.id]);
-    }
-    this.#marks.set(key, [mark, ...positions].sort().at(-1) ?? '');
-    return batch.devices.map(({ installationId, platform }) => ({ installationId, platform, node: 'connector' }));
-  }
-}
 
 interface StoredPush {
   readonly status: string;
@@ -63,21 +35,7 @@ describe('the dispatcher', () => {
   let metrics: Metrics;
 
   const start = (own: Pick<DeviceQueues, 'enqueue'> = queues) => {
-    const [lanes, jobs] = [new LanesRepository(database), new PushJobsRepository(database)];
-    const noted = { send: (sent: readonly WakeUp[]) => Promise.resolve(void wakeUps.push(...sent)) };
-    const delivery = new PushDelivery(own as DeviceQueues, noted as unknown as WakeUpNotifications);
-    const scan = new InstallationScanRepository(database);
-    const vendors: VendorDispatch = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
-    const dispatcher = new PushDispatcher(
-      lanes,
-      jobs,
-      scan,
-      delivery,
-      vendors as VendorCredentials,
-      new Clock(),
-      metrics,
-    );
-    dispatcher.onApplicationBootstrap();
+    const dispatcher = startDispatcher(database, own, wakeUps, metrics);
     dispatchers.push(dispatcher);
     return dispatcher;
   };
@@ -420,6 +378,45 @@ describe('the dispatcher', () => {
       expect((await stored(large)).status).toBe('in-queue');
       release();
       await ended(large, 'done');
+    });
+
+    it('pushes with flow control delay no other large one, however many they are', async () => {
+      await install(5_000);
+      const paced: string[] = [];
+      for (let count = 0; count < 4; count += 1) paced.push(await push({ flow_control: 1_000 }));
+      start();
+      await eventually(() => {
+        expect(queues.received.length).toBeGreaterThan(0);
+      });
+      await ended(await push(), 'done');
+      for (const objectId of paced) expect((await stored(objectId)).status).toBe('in-queue');
+    });
+
+    it('sixteen busy applications do not hold up a further one', async () => {
+      const busy = Array.from({ length: 16 }, (_, place) => `${appId}-${place}`);
+      const quiet = `${appId}-quiet`;
+      const ends: (() => void)[] = [];
+      const held = [0, 1].map(() => new Promise<void>((resolve) => ends.push(resolve)));
+      const rounds: string[][] = [[], []];
+      const arrived = new Set<string>();
+      queues.before = async ({ message }) => {
+        arrived.add(message.id);
+        await held[rounds.findIndex((round) => round.includes(message.id))];
+      };
+      for (const app of [...busy, quiet]) await install(1, { app_id: app });
+      for (const app of busy) rounds[0]!.push(await small([], { app_id: app }));
+      start();
+      await eventually(() => {
+        expect(arrived.size).toBe(busy.length);
+      });
+      const waiting = await small([], { app_id: quiet });
+      for (const app of busy) rounds[1]!.push(await small([], { app_id: app }));
+      await sleep(1_100);
+      ends[0]!();
+      await ended(waiting, 'done');
+      for (const objectId of rounds[1]!) expect((await stored(objectId)).status).toBe('in-queue');
+      ends[1]!();
+      for (const objectId of rounds.flat()) await ended(objectId, 'done');
     });
 
     it('a push that fails does not delay the later ones', async () => {

@@ -13,7 +13,7 @@ import { VendorCredentials } from '../vendors/vendor-credentials.js';
 @Injectable()
 export class PushDispatcher implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly lanes: LaneWorker;
-  private readonly large: PushWorker;
+  private readonly large: readonly PushWorker[];
 
   constructor(
     lanes: LanesRepository,
@@ -25,21 +25,21 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     private readonly metrics: Metrics,
   ) {
     const tools = { installations, delivery, vendors, clock, metrics, logger: new Logger('Pushes') };
-    this.large = new PushWorker({ ...tools, jobs });
-    const onLarge = () => {
-      this.large.wake();
+    const wakeLarge = () => {
+      for (const worker of this.large) worker.wake();
     };
-    this.lanes = new LaneWorker({ ...tools, lanes, onLarge });
+    const runTools = { ...tools, jobs, onPartition: wakeLarge };
+    this.large = [new PushWorker('unpaced', runTools), new PushWorker('paced', runTools)];
+    this.lanes = new LaneWorker({ ...tools, lanes, onLarge: wakeLarge });
   }
 
   onApplicationBootstrap(): void {
-    this.lanes.start();
-    this.large.start();
+    for (const worker of [this.lanes, ...this.large]) worker.start();
   }
 
   /** Before the databases close. */
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([this.lanes.stop(), this.large.stop()]);
+    await Promise.all([this.lanes, ...this.large].map((worker) => worker.stop()));
   }
 
   /** Reports an accepted push. The worker finds a scheduled push when it is due. */

@@ -14,9 +14,9 @@ type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
 export class PushJobsRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Claims large pushes that can advance. No other process gets them before the lease expires. */
-  claim(limit: number, lease: string): Promise<PushJob[]> {
-    return this.database.query<PushJob>(CLAIM, [limit, lease, LEASE_SECONDS], 'pushJobs.claim');
+  /** Claims large pushes that can advance, those with flow control (`isPaced`) or the others. No other process gets them before the lease expires. */
+  claim(limit: number, lease: string, isPaced: boolean): Promise<PushJob[]> {
+    return this.database.query<PushJob>(CLAIM, [limit, lease, LEASE_SECONDS, isPaced], 'pushJobs.claim');
   }
 
   /** The position that earlier large pushes of the application have reached; undefined if there are none. */
@@ -119,7 +119,7 @@ export const JOB_COLUMNS = `
 const CLAIM = `
   WITH due AS (
     SELECT app_id, object_id, lease_owner FROM push.notifications AS n
-     WHERE status = 'in-queue' AND is_bulk AND (lease_until IS NULL OR lease_until <= now())
+     WHERE status = 'in-queue' AND is_bulk AND (flow_control IS NOT NULL) = $4 AND (lease_until IS NULL OR lease_until <= now())
        AND NOT EXISTS (SELECT 1 FROM push.notifications AS earlier
                         WHERE ${IS_EARLIER} AND earlier.app_id = n.app_id AND earlier.seq < n.seq
                           AND earlier.cursor_partition <= n.cursor_partition)

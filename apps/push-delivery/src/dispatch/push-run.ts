@@ -24,7 +24,7 @@ export interface VendorDispatch {
 }
 
 /** The dependencies of a run. */
-export interface PushTools {
+export interface RunTools {
   readonly vendors: VendorDispatch;
   readonly jobs: PushJobsRepository;
   readonly installations: InstallationScanRepository;
@@ -32,6 +32,8 @@ export interface PushTools {
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, 'pushDevices'>;
   readonly logger: Logger;
+  /** Reports that a push has left a partition. */
+  readonly onPartition: () => void;
 }
 
 /**
@@ -52,8 +54,7 @@ export class PushRun {
 
   constructor(
     job: PushJob,
-    /** `onPartition` reports that the push has left a partition. */
-    private readonly tools: PushTools & { readonly onPartition: () => void },
+    private readonly tools: RunTools,
     private readonly signal: AbortSignal,
   ) {
     this.#job = job;

@@ -5,7 +5,7 @@ import { AppError, messageOf } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { type Held, Leases } from '../pushes/leases.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushRun, type PushTools, type RunEnd } from './push-run.js';
+import { PushRun, type RunEnd, type RunTools } from './push-run.js';
 import type { PushJob } from '../pushes/push.row.js';
 
 /** Reports how many pushes are due and not finished, and how long the oldest has been due. */
@@ -23,30 +23,33 @@ export class PushGauge {
   }
 }
 
-/** Concurrent large pushes per process; each uses a database connection. */
-const SLOTS = 3;
+/** Concurrent large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection. */
+const SLOTS = { paced: 16, unpaced: 3 };
 /** Limit of attempts that fail with an error other than SERVICE_UNAVAILABLE. */
 const MAX_FAILURES = 5;
 export const FAILURE_DELAY_SECONDS = 10;
 /** The reason of a push whose time is over. */
 export const EXPIRED = 'The push expired before all its devices were found.';
 
-/** Processes large pushes page by page. Those of one application follow each other through the partitions (ADR 34). */
+/** Processes large pushes page by page, those with flow control or the others. Those of one application follow each other through the partitions (ADR 34). */
 export class PushWorker {
   readonly #worker: ClaimingWorker<Held<PushJob>>;
   readonly #leases: Leases<PushJob>;
 
-  constructor(private readonly tools: PushTools & { readonly metrics: Pick<Metrics, 'pushRuns'> }) {
+  constructor(
+    pace: keyof typeof SLOTS,
+    private readonly tools: RunTools & { readonly metrics: Pick<Metrics, 'pushRuns'> },
+  ) {
     const { jobs, logger } = tools;
     this.#leases = new Leases(async (held) => {
       const ours = await jobs.renew(held);
       return new Set(held.filter(({ objectId }) => ours.has(objectId)));
     });
     this.#worker = new ClaimingWorker({
-      slots: () => SLOTS,
+      slots: () => SLOTS[pace],
       claim: async (limit) => {
         const claimedAt = performance.now();
-        const items = this.#leases.hold(await jobs.claim(limit, randomUUID()), claimedAt);
+        const items = this.#leases.hold(await jobs.claim(limit, randomUUID(), pace === 'paced'), claimedAt);
         return { items, isMoreDue: items.length === limit };
       },
       work: (push) => this.#workOn(push),
@@ -89,14 +92,8 @@ export class PushWorker {
 
   async #outcomeOf(push: Held<PushJob>): Promise<RunEnd | 'failed'> {
     const { jobs } = this.tools;
-    const tools = {
-      ...this.tools,
-      onPartition: () => {
-        this.wake();
-      },
-    };
     try {
-      const end = await new PushRun(push, tools, push.stop.signal).run();
+      const end = await new PushRun(push, this.tools, push.stop.signal).run();
       if (end === 'stopped') await jobs.release(push, push.failures, 0);
       if (end === 'blocked') await jobs.yield(push);
       if (end === 'expired') await jobs.fail(push, EXPIRED);

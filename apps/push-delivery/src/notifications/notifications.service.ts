@@ -48,14 +48,14 @@ export class NotificationsService {
 
   /** @throws AppError NOT_FOUND */
   async get({ appId, isMaster }: Caller, objectId: string): Promise<JsonObject> {
-    const row = await this.#row(appId, objectId);
+    const { row, counts } = await this.#counted(appId, objectId);
     const vendors = await this.vendors.countsOf(appId, [objectId]);
-    return presentNotification(row, await this.#countsOf(row), vendors.get(objectId) ?? {}, { isMaster });
+    return presentNotification(row, counts, vendors.get(objectId) ?? {}, { isMaster });
   }
 
   /** For operators. @throws AppError NOT_FOUND */
   async status(appId: string, objectId: string): Promise<RpcReply<typeof pushOperationsRpc.status>> {
-    const row = await this.#row(appId, objectId);
+    const { row, counts } = await this.#counted(appId, objectId);
     const { status, error, createdAt, expiresAt, dueAt, updatedAt } = row;
     const progress = await this.notifications.progressOf(appId, objectId);
     const isFound = status === 'done' || status === 'error';
@@ -70,7 +70,7 @@ export class NotificationsService {
       foundAt: isFound ? updatedAt.toISOString() : null,
       requestId: progress?.requestId ?? null,
       progress: { partition: searched, of: PARTITIONS },
-      platforms: await this.#countsOf(row),
+      platforms: counts,
       vendors: (await this.vendors.countsOf(appId, [objectId])).get(objectId) ?? {},
     };
   }
@@ -167,9 +167,19 @@ export class NotificationsService {
     if (!(await this.notifications.removeScheduled(caller.appId, id))) throw noLongerScheduled(id);
   }
 
-  async #countsOf(row: NotificationRow): Promise<Record<string, DeliveryCounts>> {
-    const [counts = {}] = await this.#countsOfAll([row], (pushes) => this.queues.statistics(pushes));
-    return counts;
+  /** @throws AppError NOT_FOUND */
+  async #counted(
+    appId: string,
+    objectId: string,
+  ): Promise<{ readonly row: NotificationRow; readonly counts: Record<string, DeliveryCounts> }> {
+    let row = await this.#row(appId, objectId);
+    const [statistics] = hasGrowingCounts(row)
+      ? await this.#statisticsOf([row], (all) => this.queues.statistics(all))
+      : [];
+    // The queues may have deleted theirs since the row was read: then the final counts are in the row.
+    if (statistics?.size === 0) row = await this.#row(appId, objectId);
+    const counts = withStatistics(row.counts, statistics ?? new Map<string, never>());
+    return { row, counts: deliveryCountsOf(counts, row.expiresAt <= this.clock.now()) };
   }
 
   /** The current counts of pushes by platform; those of the records while the queues are unavailable. */
