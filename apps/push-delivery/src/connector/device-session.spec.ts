@@ -96,6 +96,21 @@ describe('a session', () => {
       expect(sentIds(effects)).toEqual(['b']);
     });
 
+    it('does not send what the device has seen after a login that takes minutes', () => {
+      receive({ ...LOGIN, seen: ['a'] });
+      for (let visits = 0; visits < 3; visits += 1) {
+        nowMs += 100_000;
+        session.heard(nowMs);
+        session.visit(nowMs);
+      }
+      session.connected(0);
+      session.visit(nowMs);
+      expect(sentIds(bring(page(['a', 'b'], { hasMore: true })))).toEqual(['b']);
+      nowMs += 100_000;
+      session.visit(nowMs);
+      expect(sentIds(bring(page(['a', 'c'])))).toEqual(['c']);
+    });
+
     it('does not lose a message that arrives during the login', () => {
       receive(LOGIN);
       expect(wakeUp('late')).toEqual([]);
@@ -181,6 +196,17 @@ describe('a session', () => {
       expect(kinds(session.visit(nowMs))).not.toContain('close');
       wakeUp('more');
       expect(receive(ack('unknown'))).toEqual([]);
+    });
+    it.each([
+      ['a small part of the window is acknowledged', page(numbered(40)), ['m0', 'm1']],
+      ['half a window is in flight', page(numbered(20), { hasMore: true }), []],
+    ])('closes if the queue holds more, and %s', (_, first, acknowledged) => {
+      open(first);
+      receive(ack(...acknowledged));
+      session.visit(nowMs);
+      nowMs += 61_000;
+      receive({ kind: 'heartbeat' });
+      expect(session.visit(nowMs)).toMatchObject([{ frame: { kind: 'error' } }, { kind: 'close', code: 4107 }]);
     });
     it('closes if nothing is acknowledged', () => {
       open(page(numbered(40)));

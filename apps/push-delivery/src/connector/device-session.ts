@@ -26,7 +26,7 @@ const MAX_SEEN = 200;
 const LOGIN_TIMEOUT_MS = 15_000;
 /** Limit of the time with a full window. */
 const STUCK_TIMEOUT_MS = 60_000;
-/** Acknowledged ids are remembered for this time after the latest one: late wake-ups for them arrive earlier. */
+/** The ids of messages that the device has are remembered for this time after the latest page or acknowledgement: late wake-ups arrive earlier. */
 const MEMORY_MS = 120_000;
 /** A connection ends after this number of ping intervals without a frame. */
 const SILENT_PINGS = 2.5;
@@ -50,6 +50,7 @@ export class DeviceSession {
   #heardMs: number;
   #pingedMs: number;
   #fullSinceMs = 0;
+  /** The time of the latest page or acknowledgement. */
   #deliveredMs = 0;
   /** Wake-ups before this time may be for messages that the last session has delivered. */
   #distrustUntilMs = 0;
@@ -135,6 +136,7 @@ export class DeviceSession {
   /** Sends the wanted messages of a page. Messages that do not fit into the window are requested again later. */
   deliverPage(messages: readonly Deliverable[], page: QueuePage, nowMs: number): readonly Effect[] {
     this.#isPeeking = false;
+    this.#deliveredMs = nowMs;
     if (!this.isOpen) return NONE;
     const effects = this.#reportGap(page.dropped);
     const fitting = this.#take(messages, nowMs);
@@ -173,13 +175,12 @@ export class DeviceSession {
     if (this.hasEnded()) return NONE;
     if (this.#state === 'new' && nowMs - this.#startedMs > LOGIN_TIMEOUT_MS)
       return this.refuse(CLOSE.loginTimeout, 'The login is missing.');
-    if (this.#fullSinceMs > 0 && nowMs - this.#fullSinceMs > STUCK_TIMEOUT_MS)
-      return this.refuse(CLOSE.readTimeout, 'Messages are not acknowledged.');
+    if (this.#isStuck(nowMs)) return this.refuse(CLOSE.readTimeout, 'Messages are not acknowledged.');
     if (nowMs - this.#heardMs > Math.max(LEAST_SILENCE_MS, this.#pingMs * SILENT_PINGS)) {
       this.#state = 'closed';
       return [{ kind: 'terminate' }];
     }
-    if (nowMs - this.#deliveredMs > MEMORY_MS) this.#window.forgetKnown();
+    if (this.#isUpToDate() && nowMs - this.#deliveredMs > MEMORY_MS) this.#window.forgetKnown();
     return [...this.#ping(nowMs), ...this.#catchUp()];
   }
 
@@ -253,6 +254,18 @@ export class DeviceSession {
     }
     if (count < messages.length && this.#fullSinceMs === 0) this.#fullSinceMs = nowMs;
     return messages.slice(0, count);
+  }
+
+  /** Whether the next page has waited for acknowledgements for too long. */
+  #isStuck(nowMs: number): boolean {
+    const mustWait = this.isOpen && this.#isBehind && !this.#isPeeking && !this.#window.isHalfEmpty();
+    if (this.#fullSinceMs === 0 && mustWait) this.#fullSinceMs = nowMs;
+    return this.#fullSinceMs > 0 && nowMs - this.#fullSinceMs > STUCK_TIMEOUT_MS;
+  }
+
+  /** Whether the device got each message that its queue held. Until then, a page can have messages that the login has named as seen. */
+  #isUpToDate(): boolean {
+    return this.isOpen && !this.#isBehind && !this.#isPeeking;
   }
 
   /** Requests the next page once half of the window is acknowledged. */
