@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { type ApiReply, type GatepostServer, type Json, signUp, unique } from '#testing';
+import { type ApiReply, type GatepostServer, type Json, signUp, unique, uniquePhone } from '#testing';
 import {
   authDataOf,
   change,
@@ -58,6 +58,16 @@ export function describeIdentityRaces(server: () => GatepostServer): void {
       expectOneUser(replies);
       expect(await authDataOf(round.server, { id: String(idOf(replies[0])) })).toMatchObject({ weixin: { openid } });
       await expectOwner(round, 'weixin', openid, idOf(replies[0]));
+    });
+
+    race('make one user of a new identity that comes with the same name, address and number', async (round) => {
+      const entry = { github: uidEntry() };
+      const fields = {
+        username: unique('name'),
+        email: `${unique('mail')}@example.com`,
+        mobilePhoneNumber: uniquePhone(),
+      };
+      expectOneUser(await round.atOnce(FEW, (api) => enter(api, entry, fields)));
     });
 
     race(`make one user of a union id that comes by ${MANY} accounts`, async (round) => {

@@ -165,6 +165,8 @@ export function describeBadInput(server: () => GatepostServer): void {
         'application/json;charset=utf-8',
         'application/x-www-form-urlencoded',
         'application/octet-stream',
+        'json',
+        '',
       ]) {
         const reply = await api.put(
           `/1.1/users/${user.id}`,

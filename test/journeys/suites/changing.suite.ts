@@ -90,6 +90,9 @@ export function describeChanging(server: () => GatepostServer): void {
       const change = (body: unknown) => master.put(`${path}/${user.id}`, body);
       expect((await change({ color: 'blue', emailVerified: true, mobilePhoneVerified: false })).status).toBe(200);
       expect((await change({ objectId: 'x' })).body['code']).toBe(117);
+      expect((await change({ emailVerified: null })).status).toBe(200);
+      expect((await master.get(`${path}/${user.id}`)).body['emailVerified']).toBeNull();
+      expect((await change({ emailVerified: true })).status).toBe(200);
       expect((await master.get(`${path}/${user.id}`)).body).toMatchObject({ color: 'blue', emailVerified: true });
       expect((await master.put(`${path}/${'a'.repeat(24)}`, { color: 'x' })).body['code']).toBe(211);
     });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { GatepostServer } from '#testing';
+import { type GatepostServer, unique } from '#testing';
 import { EmailClient, LINK_EXPIRED, type MailingApps, outcomeOf } from './email-client.js';
 import { refusal } from './refusal.js';
 
@@ -31,6 +31,11 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       const other = new EmailClient(server());
       expect((await other.signUp()).body['emailVerified']).toBeNull();
       expect(await other.mailsOnceSettled()).toEqual([]);
+      const migrated = new EmailClient(server());
+      const account = { username: unique('user'), password: 'p', email: migrated.address, emailVerified: false };
+      const { body } = await migrated.master().post('/1.1/users', account);
+      expect((await migrated.me(String(body['sessionToken'])))['emailVerified']).toBe(false);
+      expect(await migrated.mailsOnceSettled()).toEqual([]);
     });
 
     it('verifies by POST, and says so a second time too', async () => {

@@ -37,13 +37,15 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
     it('without the session of the user hand the account over to who has the number', async () => {
       const user = await phone.signUp();
       const authData = { github: { uid: unique('uid') } };
-      await phone.api().put(`/1.1/users/${user.id}`, { authData }, { session: user.session });
+      const email = `${unique('intruder')}@example.com`;
+      await phone.api().put(`/1.1/users/${user.id}`, { authData, email }, { session: user.session });
       const code = await phone.codeBy('requestMobilePhoneVerify');
       expect((await phone.post(`verifyMobilePhone/${code}`)).body['objectId']).toBe(user.id);
       expect((await phone.api().get('/1.1/users/me', { session: user.session })).body['code']).toBe(211);
       expect((await phone.api().post('/1.1/users?failOnNotExist=true', { authData })).body['code']).toBe(211);
       const { username, password } = user;
       expect((await phone.api().post('/1.1/login', { username, password })).body['code']).toBe(210);
+      expect(await refusal(phone.api().post('/1.1/requestPasswordReset', { email }))).toEqual([400, 205]);
     });
 
     it('send nothing if the number is verified, and refuse an unknown one', async () => {

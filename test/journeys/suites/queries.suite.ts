@@ -12,6 +12,7 @@ import {
   signUp,
   type TestUser,
   unique,
+  uniquePhone,
 } from '#testing';
 
 const pointer = (className: string, objectId: string) => ({ __type: 'Pointer', className, objectId });
@@ -182,6 +183,16 @@ export function describeQueries(server: () => GatepostServer): void {
       const { status, body } = await api.put(`/1.1/users/${ada!.id}?where=${where}`, {}, { session: ada!.session });
       expect([status, body['code']]).toEqual([400, 124]);
       expect(performance.now() - started).toBeLessThan(2_000);
+    });
+
+    it('compare phone numbers in their international form', async () => {
+      const mobilePhoneNumber = uniquePhone();
+      const { id } = await signUp(api, { mobilePhoneNumber, ACL: {} });
+      const national = mobilePhoneNumber.slice('+86'.length);
+      for (const condition of [national, mobilePhoneNumber, { $in: [national] }]) {
+        const { body } = await query(master, '_User', { where: { mobilePhoneNumber: condition } });
+        expect((body['results'] as Json[]).map(({ objectId }) => objectId)).toEqual([id]);
+      }
     });
 
     it('hide contact from where, order, keys and answers while hideContact is on', async () => {

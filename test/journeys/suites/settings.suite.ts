@@ -125,6 +125,15 @@ export function describeSettings(server: () => GatepostServer): void {
       const requests = [{ method: 'PUT', path: `/1.1/users/${id}`, body: { __internalId: id, password: 'new' } }];
       expect((await api.post('/1.1/batch/save', { requests }, { session })).body['code']).toBe(119);
       expect((await master.put(`/1.1/users/${user.id}`, { password: 'by master' })).status).toBe(200);
+      const { body: anonymous } = await api.post('/1.1/users', {
+        authData: { anonymous: { id: crypto.randomUUID() } },
+      });
+      const own = { session: String(anonymous['sessionToken']) };
+      const first = await api.put(`/1.1/users/${String(anonymous['objectId'])}`, { password: 'first' }, own);
+      expect(first.status).toBe(200);
+      const renewed = { session: String(first.body['sessionToken'] ?? anonymous['sessionToken']) };
+      const second = await api.put(`/1.1/users/${String(anonymous['objectId'])}`, { password: 'second' }, renewed);
+      expect(second.body['code']).toBe(119);
     });
 
     it("hideContact hides other users' address and number, from others only", async () => {
@@ -133,13 +142,16 @@ export function describeSettings(server: () => GatepostServer): void {
       const user = await signUp(api, contact);
       const seen = async (client: ApiClient, session?: string) => {
         const { body } = await client.get(`/1.1/users/${user.id}`, session === undefined ? {} : { session });
-        return [body['email'], body['mobilePhoneNumber']];
+        return [body['email'], body['mobilePhoneNumber'], body['username']];
       };
       await eventually(async () => {
-        expect(await seen(api)).toEqual([undefined, undefined]);
+        expect(await seen(api)).toEqual([undefined, undefined, user.username]);
       }, 3_000);
-      expect(await seen(api, user.session)).toEqual(Object.values(contact));
-      expect(await seen(master)).toEqual(Object.values(contact));
+      expect(await seen(api, user.session)).toEqual([...Object.values(contact), user.username]);
+      expect(await seen(master)).toEqual([...Object.values(contact), user.username]);
+      await master.put(`/1.1/users/${user.id}`, { username: contact.mobilePhoneNumber });
+      expect(await seen(api)).toEqual([undefined, undefined, undefined]);
+      expect(await seen(api, user.session)).toEqual([...Object.values(contact), contact.mobilePhoneNumber]);
     });
 
     it('the users of one application are unknown to another', async () => {

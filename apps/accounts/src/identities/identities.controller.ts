@@ -30,6 +30,8 @@ type Identities = typeof identitiesRpc;
 
 /** A try fails only if a concurrent request has just linked or unlinked one of the identities. */
 const MAX_TRIES = 5;
+/** Also errors of a sign-up whose account another request links at the same time. */
+const TAKEN = ['USERNAME_TAKEN', 'EMAIL_TAKEN', 'PHONE_TAKEN'] as const;
 
 /** A sign-up with `authData`. */
 interface EntryRequest {
@@ -93,10 +95,22 @@ export class IdentitiesController {
       this.counts.countLogin(caller.appId);
       return { user, isNew: false };
     } catch (error) {
-      // A concurrent request has linked it since the lookup.
-      if (error instanceof AppError && error.is('IDENTITY_TAKEN')) return undefined;
+      if (await this.isOutdated(caller.appId, request, owner, error)) return undefined;
       throw error;
     }
+  }
+
+  /** Whether a concurrent request has linked the account since the lookup. Its user can also have the name, address or number of this one. */
+  private async isOutdated(
+    appId: string,
+    { identities }: EntryRequest,
+    owner: Ownership<UserRow> | undefined,
+    error: unknown,
+  ): Promise<boolean> {
+    if (!(error instanceof AppError)) return false;
+    if (error.is('IDENTITY_TAKEN')) return true;
+    if (owner !== undefined || !TAKEN.some((name) => error.is(name))) return false;
+    return findOwner(identities, await this.users.findByIdentities(appId, keysOf(identities))) !== undefined;
   }
 
   private async signUp(caller: Caller, { fields, identities, failOnNotExist }: EntryRequest): Promise<VisibleUser> {

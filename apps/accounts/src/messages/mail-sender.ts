@@ -56,6 +56,12 @@ export class MailSender {
     return true;
   }
 
+  /** The mail of a new address. The master key can set `emailVerified` also where the application verifies none: then there is no mail. */
+  async sendVerification(tx: Tx, origin: MailOrigin, user: MailUser): Promise<void> {
+    const { verifyEmailOnSignUp } = await this.applications.settingsOf(origin.appId);
+    if (verifyEmailOnSignUp) await this.send(tx, origin, 'verifyEmail', user);
+  }
+
   /**
    * Does the work of a mail without sending one, so the response takes as long. Counted separately, so such requests do not use
    * up the allowance of a real mailbox.

@@ -127,7 +127,7 @@ export class PhoneNumbersController {
 
   /**
    * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account is handed over to the owner of the number:
-   * its password, its accounts on other platforms and its session token are removed, since another person may have set them.
+   * its password, e-mail address, accounts on other platforms and session token are removed, since another person may have set them.
    */
   @RpcHandler(phoneNumbersRpc.verify)
   async verify({ caller, code: given, body }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
@@ -213,9 +213,10 @@ export class PhoneNumbersController {
     return this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
   }
 
-  /** The user without credentials other than the number. */
+  /** The user without credentials other than the number: a mailbox can reset the password. */
   private handedOver(user: UserRow): UserRow {
-    return { ...user, passwordHash: null, identities: null, ...this.sessions.create(user.objectId).columns };
+    const { columns: session } = this.sessions.create(user.objectId);
+    return { ...user, passwordHash: null, identities: null, email: null, emailVerified: null, ...session };
   }
 
   private async assertRight(key: SmsCodeKey, code: string): Promise<void> {

@@ -199,11 +199,15 @@ export class UserSearchRepository {
       const conditions = [...common, sql].join(' AND ');
       return `(SELECT object_id, ${key} AS key FROM accounts.users WHERE ${conditions} ${order} LIMIT ${most})`;
     });
-    const sql = `WITH matches AS MATERIALIZED (${statements.join(' UNION ')}), page AS (
-         SELECT object_id AS id, key FROM matches WHERE ${isBehind(search, 'key', behind, parameters)}
+    // Without a page where it stops, because its matches are then not the first ones of the order.
+    const sql = `WITH matches AS MATERIALIZED (${statements.join(' UNION ')}),
+       counted AS MATERIALIZED (SELECT count(*)::int AS matching FROM matches),
+       page AS (
+         SELECT object_id AS id, key FROM matches
+          WHERE (SELECT matching FROM counted) < ${most} AND ${isBehind(search, 'key', behind, parameters)}
           ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}
        )
-       SELECT counted.matching, found.* FROM (SELECT count(*)::int AS matching FROM matches) AS counted
+       SELECT counted.matching, found.* FROM counted
          LEFT JOIN (SELECT page.key, ${COLUMNS} FROM page JOIN accounts.users ON app_id = $1 AND object_id = page.id) AS found ON TRUE
         ORDER BY found.key ${direction}, found."objectId" ${direction}`;
     // The plan of a prefix is the same for each text; to make it takes longer than to run it.

@@ -135,7 +135,7 @@ export class UserWriter {
 
   /** Where the mailbox has received too many mails, the user changes all the same and can request one later. */
   private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
-    if (user.emailVerified === false) await this.mails.send(tx, origin, 'verifyEmail', user);
+    if (user.emailVerified === false) await this.mails.sendVerification(tx, origin, user);
   }
 
   private async decided(current: UserRow, decide: Decision): Promise<UserRow> {

@@ -93,11 +93,10 @@ export class UserWrites implements ObjectWrites {
     const condition = await this.objectAccess.conditionOf(caller, '_User', options.where);
     const settings = await this.applications.settingsOf(caller.appId);
     const password = await this.preparePassword(caller, objectId, changes, settings);
-    const changed = (current: UserRow): UserRow => ({
-      ...applyChanges(current, changes, settings),
-      ...linked(current, options),
-      ...password?.columns,
-    });
+    const changed = (current: UserRow): UserRow => {
+      if (password !== undefined) assertMaySetPassword(caller, current, settings);
+      return { ...applyChanges(current, changes, settings), ...linked(current, options), ...password?.columns };
+    };
     const run: SingleWrite<JsonObject>['run'] = async (tx) => {
       const user = await this.writer.change(tx, caller, objectId, async (current) => {
         await this.users.assertMayWrite(caller, current, tx);
@@ -134,14 +133,17 @@ export class UserWrites implements ObjectWrites {
     settings: ApplicationSettings,
   ): Promise<NewPassword | undefined> {
     if (password === undefined) return undefined;
-    await this.users.loadForWrite(caller, objectId);
-    if (settings.requireOldPassword && !caller.isMaster) {
-      throw appError('CLIENT_NOT_ALLOWED', {
-        message: 'The setting requireOldPassword is on: change the password with updatePassword and the old one.',
-      });
-    }
+    assertMaySetPassword(caller, await this.users.loadForWrite(caller, objectId), settings);
     return this.passwords.prepare(objectId, password, settings.reloginAfterPasswordChange);
   }
+}
+
+/** A first password replaces none, so the setting does not concern it. @throws AppError CLIENT_NOT_ALLOWED */
+function assertMaySetPassword(caller: Caller, current: UserRow, { requireOldPassword }: ApplicationSettings): void {
+  if (!requireOldPassword || caller.isMaster || current.passwordHash === null) return;
+  throw appError('CLIENT_NOT_ALLOWED', {
+    message: 'The setting requireOldPassword is on: change the password with updatePassword and the old one.',
+  });
 }
 
 function asObjectWrite(write: PreparedWrite<JsonObject>, isNew: boolean): PreparedWrite {

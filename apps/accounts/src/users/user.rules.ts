@@ -61,7 +61,7 @@ function nextEmail(current: EmailState, changes: UserChanges, settings: Verifica
   if (email === null) return { email, emailVerified: null };
   const unknown = settings.verifyEmailOnSignUp ? false : null;
   const kept = email === current.email ? current.emailVerified : unknown;
-  return { email, emailVerified: changes.emailVerified ?? kept };
+  return { email, emailVerified: changes.emailVerified === undefined ? kept : changes.emailVerified };
 }
 
 /** The phone number and its state after a change: another number is unverified. */

@@ -53,6 +53,8 @@ export function addRequestHooks(app: NestFastifyApplication): void {
     // Read now: the address is no longer available once the connection is closed.
     request.clientAddress = clientAddressOf(request);
     void reply.header('x-request-id', request.id);
+    // Fastify refuses a content type that it cannot parse; that of the API is ignored.
+    if (request.mediaType === undefined) delete request.headers['content-type'];
     if (isApi(request)) void reply.headers({ 'cache-control': 'no-cache,no-store', pragma: 'no-cache' });
     done();
   });

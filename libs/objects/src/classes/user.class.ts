@@ -50,9 +50,18 @@ function isPlainEmail(text: string): boolean {
 
 /** The number in international format. @throws AppError INVALID_PHONE */
 export function parsePhoneNumber(value: JsonValue): string {
-  if (typeof value === 'string' && INTERNATIONAL_PHONE.test(value)) return value;
-  if (typeof value === 'string' && NATIONAL_PHONE.test(value)) return DEFAULT_PREFIX + value;
-  throw appError('INVALID_PHONE');
+  const number = typeof value === 'string' ? internationalForm(value) : '';
+  if (!INTERNATIONAL_PHONE.test(number)) throw appError('INVALID_PHONE');
+  return number;
+}
+
+function internationalForm(number: string): string {
+  return NATIONAL_PHONE.test(number) ? DEFAULT_PREFIX + number : number;
+}
+
+/** The name of a user that signed up by phone is the number: `hideContact` hides both. */
+function presentUsername({ username }: PublicUserRow, { viewer, hideContact }: ObjectView): string | undefined {
+  return viewer === 'other' && hideContact === true && INTERNATIONAL_PHONE.test(username) ? undefined : username;
 }
 
 /** A password, unchanged and not blank. @throws AppError INVALID_PASSWORD */
@@ -76,6 +85,7 @@ function refuseAuthData(value: JsonValue): undefined {
 
 /** The members of a stored user that its public JSON is made of. */
 interface PublicUserRow extends ObjectRow {
+  readonly username: string;
   readonly emailVerified: boolean | null;
   readonly identities: ReadonlyMap<string, { readonly entry: JsonObject }> | null;
 }
@@ -119,6 +129,7 @@ export const userClass = defineClass<PublicUserRow>()({
       parse: (value: JsonValue) => parseUsername(plain('username', value)),
       takenError: 'USERNAME_TAKEN',
       query: { type: 'text', isUnique: true },
+      present: presentUsername,
     },
     password: {
       schema: passwordSchema,
@@ -136,6 +147,7 @@ export const userClass = defineClass<PublicUserRow>()({
     emailVerified: {
       schema: z.boolean().nullable(),
       parse: (value: JsonValue) => parseFlag('emailVerified', value),
+      isRemovable: true,
       isForMaster: true,
       query: { type: 'boolean', isNullable: true },
       present: ({ emailVerified }: PublicUserRow) => emailVerified,
@@ -145,7 +157,7 @@ export const userClass = defineClass<PublicUserRow>()({
       parse: (value: JsonValue) => parsePhoneNumber(plain('mobilePhoneNumber', value)),
       isRemovable: true,
       takenError: 'PHONE_TAKEN',
-      query: { type: 'text', isNullable: true, isUnique: true },
+      query: { type: 'text', isNullable: true, isUnique: true, storedForm: internationalForm },
       isContact: true,
     },
     mobilePhoneVerified: {

@@ -62,10 +62,10 @@ function isAnyOfValues(values: readonly JsonValue[], column: QueryColumn, { stat
 }
 
 /** The value as the column's type; undefined for another type. A date may be a bare ISO string. */
-function columnValue({ type }: QueryColumn, value: JsonValue): string | boolean | undefined {
+function columnValue({ type, storedForm }: QueryColumn, value: JsonValue): string | boolean | undefined {
   switch (type) {
     case 'text':
-      return typeof value === 'string' ? value : undefined;
+      return typeof value === 'string' ? (storedForm?.(value) ?? value) : undefined;
     case 'boolean':
       return typeof value === 'boolean' ? value : undefined;
     case 'date':

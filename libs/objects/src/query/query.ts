@@ -154,6 +154,8 @@ export interface QueryColumn {
   readonly isNullable?: true;
   /** The column has a unique index per application. */
   readonly isUnique?: true;
+  /** The stored form of a text that a query compares. Absent: the text itself. */
+  readonly storedForm?: (text: string) => string;
 }
 
 /** A relation, stored in a table of pairs: the objects of another class that belong to an object of this class. */
