@@ -93,6 +93,54 @@ describe('a push', () => {
     expect(console.transport.requestsOf(pushOperationsRpc.countTargets)).toEqual([]);
   });
 
+  it('at a later time needs a fresh proof, because other devices may match then', async () => {
+    const later = { body: { data: { alert: 'hello' }, push_time: '2030-01-01T00:00:00.000Z' } };
+    console.transport.answer(pushOperationsRpc.send, () => ({ objectId: 'p1', createdAt: at }));
+    await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);
+    expect((await ask(consoleApi.sendPush, { body: later })).body['name']).toBe('PROOF_REQUIRED');
+    expect(console.transport.requestsOf(pushOperationsRpc.send)).toEqual([]);
+    await owner.call(consoleApi.prove, { body: { password: PASSWORD } });
+    expect((await ask(consoleApi.sendPush, { body: later })).status).toBe(200);
+  });
+
+  it.each<[string, JsonObject]>([
+    ['a comparison', { installationId: { $lt: 'm' } }],
+    ['a pattern in a branch', { $or: [{ deviceType: 'ios' }, { $and: [{ deviceToken: { $regex: '^a' } }] }] }],
+    ['a part of an address', { 'webPush.endpoint': { $regex: '^https' } }],
+    ['a test of two', { registrationId: { $exists: true, $gt: 'a' } }],
+    ['a sub-query', { owner: { $inQuery: { className: '_Installation', where: { deviceToken: { $ne: 'a' } } } } }],
+  ])('finds no id or token of a device by %s', async (_, where) => {
+    for (const route of [consoleApi.countPushTargets, consoleApi.sendPush]) {
+      const answer = await ask(route, { body: { body: { data: { alert: 'hello' }, where } } });
+      expect([answer.status, answer.body['name']]).toEqual([400, 'INVALID_QUERY']);
+    }
+    expect(console.transport.requestsOf(pushOperationsRpc.countTargets)).toEqual([]);
+  });
+
+  it('goes to devices whose ids are known, and its record and the audit log have none of them', async () => {
+    const where = {
+      deviceType: 'web',
+      $or: [{ installationId: SECRET }, { deviceToken: { $in: [SECRET] } }, { webPush: { $exists: true } }],
+    };
+    console.transport.answer(pushOperationsRpc.send, () => ({ objectId: 'p1', createdAt: at }));
+    expect((await ask(consoleApi.sendPush, { body: { body: { data: { alert: 'hello' }, where } } })).status).toBe(200);
+    expect(console.transport.requestsOf(pushOperationsRpc.send)).toMatchObject([{ body: { where } }]);
+    const log = await ask(consoleApi.listAudit, { query: { action: 'sendPush' } });
+    const hiddenIn = (text: string) => ({
+      deviceType: 'web',
+      $or: [{ installationId: text }, { deviceToken: text }, { webPush: text }],
+    });
+    expect((log.body['items'] as object[])[0]).toMatchObject({ change: { body: { where: hiddenIn('(changed)') } } });
+
+    const times = { createdAt: at, expiresAt: at, dueAt: at };
+    const reply = { objectId: 'p1', status: 'done', error: null, ...times, platforms: {}, vendors: {} } as const;
+    console.transport.answer(pushOperationsRpc.status, () => reply);
+    const notification = { objectId: 'p1', status: 'done', createdAt: at, msg: {}, where };
+    console.transport.answer(pushRpc.getNotification, () => ({ notification }));
+    const answer = await ask(consoleApi.getPush, { params: { pushId: 'p1' } });
+    expect(answer.body).toMatchObject({ push: { where: hiddenIn('(hidden)') } });
+  });
+
   it('is not sent while its devices cannot be counted', async () => {
     console.transport.fail(pushOperationsRpc.countTargets, appError('SERVICE_UNAVAILABLE'));
     await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);

@@ -73,6 +73,20 @@ it.each(routes.filter(([, { needsProof }]) => needsProof))('%s needs a fresh pro
   expect(await lastEntry()).toMatchObject({ action: name, outcome: 'refused', error_name: 'PROOF_REQUIRED' });
 });
 
+it.each(['email', 'emailVerified', 'mobilePhoneNumber', 'mobilePhoneVerified'])(
+  'a change of %s of a user, by which passwords are reset, needs a fresh proof',
+  async (field) => {
+    await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);
+    const [params, body] = [
+      { appId: OWN, userId: 'user1' },
+      { updatedAt: new Date().toISOString(), changes: { [field]: '' } },
+    ];
+    const { status, body: answer } = await owner.call(consoleApi.changeUser, { params, body });
+    await console.database.query('UPDATE console.sessions SET proven_at = now()');
+    expect([status, answer['name']]).toEqual([403, 'PROOF_REQUIRED']);
+  },
+);
+
 it.each(routes.filter(([, { access }]) => access !== 'anyone' && access !== 'self'))(
   '%s needs the second factor that the role needs',
   async (_, route) => {

@@ -186,6 +186,8 @@ export const applicationsApi = {
     method: 'PUT',
     path: '/apps/:appId/class-permissions/:className',
     access: 'permissions.write',
+    // Open permissions give all users away.
+    needsProof: true,
     params: ofApp.extend({ className: z.enum(CLASS_NAMES) }),
     body: z.strictObject({
       operations: z.array(z.enum(CLASS_OPERATIONS)).min(1),

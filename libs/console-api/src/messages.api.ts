@@ -127,6 +127,8 @@ export const messagesApi = {
     method: 'PUT',
     path: '/apps/:appId/templates/:kind/:language',
     access: 'templates.write',
+    // A mail can send its link to another server, which could then take users over.
+    needsProof: true,
     params: ofTemplate,
     body: givenParts,
     reply: z.object({ template }),

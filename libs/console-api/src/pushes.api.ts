@@ -106,7 +106,8 @@ export const pushesApi = {
   }),
   /**
    * The member `req_id` of the body makes a repeated request the same push. Fails with PROOF_REQUIRED where the session has no fresh proof and
-   * the push could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now.
+   * the push is scheduled, or could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now; with INVALID_QUERY where `where` compares the id or
+   * a token of a device in part.
    */
   sendPush: route({
     method: 'POST',

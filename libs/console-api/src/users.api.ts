@@ -151,7 +151,7 @@ export const usersApi = {
   }),
   /**
    * Changes fields: a value sets, `{"__op":"Delete"}` removes. Fails with NO_EFFECT where the user has changed since `updatedAt`. The
-   * field `ACL` needs the permission `users.acl` as well.
+   * field `ACL` needs the permission `users.acl` as well, address and phone number a fresh proof.
    */
   changeUser: route({
     method: 'PATCH',

@@ -66,13 +66,21 @@ const SECRET_MEMBERS = new Set([
   'sessionToken',
   'token',
 ]);
+/** Fields of a device that let their reader receive its messages, or send to it. No operator sees them. */
+export const DEVICE_ADDRESSES = ['deviceToken', 'installationId', 'registrationId', 'webPush'];
+
+/** Whether the name of a field, or the path of a part of it, addresses a device. */
+export function isDeviceAddress(name: string): boolean {
+  return DEVICE_ADDRESSES.includes(name.split('.', 1)[0] ?? '');
+}
+
 /** JSON text of a change, above which long values are cut. */
 const MAX_CHANGE_LENGTH = 65_536;
 const MAX_TEXT_LENGTH = 200;
 const MAX_ITEMS = 50;
 const MAX_DEPTH = 3;
 
-/** The body of a request as an entry holds it: passwords, tokens and credentials as `(changed)`. */
+/** The body of a request as an entry holds it: passwords, tokens, credentials, and the addresses of devices as `(changed)`. */
 export function changeOf(
   body: Readonly<Record<string, unknown>>,
   isSecret: (name: string) => boolean = () => false,
@@ -85,13 +93,24 @@ export function changeOf(
 }
 
 function withoutSecrets(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return withoutAddresses(value, HIDDEN);
   return Object.fromEntries(
     Object.entries(value).map(([name, member]: [string, unknown]) => [
       name,
-      SECRET_MEMBERS.has(name) ? HIDDEN : member,
+      SECRET_MEMBERS.has(name) || isDeviceAddress(name) ? HIDDEN : withoutAddresses(member, HIDDEN),
     ]),
   );
+}
+
+/** JSON, such as a condition, with a text in place of the values that address devices. */
+export function withoutAddresses(value: unknown, text: string): unknown {
+  if (Array.isArray(value)) return value.map((each) => withoutAddresses(each, text));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]: [string, unknown]) => [
+    name,
+    isDeviceAddress(name) ? text : withoutAddresses(member, text),
+  ]);
+  return Object.fromEntries(members);
 }
 
 /** A value that is small enough for an entry. Long texts and lists are cut and give their length; names and short values stay. */

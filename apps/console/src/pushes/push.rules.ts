@@ -1,5 +1,7 @@
 import { type consoleApi, type Device, PUSH_STATUSES, type RouteReply } from '#console-api';
 import type { JsonObject, JsonValue, pushOperationsRpc, RpcReply } from '#contracts';
+import { appError } from '#errors';
+import { DEVICE_ADDRESSES, isDeviceAddress } from '../audit/audit.rules.js';
 import { type ListPlace, readCursor } from '../routing/list.rules.js';
 
 type ListedPush = RouteReply<typeof consoleApi.listPushes>['items'][number];
@@ -72,13 +74,26 @@ function textOf(value: JsonValue | undefined): string {
 
 /** Fields that a device's page shows by themselves. */
 const BUILT_IN = ['ACL', 'channels', 'createdAt', 'deviceType', 'objectId', 'updatedAt', 'valid'];
-/** Fields that let their reader receive the messages of the device, or send to it. They stay in the server. */
-const SECRETS = ['deviceToken', 'installationId', 'registrationId', 'webPush'];
 /** Fields of a device that the console does not change. */
-export const UNCHANGEABLE_FIELDS: readonly string[] = ['createdAt', 'objectId', 'updatedAt', ...SECRETS];
+export const UNCHANGEABLE_FIELDS: readonly string[] = ['createdAt', 'objectId', 'updatedAt', ...DEVICE_ADDRESSES];
 
-const HIDDEN = new Set([...BUILT_IN, ...SECRETS]);
+const HIDDEN = new Set([...BUILT_IN, ...DEVICE_ADDRESSES]);
 const NO_ID: DeviceState = { connection: null, waiting: 0, dropped: 0 };
+
+/** Tests of a value as a whole. Others, repeated, would find it part by part. */
+const WHOLE_TESTS = ['$exists', '$in'];
+
+/** @throws AppError INVALID_QUERY for a condition by which an operator could find the id or a token of a device */
+export function assertFindsNoAddress(where: JsonValue | undefined): void {
+  if (typeof where !== 'object' || where === null) return;
+  for (const [name, value] of Object.entries(where)) {
+    if (!isDeviceAddress(name)) assertFindsNoAddress(value);
+    else if (typeof value !== 'string' && !Object.keys(objectOf(value)).every((test) => WHOLE_TESTS.includes(test)))
+      throw appError('INVALID_QUERY', {
+        message: `where: ${name} can only be compared as a whole, by a text, $in or $exists.`,
+      });
+  }
+}
 
 /** A device without the ids and tokens that address it. @param states by installation id; undefined: the store of the queues is away */
 export function shownDevice(installation: JsonObject, states: ReadonlyMap<string, DeviceState> | undefined): Device {

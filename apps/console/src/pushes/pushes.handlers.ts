@@ -3,11 +3,24 @@ import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type PushDetails, type RouteRepl
 import { type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
+import { isAbsent } from '#objects';
+import { withoutAddresses } from '../audit/audit.rules.js';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { pageOf } from '../routing/list.rules.js';
-import { bodiesOf, conditionAfter, listed, NEWEST_FIRST, objectOf, placeOf } from './push.rules.js';
+import {
+  assertFindsNoAddress,
+  bodiesOf,
+  conditionAfter,
+  listed,
+  NEWEST_FIRST,
+  objectOf,
+  placeOf,
+} from './push.rules.js';
 
 type Api = typeof consoleApi;
+
+/** In place of an id or token in the condition of a push. */
+const HIDDEN = '(hidden)';
 
 /** Pushes: sent with the rights of the master key. */
 @Injectable()
@@ -26,14 +39,19 @@ export class PushesHandlers {
   @Handles(consoleApi.sendPush)
   async send(request: ConsoleRequest<Api['sendPush']>): Promise<RouteReply<Api['sendPush']>> {
     const asked = { ...request.params, body: request.body.body as JsonObject };
+    assertFindsNoAddress(asked.body['where']);
     if (request.operator.provenUntil === undefined) await this.requireFew(asked);
     const sent = await this.rpc.call(pushOperationsRpc.send, asked);
     request.act = { target: sent.objectId };
     return sent;
   }
 
-  /** @throws AppError PROOF_REQUIRED for a push to many devices, or to an unknown number of them */
+  /** @throws AppError PROOF_REQUIRED for a push to many devices, or to an unknown number of them: a later time finds other devices */
   private async requireFew(push: { readonly appId: string; readonly body: JsonObject }): Promise<void> {
+    if (!isAbsent(push.body['push_time']))
+      throw appError('PROOF_REQUIRED', {
+        message: 'A scheduled push needs a proof of identity within the last ten minutes.',
+      });
     const { total, isExact } = await this.rpc.call(pushOperationsRpc.countTargets, push);
     if (isExact && total <= MAX_DEVICES_WITHOUT_PROOF) return;
     throw appError('PROOF_REQUIRED', {
@@ -44,6 +62,7 @@ export class PushesHandlers {
   @Handles(consoleApi.countPushTargets)
   async count({ params, body }: ConsoleRequest<Api['countPushTargets']>): Promise<RouteReply<Api['countPushTargets']>> {
     const asked = { ...params, body: body.body as JsonObject };
+    assertFindsNoAddress(asked.body['where']);
     const { sample, ...counts } = await this.rpc.call(pushOperationsRpc.countTargets, asked);
     return { ...counts, sample: sample.map(({ objectId, platform }) => ({ objectId, deviceType: platform })) };
   }
@@ -68,7 +87,7 @@ export class PushesHandlers {
       expiresAt: status.expiresAt,
       startsAt: status.status === 'scheduled' ? (status.dueAt ?? null) : null,
       data: objectOf(notification['msg']),
-      where: objectOf(notification['where']),
+      where: withoutAddresses(objectOf(notification['where']), HIDDEN) as JsonObject,
       platforms: status.platforms,
       vendors: status.vendors,
       progress: status.status === 'in-queue' ? (status.progress ?? null) : null,

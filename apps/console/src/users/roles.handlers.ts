@@ -4,6 +4,7 @@ import { type Caller, type JsonObject, type JsonValue, objectsRpc } from '#contr
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { maskedName } from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneRole = RouteReply<Api['getRole']>;
@@ -30,8 +31,8 @@ export class RolesHandlers {
   }
 
   @Handles(consoleApi.getRole)
-  get({ params, caller }: ConsoleRequest<Api['getRole']>): Promise<OneRole> {
-    return this.role(caller, params.roleId);
+  get(request: ConsoleRequest<Api['getRole']>): Promise<OneRole> {
+    return this.role(request, request.params.roleId);
   }
 
   @Handles(consoleApi.createRole)
@@ -46,14 +47,14 @@ export class RolesHandlers {
     const created = { caller: request.caller, className: '_Role', fields, returnNew: false };
     const { objectId } = await this.rpc.call(objectsRpc.create, created);
     request.act = { target: objectId };
-    return this.role(request.caller, objectId);
+    return this.role(request, objectId);
   }
 
   /** Additions and removals of one relation are two updates, because an update has one operation for each field. */
   @Handles(consoleApi.changeRole)
   async change(request: ConsoleRequest<Api['changeRole']>): Promise<OneRole> {
     const { caller, params, body } = request;
-    const { role } = await this.role(caller, params.roleId);
+    const { role } = await this.role(request, params.roleId);
     request.act = { before: { ACL: role.ACL } };
     const added = {
       ...(body.ACL === undefined ? {} : { ACL: body.ACL as JsonObject }),
@@ -69,18 +70,22 @@ export class RolesHandlers {
       const update = { caller, className: '_Role', objectId: params.roleId, changes, returnNew: false };
       await this.rpc.call(objectsRpc.update, update);
     }
-    return this.role(caller, params.roleId);
+    return this.role(request, params.roleId);
   }
 
   @Handles(consoleApi.deleteRole)
   async delete(request: ConsoleRequest<Api['deleteRole']>): Promise<RouteReply<Api['deleteRole']>> {
     const { caller, params } = request;
-    const { role } = await this.role(caller, params.roleId);
+    const { role } = await this.role(request, params.roleId);
     request.act = { before: { name: role.name, ACL: role.ACL } };
     return this.rpc.call(objectsRpc.remove, { caller, className: '_Role', objectIds: [params.roleId] });
   }
 
-  private async role(caller: Caller, objectId: string): Promise<{ role: RoleDetails }> {
+  private async role(
+    request: Pick<ConsoleRequest, 'caller' | 'may'>,
+    objectId: string,
+  ): Promise<{ role: RoleDetails }> {
+    const { caller } = request;
     const { object } = await this.rpc.call(objectsRpc.get, { caller, className: '_Role', objectId, returnAcl: true });
     if (object?.['objectId'] === undefined) throw appError('NOT_FOUND', { message: 'There is no such role.' });
     const [users, roles] = await Promise.all([
@@ -92,7 +97,13 @@ export class RolesHandlers {
         ...timesOf(object),
         name: textOf(object['name']),
         ACL: (object['ACL'] ?? {}) as JsonObject,
-        users: users.map((user) => ({ objectId: textOf(user['objectId']), username: textOrNull(user['username']) })),
+        users: users.map((user) => {
+          const username = textOrNull(user['username']);
+          return {
+            objectId: textOf(user['objectId']),
+            username: request.may('users.contact') ? username : maskedName(username),
+          };
+        }),
         roles: roles.map((role) => ({ objectId: textOf(role['objectId']), name: textOf(role['name']) })),
       },
     };

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import {
+  isContact,
   maskedEmail,
   maskedEvent,
+  maskedName,
   maskedNetwork,
   maskedPhone,
   maskedText,
@@ -36,10 +38,23 @@ describe('an operator without users.contact', () => {
     expect(searchedIn('email', true)).toBe('email');
   });
 
+  it.each([
+    ['+86138', true],
+    ['138 00', true],
+    ['ada@', true],
+    ['ada2024', false],
+    ['', false],
+    [undefined, false],
+  ])('may search for "%s": not %s', (text, isForbidden) => {
+    expect(isContact(text)).toBe(isForbidden);
+  });
+
   it('sees addresses, numbers and networks masked', () => {
     expect([maskedNetwork('203.0.113.7'), maskedNetwork('2001:db8:1:2::/64')]).toEqual(['203.0.…', '2001:db8:…']);
     expect([maskedEmail('ada@example.com'), maskedEmail(null)]).toEqual(['a…@example.com', null]);
     expect([maskedPhone('+8613800001234'), maskedPhone(null)]).toEqual(['…1234', null]);
+    const names = ['+8613800001234', '13800001234', 'ada@example.com', 'ada2024', null];
+    expect(names.map(maskedName)).toEqual(['…1234', '…1234', 'a…@example.com', 'ada2024', null]);
   });
 
   it.each([

@@ -63,6 +63,17 @@ export function maskedPhone(phone: string | null): string | null {
   return phone === null ? null : `…${phone.slice(-4)}`;
 }
 
+/** A username that is an address or a number, as those of users who signed up by phone. */
+export function maskedName(name: string | null): string | null {
+  if (name === null) return null;
+  return /^\+?\d{7,}$/.test(name) ? maskedPhone(name) : maskedEmail(name);
+}
+
+/** Whether a text that is searched for is a part of an address or a number. */
+export function isContact(text: string | undefined): boolean {
+  return text !== undefined && /^[\d+\s()-]{2,}$|@/.test(text);
+}
+
 /** `203.0.…`, `2001:db8:…`: the first two parts. */
 export function maskedNetwork(network: string): string {
   const separator = network.includes(':') ? ':' : '.';

@@ -18,7 +18,16 @@ import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { pagesOf } from '../routing/list.rules.js';
-import { maskedEmail, maskedNetwork, maskedPhone, readPlace, searchedIn, writePlace } from './user.rules.js';
+import {
+  isContact,
+  maskedEmail,
+  maskedName,
+  maskedNetwork,
+  maskedPhone,
+  readPlace,
+  searchedIn,
+  writePlace,
+} from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneUser = RouteReply<Api['getUser']>;
@@ -42,6 +51,8 @@ const BUILT_IN = new Set([
   'updatedAt',
   'username',
 ]);
+/** Who has them can set a new password. */
+const CONTACT = ['email', 'emailVerified', 'mobilePhoneNumber', 'mobilePhoneVerified'];
 /** Fields that other routes change, or nothing. */
 const UNCHANGEABLE = ['authData', 'createdAt', 'objectId', 'password', 'sessionToken', 'updatedAt'];
 
@@ -102,6 +113,8 @@ export class UsersHandlers {
     const { caller, params, body } = request;
     refuseUnchangeable(body.changes);
     if ('ACL' in body.changes) request.require('users.acl');
+    if (request.operator.provenUntil === undefined && CONTACT.some((name) => name in body.changes))
+      throw appError('PROOF_REQUIRED');
     const { user } = await this.describe(params);
     const names = Object.keys(body.changes);
     request.act = { before: Object.fromEntries(names.map((name) => [name, user[name] ?? null])) };
@@ -204,7 +217,7 @@ function searchOf(
   request: Pick<ConsoleRequest, 'may' | 'require'>,
   { text, mode, where, in: field, ...filters }: UserFilters,
 ) {
-  if (where !== undefined) request.require('users.contact');
+  if (where !== undefined || isContact(text)) request.require('users.contact');
   return {
     text: text === '' ? undefined : text,
     in: searchedIn(field, request.may('users.contact')),
@@ -229,13 +242,14 @@ function jsonOf(text: string): JsonObject {
   try {
     return JSON.parse(text) as JsonObject;
   } catch {
-    throw appError('INVALID_QUERY', { message: 'where: is no JSON.' });
+    throw appError('INVALID_QUERY', { message: 'where must be a JSON object.' });
   }
 }
 
 function listed({ emailVerified, ...user }: FoundUser, mayContact: boolean): ListedUser {
   return {
     ...user,
+    username: mayContact ? user.username : maskedName(user.username),
     emailVerified: emailVerified === true,
     email: mayContact ? user.email : maskedEmail(user.email),
     mobilePhoneNumber: mayContact ? user.mobilePhoneNumber : maskedPhone(user.mobilePhoneNumber),
@@ -245,9 +259,10 @@ function listed({ emailVerified, ...user }: FoundUser, mayContact: boolean): Lis
 function shown({ user, hasPassword, roles, linkedAccounts, lockout }: Described, mayContact: boolean): UserDetails {
   const { lockedUntil, lockedSince, failures, failedLogins } = lockout;
   const [email, phone] = [textOrNull(user['email']), textOrNull(user['mobilePhoneNumber'])];
+  const username = textOrNull(user['username']);
   return {
     objectId: user.objectId,
-    username: textOrNull(user['username']),
+    username: mayContact ? username : maskedName(username),
     email: mayContact ? email : maskedEmail(email),
     emailVerified: user['emailVerified'] === true,
     mobilePhoneNumber: mayContact ? phone : maskedPhone(phone),
