@@ -54,9 +54,19 @@ function oneLine(text: string): string {
   return text.toWellFormed().replaceAll(INVISIBLE, ' ').trim();
 }
 
-/** Keeps mail programs from linking a name, by zero-width spaces after its dots and colons. */
+/** A text of a client in a text message: on one line, short, and no link. */
+export function plainName(name: string): string {
+  return withoutLinks(cut(oneLine(name), MAX_NAME_LENGTH));
+}
+
+/** Keeps mail programs from linking a name. */
 function unlinked(name: string): string {
-  return LINKABLE.test(name) ? name.replaceAll(/[.:](?=\S)/g, `$&${ZERO_WIDTH_SPACE}`) : name;
+  return LINKABLE.test(name) ? withoutLinks(name) : name;
+}
+
+/** The text with zero-width spaces after its dots and colons. */
+function withoutLinks(text: string): string {
+  return text.replaceAll(/[.:](?=\S)/g, `$&${ZERO_WIDTH_SPACE}`);
 }
 
 /** Cuts between characters, never inside a surrogate pair. */

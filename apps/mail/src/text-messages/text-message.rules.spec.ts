@@ -11,6 +11,13 @@ describe('textOf', () => {
     expect(textOf({ name: 'Shop', purpose, ttlMinutes, ...(op === undefined ? {} : { op }) }, '012345')).toBe(text);
   });
 
+  it('leads to no page that a client names', () => {
+    const [name, op] = ['PayPal: unlock at https://evil.example/x', 'www.evil.example\u202e'];
+    const text = textOf({ name, op, purpose: 'generic', ttlMinutes: 10 }, '012345');
+    expect(text).toContain('https:\u200b//evil.\u200bexample/x');
+    expect(text).not.toMatch(/\w\.\w|:\/|\u202e/);
+  });
+
   it('has a different text for every purpose, so that users recognize a code for another purpose', () => {
     const texts = CODE_PURPOSES.map((purpose) => textOf({ name: 'Shop', purpose, ttlMinutes: 10 }, '012345'));
     expect(new Set(texts).size).toBe(CODE_PURPOSES.length);

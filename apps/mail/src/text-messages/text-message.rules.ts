@@ -11,6 +11,7 @@ import {
   type TextMessageRequest,
 } from '#contracts';
 import { appError } from '#errors';
+import { plainName } from '../templates/template.rules.js';
 
 /** The content of a queued text message, sealed at rest. */
 export interface TextMessageContent extends Pick<TextMessageOptions, 'smsType' | 'template' | 'sign' | 'variables'> {
@@ -48,14 +49,14 @@ const CODE_NAMES: Readonly<Record<CodePurpose, string>> = {
   change: 'code to use this phone number',
 };
 
-/** The default text. */
+/** The default text. Any client with the application key chooses `name` and `op`: neither may lead the reader to another page. */
 export function textOf(
   { name, op, purpose, ttlMinutes }: Pick<TextMessageRequest, 'name' | 'op' | 'purpose' | 'ttlMinutes'>,
   code: string,
 ): string {
-  const use = op === undefined ? '' : ` for ${op}`;
+  const use = op === undefined ? '' : ` for ${plainName(op)}`;
   const minutes = ttlMinutes === 1 ? 'minute' : 'minutes';
-  return `[${name}] ${code} is your ${CODE_NAMES[purpose]}${use}. It is valid for ${ttlMinutes} ${minutes}.`;
+  return `[${plainName(name)}] ${code} is your ${CODE_NAMES[purpose]}${use}. It is valid for ${ttlMinutes} ${minutes}.`;
 }
 
 export type ProviderSettings = {
