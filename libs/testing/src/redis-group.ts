@@ -7,6 +7,8 @@ const START_MS = 60_000;
 const SLOTS = 16_384;
 /** After so long a server that does not answer is taken for dead. */
 const NODE_TIMEOUT_MS = 1_000;
+/** After so long the Sentinels give up a failover; after twice as long they begin another one. */
+const FAILOVER_MS = 3_000;
 const MASTER_NAME = 'gatepost';
 
 /** A server of a group, and its client for the test's own look at it. */
@@ -63,7 +65,7 @@ export class RedisGroup {
       `sentinel monitor ${MASTER_NAME} ${address} 2`,
       `sentinel auth-pass ${MASTER_NAME} ${password}`,
       `sentinel down-after-milliseconds ${MASTER_NAME} ${NODE_TIMEOUT_MS}`,
-      `sentinel failover-timeout ${MASTER_NAME} 1000`,
+      `sentinel failover-timeout ${MASTER_NAME} ${FAILOVER_MS}`,
     ];
     const sentinels = await startAll(Array.from({ length: 3 }, () => ['sentinel', ...sentinel]));
     const hosts = sentinels.map(({ url }) => url.host).join(',');
