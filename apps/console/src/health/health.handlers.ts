@@ -19,7 +19,8 @@ export interface Broker {
 export const BROKER = Symbol('Broker');
 
 /** The broker distributes requests in turn, so that several requests reach several processes. */
-const REQUESTS = 4;
+const FIRST_REQUESTS = 4;
+const MAX_REQUESTS = 256;
 const { standalone, ...OF_SERVICES } = selfReportRpc;
 
 /** Processes, and events that services could not handle. */
@@ -34,18 +35,29 @@ export class HealthHandlers {
   async getHealth(): Promise<RouteReply<Api['getHealth']>> {
     const contracts = this.broker === null ? [standalone] : Object.values(OF_SERVICES);
     const outcomes = await Promise.all(
-      contracts.map(async (contract) => {
-        const asked = this.broker === null ? [1] : Array.from({ length: REQUESTS });
-        const replies = await Promise.allSettled(asked.map(() => this.rpc.call(contract, {})));
-        const answers = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
-        return { service: contract.pattern.replace(/\.examine$/, ''), answers };
-      }),
+      contracts.map(async (contract) => ({
+        service: contract.pattern.replace(/\.examine$/, ''),
+        reports: await this.reportsOf(contract),
+      })),
     );
-    const reports = new Map(outcomes.flatMap(({ answers }) => answers.map((report) => [report.instance, report])));
     return {
-      processes: [...reports.values()].map(shown),
-      silent: outcomes.filter(({ answers }) => answers.length === 0).map(({ service }) => service),
+      processes: outcomes.flatMap(({ reports }) => reports).map(shown),
+      silent: outcomes.filter(({ reports }) => reports.length === 0).map(({ service }) => service),
     };
+  }
+
+  /** Of all processes of a service: more are asked as long as each answer comes from another one. */
+  private async reportsOf(contract: (typeof selfReportRpc)[keyof typeof selfReportRpc]): Promise<ProcessReport[]> {
+    const reports = new Map<string, ProcessReport>();
+    let [asked, next] = [0, this.broker === null ? 1 : FIRST_REQUESTS];
+    do {
+      const replies = await Promise.allSettled(Array.from({ length: next }, () => this.rpc.call(contract, {})));
+      const received = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
+      for (const report of received) reports.set(report.instance, report);
+      asked += next;
+      next = asked;
+    } while (this.broker !== null && reports.size === asked && asked < MAX_REQUESTS);
+    return [...reports.values()];
   }
 
   @Handles(consoleApi.listDeadLetters)
