@@ -82,13 +82,14 @@ function retry(withServer: WithServer): Command {
     });
 }
 
-/** Retries in batches until no dead message is left. */
+/** Retries in batches. One that is smaller than the one before is the last: messages can die again meanwhile. */
 async function retryAllDead(rpc: RpcClient, appId: string | undefined): Promise<number> {
-  let total = 0;
+  let [total, last] = [0, 1];
   for (;;) {
     const { retried } = await rpc.call(deliveriesRpc.retryDead, { appId });
-    if (retried === 0) return total;
     total += retried;
+    if (retried === 0 || retried < last) return total;
+    last = retried;
   }
 }
 
@@ -123,8 +124,8 @@ function fieldsOf(delivery: ShownDelivery): [string, string][] {
     ['Status', delivery.status],
     ['Attempts', String(delivery.attempts)],
     ['Last error', delivery.lastError === null ? 'none' : quoted(delivery.lastError)],
-    ['Asked for', delivery.createdAt],
-    ['Good until', delivery.expiresAt],
+    ['Requested', delivery.createdAt],
+    ['Expires', delivery.expiresAt],
     ['Next attempt', delivery.nextAttemptAt ?? 'none'],
     ['Settled', delivery.settledAt ?? 'not yet'],
   ];
