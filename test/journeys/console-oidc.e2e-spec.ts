@@ -105,7 +105,7 @@ describe('the issuer in a browser', () => {
     await dialog.getByLabel('Name').fill('Bo');
     await dialog.getByLabel('E-mail address').fill('bo@example.com');
     await dialog.getByRole('button', { name: 'Invite an operator' }).click();
-    const gate = other.getByRole('dialog', { name: 'Is it still you?' });
+    const gate = other.getByRole('dialog', { name: 'Confirm that it is you' });
     await gate.waitFor();
     expect(await accessibilityProblems(other)).toEqual([]);
     const [tab] = await Promise.all([other.context().waitForEvent('page'), byIssuer(other).click()]);

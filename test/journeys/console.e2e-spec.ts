@@ -330,7 +330,7 @@ describe('the operator console in a browser', () => {
     });
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     await page.getByRole('menuitem', { name: 'CSV' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Is it still you?' });
+    const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
     await dialog.locator('input[type=password]').fill(PASSWORD);
     await dialog.getByRole('button', { name: 'Continue' }).click();
     await expect.poll(() => asked).toBe(2);

@@ -318,12 +318,12 @@ describe('the pages of mailed links', () => {
 
     it.each<[string, Fields, string, string]>([
       ['no password', {}, 'password', 'Enter a password.'],
-      ['7 characters', { password: '1234567', repeat: '1234567' }, 'password', 'Take 8 characters or more.'],
+      ['7 characters', { password: '1234567', repeat: '1234567' }, 'password', 'Use at least 8 characters.'],
       [
         '4 characters that are 8 units',
         { password: '😀😀😀😀', repeat: '😀😀😀😀' },
         'password',
-        'Take 8 characters or more.',
+        'Use at least 8 characters.',
       ],
       ['no second one', { password: 'secret-12' }, 'repeat', 'This is not the same'],
       ['another second one', { password: 'secret-12', repeat: 'secret-21' }, 'repeat', 'This is not the same'],

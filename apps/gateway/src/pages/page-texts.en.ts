@@ -32,7 +32,7 @@ export const ENGLISH: PageTexts = {
     refusal: 'The password was not changed. Please look at what is marked below, and enter it again.',
     mistakes: {
       missing: 'Enter a password.',
-      tooShort: 'Take 8 characters or more.',
+      tooShort: 'Use at least 8 characters.',
       refused: 'This one cannot be used. Please choose another.',
     },
     different: 'This is not the same as the password above.',
@@ -57,11 +57,11 @@ export const ENGLISH: PageTexts = {
   },
   renewed: {
     title: 'A new link is on its way',
-    lead: 'Please look into your mailbox in a minute or two, and into the folder for spam as well. You can close this page.',
+    lead: 'Please check your inbox in a minute or two, and the spam folder as well. You can close this page.',
   },
   tooManyMails: {
     title: 'Please wait a little',
-    lead: 'We have already sent mails to this address. Please look into your mailbox and into the folder for spam; if nothing is there, try again later.',
+    lead: 'We have already sent mails to this address. Please check your inbox and the spam folder; if nothing is there, try again later.',
   },
 
   failures: {
@@ -80,7 +80,7 @@ export const ENGLISH: PageTexts = {
     },
     internal: {
       title: 'Something went wrong',
-      lead: 'The mistake is ours. Please open the link in your mail again in a while.',
+      lead: 'The problem is on our side. Please open the link in your mail again in a while.',
     },
   },
 };

@@ -1,7 +1,7 @@
 import { Controller, Get, HttpStatus, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { emailsRpc, type MailKind, type MailLink } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/request-limits.js';
@@ -50,7 +50,7 @@ abstract class LinkPageController {
 
   private async notRenewed(request: PageRequest, thrown: unknown): Promise<PageView> {
     const { texts } = request;
-    if (thrown instanceof AppError && thrown.is('TOO_MANY_EMAILS'))
+    if (isAppError(thrown, 'TOO_MANY_EMAILS'))
       return {
         status: HttpStatus.TOO_MANY_REQUESTS,
         retryAfterSeconds: thrown.retryAfterSeconds,
@@ -142,7 +142,7 @@ export class ResetPasswordPageController extends LinkPageController {
     return this.rpc.call(emailsRpc.resetPassword, { token: form.token, password }).then(
       () => wasResetView(link, form.texts),
       (thrown: unknown) =>
-        thrown instanceof AppError && thrown.is('INVALID_PASSWORD')
+        isAppError(thrown, 'INVALID_PASSWORD')
           ? newPasswordView(link, form, { password: 'refused' })
           : this.expired(form, thrown),
     );
@@ -150,5 +150,5 @@ export class ResetPasswordPageController extends LinkPageController {
 }
 
 function isExpired(thrown: unknown): boolean {
-  return thrown instanceof AppError && thrown.is('LINK_EXPIRED');
+  return isAppError(thrown, 'LINK_EXPIRED');
 }

@@ -77,7 +77,7 @@ const TEXTS: Readonly<Record<MailKind, readonly MailTexts[]>> = {
         'The account “{{username}}” at {{appname}} was given the address {{email}}. If this account is yours, confirm the address.',
       button: 'Verify address',
       bareLink: 'Or open this address in a browser:',
-      notRequested: 'If you did not make this account, ignore this mail: the address is then not verified.',
+      notRequested: 'If you did not create this account, ignore this mail: the address is then not verified.',
     },
     {
       language: 'zh',
@@ -94,7 +94,7 @@ const TEXTS: Readonly<Record<MailKind, readonly MailTexts[]>> = {
       language: 'en',
       subject: 'Reset your password for {{appname}}',
       title: 'Reset your password',
-      request: 'A new password was asked for, for your account “{{username}}” at {{appname}}.',
+      request: 'A new password was requested for your account “{{username}}” at {{appname}}.',
       button: 'Choose a new password',
       bareLink: 'Or open this address in a browser:',
       notRequested: 'If it was not you, ignore this mail: your password stays as it is.',

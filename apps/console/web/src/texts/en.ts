@@ -80,7 +80,7 @@ export const en = {
     tooMany: (minutes: number) => `Too many attempts. Try again in ${minutes} ${plural(minutes, 'minute', 'minutes')}.`,
     noPage: 'There is no such page',
     noPageSays: 'The address is wrong, or the object was deleted.',
-    home: 'To the overview',
+    home: 'Go to the overview',
     reload: 'Load the page again',
   },
   problems: {
@@ -121,10 +121,10 @@ export const en = {
     INTERNAL: 'The server met an unexpected problem. Its log has the details under the request id.',
   },
   gates: {
-    proof: 'Is it still you?',
+    proof: 'Confirm that it is you',
     proofSays: 'This act needs your password. The answer counts for ten minutes.',
     signIn: 'The session is over',
-    signInSays: 'Sign in again. What you have typed is kept, and the page goes on where it was.',
+    signInSays: 'Sign in again. What you have typed is kept, and you continue where you left off.',
   },
   access: {
     signIn: 'Sign in',
@@ -191,7 +191,7 @@ export const en = {
   applications: {
     name: 'Name',
     id: 'Application id',
-    idSays: 'Letters, digits, _ and -. Left empty, the server draws one.',
+    idSays: 'Letters, digits, _ and -. If it is empty, the server picks one.',
     idRule: 'Only letters, digits, _ and -, at most 64.',
     create: 'New application',
     none: 'There is no application yet',
@@ -199,7 +199,7 @@ export const en = {
     noneGranted: 'No application is assigned to you. An owner can give you a role.',
   },
   overview: {
-    attention: 'Wants attention',
+    attention: 'Needs attention',
     away: (service: string) => `The service ${service} does not answer; its figures are missing.`,
     dead: (count: number, shown: string) =>
       `${shown} ${plural(count, 'message was', 'messages were')} refused for good in the last 24 hours.`,
