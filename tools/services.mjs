@@ -19,14 +19,13 @@ const SERVICES = {
 const READY_POLL_MS = 100;
 const READY_TIMEOUT_MS = 120_000;
 const HELP = `Usage: npm run services -- [--gateway=N] [--accounts=N] [--auth-linking=N] [--mail=N] [--push-delivery=N]
-                          [--console=N] [--dispatcher=N] [--connector=N]
+                          [--console=N] [--dispatcher=N] [--connector=N] [--sender=N]
 
 Runs each service as a process of its own against PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL),
-after bringing the database up to date. N: replicas, 1 by default, 0 for none. --dispatcher and --connector are processes of
-push-delivery with one of its roles, none by default: with --push-delivery=0 they stand for it. Gateways listen on
+after bringing the database up to date. N: replicas, 1 by default, 0 for none. --dispatcher, --connector and --sender are
+processes of push-delivery with one of its roles, none by default: with --push-delivery=0 they stand for it. Gateways listen on
 GATEPOST_PORT (8080) and the ports after it, consoles on GATEPOST_CONSOLE_PORT (8090) and the ports after it, the other
-services on free ports. Prints one JSON line per process once it is ready: service,
-pid, port.
+services on free ports. Prints one JSON line per process once it is ready: service, pid, port.
 `;
 
 const { values } = parseArgs({

@@ -4,6 +4,7 @@ import {
   applicationsRpc,
   consoleRpc,
   deliveriesRpc,
+  isConcealedSetting,
   keptSecretsRpc,
   platformsRpc,
   pushIndexesRpc,
@@ -11,7 +12,6 @@ import {
   type RpcContract,
   type RpcData,
   type RpcReply,
-  SECRET_SETTING_NAMES,
   templatesRpc,
   textMessageProvidersRpc,
   userSearchRpc,
@@ -75,8 +75,6 @@ const ACTS: ReadonlyMap<RpcContract, Act> = new Map<RpcContract, Act>([
   ]),
 ]);
 
-/** Settings whose values no entry holds. The codes of test numbers let anyone log in as their users. */
-const SECRET_SETTINGS: readonly string[] = [...SECRET_SETTING_NAMES, 'testPhones'];
 const MAX_TARGET_LENGTH = 300;
 
 /** The name that the audit log gives for acts of the command line. */
@@ -156,7 +154,7 @@ export class AuditedRpcClient extends RpcClient {
 
 function entryOf({ action, target, change }: Act, data: Readonly<Record<string, unknown>>): Entry {
   const { appId, id, name } = data;
-  const isSecret = SECRET_SETTINGS.includes(String(name));
+  const isSecret = isConcealedSetting(String(name));
   const kept = change.filter((member) => data[member] !== undefined);
   return {
     action,

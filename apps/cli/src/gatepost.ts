@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigError, environment, loadConfig, StartError } from '#bootstrap';
-import { AppError } from '#errors';
+import { AppError, isAppError } from '#errors';
 import { DeadLetters } from '#messaging';
 import { appsCommand, type GivenKeys, permissionsCommand } from './commands/apps.command.js';
 import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
@@ -124,8 +124,7 @@ function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))
-    return `${error.message} See the log of the service for the reason.`;
+  if (isAppError(error, 'SERVICE_UNAVAILABLE')) return `${error.message} See the log of the service for the reason.`;
   return PLAIN_ERRORS.some((plain) => error instanceof plain) ? error.message : (error.stack ?? error.message);
 }
 

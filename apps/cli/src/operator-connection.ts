@@ -1,6 +1,6 @@
 import { operatorSocketPath, StartError } from '#bootstrap';
 import type { RpcContract, RpcReply } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import { BrokerQueues, OperatorSocket, RabbitTransport, type RpcClient, type RpcTransport } from '#messaging';
 import { AuditedRpcClient } from './audited-calls.js';
 
@@ -127,7 +127,7 @@ function namingSilence(transport: RabbitTransport): RpcTransport {
       try {
         return await transport.request(pattern, body, timeoutMs);
       } catch (cause) {
-        if (!(cause instanceof AppError && cause.is('SERVICE_UNAVAILABLE'))) throw cause;
+        if (!isAppError(cause, 'SERVICE_UNAVAILABLE')) throw cause;
         throw new SilentServiceError(pattern.split('.', 1).join(), transport.problem(), { cause });
       }
     },

@@ -52,7 +52,7 @@ describe('the messages of an application', () => {
   it('are not listed after a cursor that names no message', async () => {
     const after = `${at},no-message`;
     const { status, body } = await owner.call(consoleApi.listMessages, { params, query: { after } });
-    expect([status, body['error']]).toEqual([400, 'after: is no cursor.']);
+    expect([status, body['error']]).toEqual([400, 'after must be the value of next in an earlier page.']);
   });
 
   it('are listed page by page, with filters', async () => {

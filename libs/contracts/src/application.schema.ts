@@ -189,6 +189,11 @@ export const secretSettings = z.object({
 export type SecretSettingName = keyof z.output<typeof secretSettings>;
 export const SECRET_SETTING_NAMES = Object.keys(secretSettings.shape) as SecretSettingName[];
 
+/** Whether neither the console nor the audit log shows the value of a setting. The codes of test numbers let anyone log in as their users. */
+export function isConcealedSetting(name: string): boolean {
+  return name === 'testPhones' || SECRET_SETTING_NAMES.some((secret) => secret === name);
+}
+
 /** The id of an application, as operators write it. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 

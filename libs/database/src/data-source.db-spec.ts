@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import { newDatabase } from '#testing';
 import { ServiceDataSource } from './data-source.js';
 import { Database } from './database.js';
@@ -74,6 +74,6 @@ describe('ServiceDataSource', () => {
     await away.destroy();
     await away.destroy();
 
-    expect(found instanceof AppError && found.is('SERVICE_UNAVAILABLE')).toBe(true);
+    expect(isAppError(found, 'SERVICE_UNAVAILABLE')).toBe(true);
   });
 });

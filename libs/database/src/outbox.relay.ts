@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { AppError, appError, messageOf, ServerAway } from '#errors';
+import { appError, isAppError, messageOf, ServerAway } from '#errors';
 import type { EventPublisher } from '#messaging';
 import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
 import type { Database } from './database.js';
@@ -209,7 +209,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
 
   /** Whether the broker accepts no events at all; other reasons concern a single event. */
   private isUnavailable(reason: unknown): boolean {
-    return !this.publisher.isConnected() || (reason instanceof AppError && reason.is('SERVICE_UNAVAILABLE'));
+    return !this.publisher.isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
   }
 
   /** Where the connection is lost, the errors of its publishes do not say so. */

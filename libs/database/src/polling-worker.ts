@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { AppError, messageOf } from '#errors';
+import { isAppError, messageOf } from '#errors';
 
 /** The longest delay until a worker finds rows of other processes and rows that have become due, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
@@ -119,7 +119,7 @@ export class ClaimingWorker<Item> {
       for (const item of items) this.#track(item);
       return isMoreDue;
     } catch (error) {
-      const isUnavailable = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+      const isUnavailable = isAppError(error, 'SERVICE_UNAVAILABLE');
       logger[isUnavailable ? 'debug' : 'warn'](`${failureText}: ${messageOf(error)}`);
       return false;
     }

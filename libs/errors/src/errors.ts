@@ -238,10 +238,7 @@ const table = {
 /** The stable name of an error. Callers decide by this name, never by text or class. */
 export type ErrorName = keyof typeof table;
 
-/**
- * All errors of the API with code and HTTP status. Codes of endpoints that are not implemented yet are included, because client SDKs know
- * them. `docs/errors.md` is generated from this table.
- */
+/** All errors of the API with code and HTTP status, also of endpoints that do not exist yet. `docs/errors.md` is made from it. */
 export const ERRORS: Readonly<Record<ErrorName, ErrorDefinition>> = table;
 
 interface AppErrorOptions {
@@ -279,6 +276,11 @@ export class AppError extends Error {
 /** Creates the named error of the table. Use it for every thrown error: the compiler checks the name. */
 export function appError(name: ErrorName, options: AppErrorOptions = {}): AppError {
   return new AppError(name, options);
+}
+
+/** Whether a thrown value is the named error. */
+export function isAppError(thrown: unknown, name: ErrorName): thrown is AppError {
+  return thrown instanceof AppError && thrown.is(name);
 }
 
 /** The text of any thrown value, for logs and operators. It may contain details that clients must not see. */

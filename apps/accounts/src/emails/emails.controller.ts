@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { type Caller, emailsRpc, type MailKind, type MailLink, type RpcData, type RpcReply } from '#contracts';
 import type { Tx } from '#database';
-import { AppError, appError } from '#errors';
+import { appError, isAppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { requirePassword } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
@@ -214,7 +214,7 @@ export class EmailsController {
 }
 
 function isTooMany(error: unknown): boolean {
-  return error instanceof AppError && error.is('TOO_MANY_EMAILS');
+  return isAppError(error, 'TOO_MANY_EMAILS');
 }
 
 function assertOpen(link: FoundLink | undefined): FoundLink {

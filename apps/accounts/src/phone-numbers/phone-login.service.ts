@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
-import { appError, AppError } from '#errors';
+import { appError, isAppError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { newUsername } from '../random-ids.js';
@@ -84,7 +84,7 @@ export class PhoneLoginService {
       return await this.create(caller, key, code, { ...changes, username: key.mobilePhoneNumber });
     } catch (error) {
       // Another user has the number as its username; the sign-up still succeeds.
-      if (!(error instanceof AppError && error.is('USERNAME_TAKEN'))) throw error;
+      if (!isAppError(error, 'USERNAME_TAKEN')) throw error;
       return this.create(caller, key, code, { ...changes, username: newUsername() });
     }
   }

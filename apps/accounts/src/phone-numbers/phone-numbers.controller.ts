@@ -135,7 +135,7 @@ export class PhoneNumbersController {
     const mobilePhoneNumber = await this.numberOfCode(caller, body, 'verify', code);
     const key = { appId: caller.appId, purpose: 'verify', mobilePhoneNumber } as const;
     await this.assertRight(key, code);
-    const owner = await this.users.findByIdentifier(caller.appId, 'mobilePhoneNumber', mobilePhoneNumber);
+    const owner = await this.ownerOf(key);
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
     const { objectId, updatedAt } = await this.codes.redeemToChange(key, code, owner.objectId, (current) => {
       if (current.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
@@ -174,7 +174,7 @@ export class PhoneNumbersController {
     const mobilePhoneNumber = await this.numberOfCode(caller, body, 'reset', code);
     const key = { appId, purpose: 'reset', mobilePhoneNumber } as const;
     // Verified before it is redeemed, so a wrong code does not cost the hashing of a password.
-    if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
+    await this.assertRight(key, code);
     const { objectId } = await this.findProven(key);
     const prepared = await this.passwords.prepare(objectId, password, true);
     // Before the password: a redeemed code cannot be sent again to remove a lock that stayed.
@@ -224,7 +224,7 @@ export class PhoneNumbersController {
   }
 
   private async findProven(key: SmsCodeKey): Promise<UserRow> {
-    const owner = await this.users.findByIdentifier(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);
+    const owner = await this.ownerOf(key);
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
     assertProven(owner, key);
     return owner;

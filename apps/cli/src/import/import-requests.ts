@@ -8,7 +8,7 @@ import {
   type RpcContract,
   type RpcReply,
 } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { SilentServiceError } from '../operator-connection.js';
 
@@ -111,5 +111,5 @@ export function importOf(className: ClassName): typeof accountsImportRpc.objects
 }
 
 function isTemporary(error: unknown): boolean {
-  return error instanceof SilentServiceError || (error instanceof AppError && error.is('SERVICE_UNAVAILABLE'));
+  return error instanceof SilentServiceError || isAppError(error, 'SERVICE_UNAVAILABLE');
 }

@@ -6,7 +6,7 @@ import {
   type ImportObjectsReply,
   type ImportVerdict,
 } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { claimsOf, parseImportedRow, withoutClaim } from '#objects';
 import { ClaimIndex } from './claim-index.js';
@@ -136,7 +136,7 @@ export class ImportRun {
       await order.former?.done;
       return await this.#preview(className, batch);
     } catch (error) {
-      if (!(error instanceof AppError && error.is('OBJECT_TOO_LARGE')) || batch.length === 1) throw error;
+      if (!isAppError(error, 'OBJECT_TOO_LARGE') || batch.length === 1) throw error;
       return this.#judgeHalves(className, batch, order);
     }
   }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { applicationsRpc, type ClassName } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import type { AuditedRpcClient } from '../audited-calls.js';
 import type { WithServer } from '../operator-connection.js';
@@ -123,7 +123,7 @@ async function assertApplication(rpc: RpcClient, id: string): Promise<void> {
   try {
     await rpc.call(applicationsRpc.get, { id });
   } catch (error) {
-    if (!(error instanceof AppError && error.is('NOT_FOUND'))) throw error;
+    if (!isAppError(error, 'NOT_FOUND')) throw error;
     throw new StartError(
       `There is no application ${id}. Create it with the keys that the shipped app carries: GATEPOST_APP_KEY=… GATEPOST_MASTER_KEY=… npm run gatepost -- apps create NAME --id ${id} --given-keys`,
       { cause: error },

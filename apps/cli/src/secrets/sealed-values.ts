@@ -8,7 +8,7 @@ import {
   pushSealingRpc,
   type RpcReply,
 } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { callReplicas, type Deployment } from '../operator-connection.js';
 import { print } from '../terminal.js';
@@ -132,7 +132,7 @@ async function hasConsole(rpc: RpcClient, deployment: Deployment): Promise<boole
   return rpc.call(consoleSealingRpc.describe, {}).then(
     () => true,
     (error: unknown) => {
-      if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) return false;
+      if (isAppError(error, 'SERVICE_UNAVAILABLE')) return false;
       throw error;
     },
   );

@@ -19,6 +19,7 @@ import {
   pushOperationsRpc,
   pushRpc,
   type RpcReply,
+  isConcealedSetting,
   SECRET_SETTING_NAMES,
   secretSettings,
   SETTING_NAMES,
@@ -27,7 +28,6 @@ import {
 import { AppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
-import { isSecretSetting } from '../audit/audit.rules.js';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { listed, NEWEST_FIRST } from '../pushes/push.rules.js';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
@@ -114,7 +114,7 @@ export class ApplicationsHandlers {
     const { appId: id, name } = request.params;
     const { settings } = await this.find(id);
     const known = SETTING_NAMES.find((each) => each === name);
-    if (known !== undefined && !isSecretSetting(known)) request.act = { before: { value: textOf(settings[known]) } };
+    if (known !== undefined && !isConcealedSetting(known)) request.act = { before: { value: textOf(settings[known]) } };
     await this.rpc.call(applicationsRpc.changeSetting, { id, name, value: request.body.value });
     return this.shown(await this.find(id));
   }
@@ -172,7 +172,7 @@ export class ApplicationsHandlers {
         ...application,
         masterKeyId: this.sealer.lookupHash(`master key ${masterKey}`).toString('hex').slice(0, KEY_ID_DIGITS),
         masterKeyCommand: `npm run gatepost -- apps show ${application.id}`,
-        settings: SETTING_NAMES.filter((name) => !isSecretSetting(name)).map((name) =>
+        settings: SETTING_NAMES.filter((name) => !isConcealedSetting(name)).map((name) =>
           settingOf(name, application.settings),
         ),
         secretSettings: [
@@ -181,7 +181,7 @@ export class ApplicationsHandlers {
             isSet: application.secretsSet.includes(name),
             description: secretSettings.shape[name].description ?? '',
           })),
-          ...SETTING_NAMES.filter(isSecretSetting).map((name) => {
+          ...SETTING_NAMES.filter(isConcealedSetting).map((name) => {
             const { isDefault, description } = settingOf(name, application.settings);
             return { name, isSet: !isDefault, description };
           }),

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { bounded, changeOf, isSecretSetting } from './audit.rules.js';
+import { isConcealedSetting } from '#contracts';
+import { bounded, changeOf } from './audit.rules.js';
 
 describe('the change of an entry', () => {
   it.each(['testPhones', 'forwardSecret'])('has no value of the setting %s', (name) => {
-    const isSecret = (member: string) => member === 'value' && isSecretSetting(name);
+    const isSecret = (member: string) => member === 'value' && isConcealedSetting(name);
     expect(changeOf({ value: 'a secret' }, isSecret)).toEqual({ value: '(changed)' });
   });
 
   it('has the values of other settings', () => {
-    expect(isSecretSetting('name')).toBe(false);
+    expect(isConcealedSetting('name')).toBe(false);
     expect(changeOf({ value: 'Shop' })).toEqual({ value: 'Shop' });
   });
 

@@ -1,5 +1,5 @@
 import { consoleApi, type ConsoleRoute, isExport } from '#console-api';
-import { LONG_COMMANDS, SECRET_SETTING_NAMES } from '#contracts';
+import { LONG_COMMANDS } from '#contracts';
 import type { AuditEntity } from './audit.entity.js';
 
 /** Which entries of the audit log. */
@@ -49,11 +49,6 @@ export function shown({ begunAt, endedAt, ...entry }: AuditEntity, nowMs: number
 }
 
 const HIDDEN = '(changed)';
-
-/** Whether the console never shows a setting's value. The codes of test numbers let anyone log in as their users. */
-export function isSecretSetting(name: string): boolean {
-  return name === 'testPhones' || SECRET_SETTING_NAMES.some((secret) => secret === name);
-}
 
 /** Members of requests that an entry must not hold, also one level down: the changes of a user can include them. */
 const SECRET_MEMBERS = new Set([

@@ -11,10 +11,11 @@ import {
   type Permission,
   permissionsFor,
 } from '#console-api';
+import { isConcealedSetting } from '#contracts';
 import { AppError, appError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
-import { bounded, changeOf, isSecretSetting } from '../audit/audit.rules.js';
+import { bounded, changeOf } from '../audit/audit.rules.js';
 import { provenUntil } from '../operators/operator.rules.js';
 import { SignInRepository } from '../operators/sign-in.repository.js';
 import { OperatorsRepository } from '../operators/operators.repository.js';
@@ -254,7 +255,7 @@ function describeAct(
 ): BegunAct {
   const given = params as Readonly<Record<string, string>>;
   const { appId, ...rest } = given;
-  const setsSecret = path.includes('/settings/') && isSecretSetting(given['name'] ?? '');
+  const setsSecret = path.includes('/settings/') && isConcealedSetting(given['name'] ?? '');
   const isSecret = (member: string) =>
     (member === 'fields' && CREDENTIALS.has(name)) ||
     (member === 'value' && setsSecret) ||

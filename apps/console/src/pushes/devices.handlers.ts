@@ -9,11 +9,11 @@ import {
   type RpcData,
   type RpcReply,
 } from '#contracts';
-import { AppError, appError } from '#errors';
+import { appError, isAppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
-import { cursorOf, pageOf, pagesOf } from '../routing/list.rules.js';
+import { cursorOf, invalidCursor, pageOf, pagesOf } from '../routing/list.rules.js';
 import {
   conditionAfter,
   deviceDetails,
@@ -133,7 +133,7 @@ export class DevicesHandlers {
     try {
       return await this.findSome(caller, where, limit);
     } catch (error) {
-      if (limit === 1 || !(error instanceof AppError && error.is('OBJECT_TOO_LARGE'))) throw error;
+      if (limit === 1 || !isAppError(error, 'OBJECT_TOO_LARGE')) throw error;
       return this.findFitting(caller, where, Math.floor(limit / 2));
     }
   }
@@ -159,7 +159,7 @@ export class DevicesHandlers {
       const { devices } = await this.rpc.call(pushOperationsRpc.describeDevices, { appId, installationIds });
       return new Map(devices.map((device) => [device.installationId, device]));
     } catch (error) {
-      if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) return undefined;
+      if (isAppError(error, 'SERVICE_UNAVAILABLE')) return undefined;
       throw error;
     }
   }
@@ -169,7 +169,7 @@ export class DevicesHandlers {
     try {
       return JSON.parse(this.sealer.open(cursor, contextOf(appId))) as ConnectedPlace;
     } catch {
-      throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
+      throw invalidCursor();
     }
   }
 }

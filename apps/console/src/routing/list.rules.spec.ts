@@ -16,10 +16,10 @@ describe('a cursor', () => {
   });
 
   it.each(['', at, `2024-99-99T99:99:99.999Z,${id}`, `${at},`, `${at},a b`, `${at},${id},x`])('%j is none', (text) => {
-    expect(() => readCursor(text)).toThrow('after: is no cursor.');
+    expect(() => readCursor(text)).toThrow('after must be the value of next in an earlier page.');
   });
 
   it('has an id of the given form', () => {
-    expect(() => readCursor(`${at},${id}`, /^[0-9]+$/)).toThrow('after: is no cursor.');
+    expect(() => readCursor(`${at},${id}`, /^[0-9]+$/)).toThrow('after must be the value of next in an earlier page.');
   });
 });

@@ -1,4 +1,4 @@
-import { appError } from '#errors';
+import { type AppError, appError } from '#errors';
 
 /** The place of an item in a list in order of time and id. */
 export interface ListPlace {
@@ -47,6 +47,11 @@ export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function readCursor(text: string, idPattern = ID): ListPlace {
   const [at = '', id = '', ...rest] = text.split(',');
   if (!/^[\dTZ:.-]{24}$/.test(at) || Number.isNaN(Date.parse(at)) || !idPattern.test(id) || rest.length > 0)
-    throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
+    throw invalidCursor();
   return { at, id };
+}
+
+/** The error of a page after an unknown place. */
+export function invalidCursor(): AppError {
+  return appError('INVALID_QUERY', { message: 'after must be the value of next in an earlier page.' });
 }

@@ -22,7 +22,7 @@ describe('a cursor', () => {
   });
 
   it.each(['', 'x', 'e30', Buffer.from('["a",1,2]').toString('base64url')])('is refused where it is "%s"', (text) => {
-    expect(() => readPlace(text)).toThrow('after: is no cursor.');
+    expect(() => readPlace(text)).toThrow('after must be the value of next in an earlier page.');
   });
 });
 

@@ -1,4 +1,5 @@
 import { appError } from '#errors';
+import { invalidCursor } from '../routing/list.rules.js';
 
 /** Where a page of a search ended. */
 export interface Place {
@@ -24,7 +25,7 @@ export function readPlace(cursor: string): { readonly place: Place; readonly tot
   const parts = partsOf(cursor);
   const [key, objectId, value, isExact] = parts;
   if (typeof key !== 'string' || typeof objectId !== 'string' || !Number.isSafeInteger(value) || Number(value) < 0)
-    throw appError('INVALID_QUERY', { message: 'after: is no cursor.' });
+    throw invalidCursor();
   return { place: { key, objectId }, total: { value: Number(value), isExact: isExact === true } };
 }
 

@@ -1,6 +1,6 @@
 import type { RequestCount, RequestCounter } from '#admission';
 import type { LimitedClient } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import type { Metrics } from '#observability';
 import { type Redis, RedisScript } from '#redis';
 import { counterKeyOf, type LimitedClients, MAX_CLIENTS, type RefusedClient } from './limited-clients.js';
@@ -42,7 +42,7 @@ export class FallbackRequestCounter implements RequestCounter {
     try {
       return await this.shared.count(key, windowSeconds);
     } catch (error) {
-      if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+      if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
       this.metrics.rateLimitFallbacks.inc();
       return this.own.count(key, windowSeconds);
     }

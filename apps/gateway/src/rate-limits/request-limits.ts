@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientNetworkOf, type RateLimit, type RequestCounter } from '#admission';
-import { AppError, appError } from '#errors';
+import { appError, isAppError } from '#errors';
 import { Metrics } from '#observability';
 import { counterKeyOf, LIMITED_CLIENTS, type LimitedClients } from './limited-clients.js';
 
@@ -128,7 +128,7 @@ export class RequestLimits {
   /** Without Redis, operators do not see the client; the limit holds all the same. */
   async #note(appId: string, client: Parameters<LimitedClients['note']>[1], resetMs: number): Promise<void> {
     await this.limited.note(appId, client, resetMs).catch((error: unknown) => {
-      if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+      if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     });
   }
 }

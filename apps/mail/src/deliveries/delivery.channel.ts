@@ -2,7 +2,7 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '@nestjs/common';
-import { AppError, messageOf } from '#errors';
+import { isAppError, messageOf } from '#errors';
 import {
   type ChannelName,
   type ClaimedRow,
@@ -50,7 +50,7 @@ export function settlementOf(
 
 /** A database that a message needs counts like the channel's own server. */
 function isUnavailable(thrown: unknown): boolean {
-  return thrown instanceof ChannelUnavailable || (thrown instanceof AppError && thrown.is('SERVICE_UNAVAILABLE'));
+  return thrown instanceof ChannelUnavailable || isAppError(thrown, 'SERVICE_UNAVAILABLE');
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 
-/** The webhook that delivers the text messages of an application. */
+/** The provider that delivers the text messages of an application. */
 @Entity('text_message_providers')
 export class TextMessageProviderEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'text_message_providers_pkey' })

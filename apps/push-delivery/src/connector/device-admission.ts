@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { FailedCredentialLimit } from '#admission';
 import { connectorMessages } from '#contracts';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import { DirectMessages } from '#messaging';
 import {
   type ConnectOutcome,
@@ -72,7 +72,7 @@ export class DeviceAdmission {
       const exists = await this.credentials.exists(appId, network);
       return exists ? [] : session.refuse(CLOSE.unknownApplication, UNKNOWN_APPLICATION);
     } catch (error) {
-      if (!(error instanceof AppError && error.is('TOO_MANY_REQUESTS'))) throw error;
+      if (!isAppError(error, 'TOO_MANY_REQUESTS')) throw error;
       return session.refuse(CLOSE.tooFast, error.message);
     }
   }

@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { AppError, withTimeout } from '#errors';
+import { isAppError, withTimeout } from '#errors';
 import { Metrics } from '#observability';
 import {
   type Acknowledgement,
@@ -58,7 +58,7 @@ export class QueueWrites {
 
 /** Whether a retry may succeed. */
 export function isUnavailable(error: unknown): boolean {
-  return error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+  return isAppError(error, 'SERVICE_UNAVAILABLE');
 }
 
 /** Items added within this time form one batch. */

@@ -34,7 +34,7 @@ end
 
 /**
  * Counts for a push that still has statistics. `noteCounted` lists the pushes whose counts the script has changed, with the time in
- * microseconds, for the sums over all partitions (redis-push-totals.store.ts).
+ * microseconds, for the sums over all partitions (redis-push-statistics.store.ts).
  */
 const COUNT_FOR = `
 local counted = {}

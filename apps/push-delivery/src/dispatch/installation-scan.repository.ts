@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Database, Queryable } from '#database';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import { compileCondition, parseWhere } from '#objects';
 import { queryFailure } from '#objects/store';
 import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/push-targets.js';
@@ -66,7 +66,7 @@ export class InstallationScanRepository {
           });
       return found.length > limit ? undefined : found;
     } catch (error) {
-      if (error instanceof AppError && error.is('QUERY_TIMED_OUT')) return undefined;
+      if (isAppError(error, 'QUERY_TIMED_OUT')) return undefined;
       throw error;
     }
   }
@@ -132,7 +132,7 @@ export class InstallationScanRepository {
         return statement(tx);
       });
     } catch (error) {
-      if (error instanceof AppError && error.is('QUERY_TIMED_OUT')) return undefined;
+      if (isAppError(error, 'QUERY_TIMED_OUT')) return undefined;
       throw error;
     }
   }

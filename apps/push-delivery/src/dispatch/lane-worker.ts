@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
 import { ClaimingWorker } from '#database';
-import { AppError, messageOf } from '#errors';
+import { isAppError, messageOf } from '#errors';
 import { continueTrace, currentTraceparent, type Metrics } from '#observability';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
@@ -207,7 +207,7 @@ class LaneRun {
 
   /** A push that fails for a reason of its own does not delay the others. */
   #endOf({ objectId, requestId, failures }: LanePush, error: unknown): TurnEnd {
-    if (error instanceof AppError && error.is('SERVICE_UNAVAILABLE')) throw error;
+    if (isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     this.tools.logger.warn(`push ${objectId} failed, attempt ${failures + 1}: ${messageOf(error)}`, { requestId });
     if (isFinal(error)) return { objectId, status: 'error', error: textOf(error) };
     return { objectId, status: 'large', failures: failures + 1, delaySeconds: FAILURE_DELAY_SECONDS };
@@ -253,7 +253,7 @@ class LaneRun {
 
   /** Waits while a dependency is unavailable. */
   async #rest(error: unknown): Promise<false> {
-    if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+    if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     this.#isRepeated = true;
     const pauseMs = this.#backoff.next();
     this.tools.logger.debug(`pushes of ${this.lane.appId} wait ${pauseMs} ms: ${messageOf(error)}`);

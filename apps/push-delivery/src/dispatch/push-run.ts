@@ -1,6 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
-import { AppError, messageOf } from '#errors';
+import { isAppError, messageOf } from '#errors';
 import { currentTraceparent, inSpan, type Metrics } from '#observability';
 import { isQueued, isVendored, withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
@@ -128,7 +128,7 @@ export class PushRun {
 
   /** Waits while a dependency is unavailable. */
   async #rest(error: unknown): Promise<undefined> {
-    if (!(error instanceof AppError && error.is('SERVICE_UNAVAILABLE'))) throw error;
+    if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     this.#repeatedPages = REPEATED_PAGES;
     const pauseMs = this.#backoff.next();
     this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);
@@ -189,7 +189,7 @@ export class InstallationScan {
         ? await this.#wanted(after, limit, end)
         : await this.#spanned(after, this.#span, end);
     } catch (error) {
-      if (!(error instanceof AppError && error.is('QUERY_TIMED_OUT')) || !this.#narrow()) throw error;
+      if (!isAppError(error, 'QUERY_TIMED_OUT') || !this.#narrow()) throw error;
       return this.next(after, limit, end);
     }
   }

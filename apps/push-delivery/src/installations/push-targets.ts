@@ -1,6 +1,7 @@
 import { CLASS_NAMES } from '#contracts';
 import { appError } from '#errors';
-import { installationClass, type QueryClass, type QueryScope } from '#objects';
+import { compileCount, installationClass, parseWhere, type QueryClass, type QueryScope } from '#objects';
+import type { PushTarget } from '../pushes/push.row.js';
 
 /** The fields of installations that a push may name. */
 export const INSTALLATION_QUERY_CLASS = installationClass.queryClass();
@@ -11,6 +12,11 @@ export const IS_TARGET = `valid AND updated_at > now() - interval '90 days'`;
 /** A push finds all installations of its application, regardless of their ACLs. */
 export function pushScope(appId: string): QueryScope {
   return { appId, grantees: 'master', classOf };
+}
+
+/** An invalid target is refused in the response to the request, not later by the dispatcher. @throws AppError as `parseWhere` */
+export function assertFindable(appId: string, { where }: PushTarget): void {
+  compileCount(parseWhere([...where]), INSTALLATION_QUERY_CLASS, pushScope(appId));
 }
 
 /** @throws AppError NOT_FOUND for an unknown class; INVALID_QUERY for a class that another service stores */

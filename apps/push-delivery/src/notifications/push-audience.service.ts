@@ -3,12 +3,11 @@ import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
 import { type JsonObject, pushOperationsRpc, type RpcData, type RpcReply } from '#contracts';
 import { AppError, appError } from '#errors';
-import { compileCount, parseWhere } from '#objects';
 import { QueryDatabase } from '#objects/store';
 import { DEVICE_QUEUES, type DeviceQueues, openingOf, type SessionRef } from '../device-queues/device-queues.js';
 import { platformOf, withFewPlatforms, withTargeted } from '../dispatch/delivery-counts.rules.js';
 import { InstallationScanRepository } from '../dispatch/installation-scan.repository.js';
-import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/push-targets.js';
+import { assertFindable } from '../installations/push-targets.js';
 import type { NotificationCounts, TargetedInstallation } from '../pushes/push.row.js';
 import { VendorCredentials } from '../vendors/vendor-credentials.js';
 import { routePage } from '../vendors/vendor-route.rules.js';
@@ -109,7 +108,7 @@ export class PushAudienceService {
   /** Fails exactly where sending the push would. */
   private parse(appId: string, body: JsonObject): ParsedPush {
     const parsed = parsePush(body, { now: this.clock.now(), prod: 'prod' });
-    compileCount(parseWhere([...parsed.notification.target.where]), INSTALLATION_QUERY_CLASS, pushScope(appId));
+    assertFindable(appId, parsed.notification.target);
     return parsed;
   }
 

@@ -3,10 +3,10 @@ import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts';
 import { appError } from '#errors';
-import { compileCount, newObjectId, parseWhere } from '#objects';
+import { newObjectId } from '#objects';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
-import type { NewNotification, PushTarget } from '../pushes/push.row.js';
-import { INSTALLATION_QUERY_CLASS, pushScope } from '../installations/push-targets.js';
+import type { NewNotification } from '../pushes/push.row.js';
+import { assertFindable } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { type ParsedPush, parsePush, parsePushToDevices } from './push-request.rules.js';
@@ -68,11 +68,6 @@ export class SendPushService {
     const application = await this.applications.find(appId);
     if (application?.settings.allowClientPush !== true) throw appError('CLIENT_PUSH_OFF');
   }
-}
-
-/** An invalid target is refused in the response to the request, not later by the dispatcher. */
-function assertFindable(appId: string, { where }: PushTarget): void {
-  compileCount(parseWhere(where), INSTALLATION_QUERY_CLASS, pushScope(appId));
 }
 
 function statusOf({ dueAt, createdAt }: NewNotification): 'scheduled' | 'in-queue' {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
@@ -34,17 +35,23 @@ function laneWith(send: () => Promise<readonly Outcome[]>) {
 describe('a lane', () => {
   it('runs few requests at once at first, and more with each success', async () => {
     let [running, most] = [0, 0];
+    let answer: () => void = () => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
     const { lane } = laneWith(async () => {
       running += 1;
       most = Math.max(most, running);
-      await new Promise((resolve) => setImmediate(resolve));
+      await answered;
+      await setImmediate();
       running -= 1;
       return [good];
     });
-    await Promise.all(Array.from({ length: 10 }, () => lane.send(push, [target], options)));
+    const sent = Array.from({ length: 200 }, () => lane.send(push, [target], options));
+    await setImmediate();
     expect(most).toBe(10);
-    await Promise.all(Array.from({ length: 100 }, () => lane.send(push, [target], options)));
-    expect(most).toBeGreaterThan(10);
+    answer();
+    await Promise.all(sent);
+    expect(most).toBeGreaterThan(50);
+    expect(most).toBeLessThanOrEqual(100);
   });
 
   it('rests where the credentials do not work: nothing more is asked', async () => {
@@ -96,7 +103,7 @@ describe('a lane', () => {
     const { lane } = laneWith(async () => {
       running += 1;
       most = Math.max(most, running);
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
       running -= 1;
       return [good];
     });
@@ -167,7 +174,7 @@ describe('the lanes of a process', () => {
       windowOf: () => 8,
       credentialsOf: () => Promise.resolve({ vendor: 'meizu' as const, version, credentials, pausedLanes: paused }),
       open: async (_: string, { version: own }: { version: number }): Promise<VendorChannel> => {
-        await new Promise((resolve) => setImmediate(resolve));
+        await setImmediate();
         opened.push(own);
         const close = () => void closed.push(own);
         return {

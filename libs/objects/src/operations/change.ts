@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '#contracts';
-import { AppError, appError } from '#errors';
+import { AppError, appError, isAppError } from '#errors';
 import { assertNestedKey, invalidFieldName, isFieldName, isJsonObject, type Pointer } from '../values.js';
 
 const MAX_LEVELS = 8;
@@ -100,7 +100,7 @@ export function inField<T>(field: string, decide: () => T): T {
   try {
     return decide();
   } catch (error) {
-    if (!(error instanceof AppError && error.is('INCORRECT_TYPE'))) throw error;
+    if (!isAppError(error, 'INCORRECT_TYPE')) throw error;
     throw new AppError(error.errorName, { message: `${field}: ${error.message}`, cause: error });
   }
 }

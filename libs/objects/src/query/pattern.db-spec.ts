@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AppError } from '#errors';
+import { isAppError } from '#errors';
 import { ThingTable } from '../../test/thing-table.js';
 import { toPostgresPattern } from './pattern.js';
 
@@ -50,7 +50,7 @@ describe('a pattern', () => {
       const source = randomPattern(random, 3);
       const options = ['', 'i', 'm', 's', 'ims'][random(5)] ?? '';
       const found = await searched(source, options).catch((error: unknown) => error);
-      if (found instanceof AppError && found.is('INVALID_QUERY')) continue;
+      if (isAppError(found, 'INVALID_QUERY')) continue;
       const expression = new RegExp(source, `u${options}`);
       expect([source, options, found]).toEqual([source, options, TEXTS.map((text) => expression.test(text))]);
       compared += 1;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Database, type DatabaseOptions, PollingWorker } from '#database';
-import { AppError, messageOf } from '#errors';
+import { AppError, isAppError, messageOf } from '#errors';
 import { fieldIndexDefinition, isTextSearch, textSearchDefinition } from '../query/field-index.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { FieldIndexesRepository, StoredIndex } from './field-indexes.repository.js';
@@ -49,7 +49,7 @@ export class IndexBuilder {
     try {
       if ((await this.repository.pending()).length > 0) await this.#takeTurn();
     } catch (error) {
-      const isUnavailable = error instanceof AppError && error.is('SERVICE_UNAVAILABLE');
+      const isUnavailable = isAppError(error, 'SERVICE_UNAVAILABLE');
       if (!this.#stopping.signal.aborted)
         this.#logger[isUnavailable ? 'debug' : 'warn'](`indexes of custom fields are postponed: ${messageOf(error)}`);
     }
