@@ -227,6 +227,17 @@ describe('a session', () => {
     await visitor.call(consoleApi.changeMyPassword, { body: back });
   });
 
+  it.each([
+    ['shorter than 12 characters', 'short words'],
+    ['longer than the 72 bytes that bcrypt reads', '好'.repeat(25)],
+  ])('refuses a new password that is %s', async (_, newPassword) => {
+    const visitor = await signIn();
+    const { status: refused } = await visitor.call(consoleApi.changeMyPassword, {
+      body: { oldPassword: PASSWORD, newPassword },
+    });
+    expect([refused, await status(visitor)]).toEqual([400, 200]);
+  });
+
   it('does not begin by a password that has changed since it was compared', async () => {
     const sessions = console.service.app.get(SignInRepository);
     const [bo] = (await console.operators.list()).filter((each) => each.address === 'bo@example.com');

@@ -1,16 +1,12 @@
 import { z } from 'zod';
-import { ROLES } from './shared.js';
+import { MIN_PASSWORD_LENGTH, passwordProblem, ROLES } from './shared.js';
 import { count, route, time } from './route.js';
-
-const MIN_PASSWORD_LENGTH = 12;
-/** bcrypt reads 72 bytes; the server refuses a longer password. */
-const MAX_PASSWORD_LENGTH = 72;
 
 /** A new password of an operator. */
 export const newPassword = z
   .string()
   .min(MIN_PASSWORD_LENGTH, `must have at least ${MIN_PASSWORD_LENGTH} characters`)
-  .max(MAX_PASSWORD_LENGTH);
+  .refine((text) => passwordProblem(text) !== 'tooLong', 'must have at most 72 bytes');
 /** A password that is to be compared. */
 const password = z.string().min(1).max(1_024);
 export const operatorName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');

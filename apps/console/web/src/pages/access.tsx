@@ -3,19 +3,15 @@ import { useForm } from '@mantine/form';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { consoleApi, type RouteReply, type Session } from '#console-api';
+import { consoleApi, MIN_PASSWORD_LENGTH, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
 import { goToIssuer, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
-import { asksForCode, CodeField } from '../parts/code-field';
+import { asksForCode, CodeField, passwordMistake } from '../parts/code-field';
 import { Icon } from '../parts/icon';
 import { Answer, Failure } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
 import { useTexts } from '../texts/texts';
-
-const MIN_PASSWORD_LENGTH = 12;
-/** bcrypt reads no more bytes. */
-const MAX_PASSWORD_BYTES = 72;
 
 /** The frame of pages without a session. */
 export function AccessPage({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
@@ -254,10 +250,7 @@ function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
     validate: {
       name: (value) => (value.trim() === '' ? t.access.nameWanted : null),
       address: (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? null : t.access.addressWanted),
-      password: (value) => {
-        if (value.length < MIN_PASSWORD_LENGTH) return t.access.passwordTooShort(MIN_PASSWORD_LENGTH);
-        return new TextEncoder().encode(value).length > MAX_PASSWORD_BYTES ? t.access.passwordTooLong : null;
-      },
+      password: (value) => passwordMistake(t, value),
     },
   });
   const submit = () => {

@@ -2,9 +2,9 @@ import { Badge, Button, Group, NativeSelect, PasswordInput, Stack, Text, TextInp
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { consoleApi } from '#console-api';
+import { consoleApi, MIN_PASSWORD_LENGTH } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
-import { asksForCode, CodeField } from '../parts/code-field';
+import { asksForCode, CodeField, passwordMistake } from '../parts/code-field';
 import { useNotices } from '../parts/dialogs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -12,8 +12,6 @@ import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { IssuerPanel } from './issuer';
 import { SecondFactorsPanel } from './second-factors';
-
-const MIN_PASSWORD_LENGTH = 12;
 
 export function ProfilePage(): ReactNode {
   const t = useTexts();
@@ -101,8 +99,7 @@ function PasswordPanel(): ReactNode {
     initialValues: { oldPassword: '', newPassword: '', code: '' },
     validate: {
       oldPassword: (value) => (value === '' ? t.access.passwordWanted : null),
-      newPassword: (value) =>
-        value.length < MIN_PASSWORD_LENGTH ? t.access.passwordTooShort(MIN_PASSWORD_LENGTH) : null,
+      newPassword: (value) => passwordMistake(t, value),
     },
   });
   const submit = form.onSubmit(({ code, ...body }) => {

@@ -1,11 +1,19 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { MIN_PASSWORD_LENGTH, passwordProblem } from '#console-api';
 import { CallError } from '../api/call';
-import { useTexts } from '../texts/texts';
+import { type Texts, useTexts } from '../texts/texts';
 
 /** Whether the password was right, and a code is needed as well. */
 export function asksForCode(error: Error): boolean {
   return error instanceof CallError && error.name === 'SECOND_FACTOR_REQUIRED';
+}
+
+/** The mistake of a new password; null: none. */
+export function passwordMistake({ access }: Texts, password: string): string | null {
+  const problem = passwordProblem(password);
+  if (problem === undefined) return null;
+  return problem === 'tooShort' ? access.passwordTooShort(MIN_PASSWORD_LENGTH) : access.passwordTooLong;
 }
 
 /** A field for a one-time code or a recovery code. */
