@@ -34,16 +34,8 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** Of an operator's password. */
+/** Of a new password of an operator, in characters. */
 export const MIN_PASSWORD_LENGTH = 12;
-/** Of UTF-8. bcrypt reads no more. */
-const MAX_PASSWORD_BYTES = 72;
-
-/** Why a text cannot be the new password of an operator; undefined: it can. */
-export function passwordProblem(text: string): 'tooLong' | 'tooShort' | undefined {
-  if (text.length < MIN_PASSWORD_LENGTH) return 'tooShort';
-  return new TextEncoder().encode(text).length > MAX_PASSWORD_BYTES ? 'tooLong' : undefined;
-}
 
 /** Roles that a grant gives for one application, or for all. An owner has all permissions of the whole deployment without a grant. */
 export const ROLES = ['developer', 'support', 'viewer'] as const;

@@ -1,6 +1,6 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { MIN_PASSWORD_LENGTH, passwordProblem } from '#console-api';
+import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
 import { type Texts, useTexts } from '../texts/texts';
 
@@ -11,9 +11,7 @@ export function asksForCode(error: Error): boolean {
 
 /** The mistake of a new password; null: none. */
 export function passwordMistake({ access }: Texts, password: string): string | null {
-  const problem = passwordProblem(password);
-  if (problem === undefined) return null;
-  return problem === 'tooShort' ? access.passwordTooShort(MIN_PASSWORD_LENGTH) : access.passwordTooLong;
+  return password.length < MIN_PASSWORD_LENGTH ? access.passwordTooShort(MIN_PASSWORD_LENGTH) : null;
 }
 
 /** A field for a one-time code or a recovery code. */

@@ -138,7 +138,6 @@ export const en = {
     passwordWanted: 'Enter a password.',
     passwordRule: (length: number) => `At least ${length} characters.`,
     passwordTooShort: (length: number) => `The password needs at least ${length} characters.`,
-    passwordTooLong: 'The password may have at most 72 bytes.',
     notSetUp: 'There is no owner yet. Open the set-up link that the server printed when it started.',
     link: 'Link',
     titles: { setUp: 'Set up the console', invitation: 'Welcome', recovery: 'Set a new password' },

@@ -134,7 +134,6 @@ export const zh: typeof en = {
     passwordWanted: '请输入密码。',
     passwordRule: (length) => `至少 ${length} 个字符。`,
     passwordTooShort: (length) => `密码至少需要 ${length} 个字符。`,
-    passwordTooLong: '密码不能超过 72 字节。',
     notSetUp: '还没有所有者。请打开服务器启动时输出的设置链接。',
     link: '链接',
     titles: { setUp: '设置控制台', invitation: '欢迎', recovery: '设置新密码' },
