@@ -60,7 +60,7 @@ describe('the gateway with a fake accounts service', () => {
     accounts.answer(accountsRpc.getUser, () => ({ user }));
   });
 
-  it.each(['/\\', 'http://['])('answers 400 to a text/plain form for the URL %s, which is none', async (url) => {
+  it.each(['/\\', 'http://['])('refuses a text/plain form for the URL %s, which is none', async (url) => {
     const socket = connect(service.port, '127.0.0.1');
     socket.write(
       `POST ${url} HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}`,
