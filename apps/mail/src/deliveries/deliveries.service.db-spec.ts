@@ -57,6 +57,11 @@ describe('deliveries for operators', () => {
     const first = await add();
     const second = await add({ recipient: 'bob@example.com' });
     const third = await add({ appId: 'other' });
+    // Deliveries of the same millisecond are ordered by id.
+    await database.query(
+      `UPDATE mail.deliveries SET created_at = now() - interval '1 second' * (3 - array_position($1::uuid[], id))`,
+      [[first, second, third]],
+    );
     await kill(first);
     const ids = async (wanted: object) =>
       (await controller.list({ limit: 10, ...wanted })).deliveries.map(({ id }) => id);
