@@ -53,7 +53,7 @@ let muteGroups = 0;
 
 /** Frames that one core sends, of messages that go to everybody. */
 async function sends(server, devices) {
-  // What mute devices got in an earlier round is still in their queues, and fills the window of a connection.
+  // Mute devices acknowledge nothing: the messages of an earlier round would be sent again, and fill the window of the connection.
   muteGroups += 1;
   await sendsPerCore(server, devices, { names: namesOf('warm', WARM_UP_DEVICES), sendsAcks: true });
   const mute = await sendsPerCore(server, devices, {

@@ -13,6 +13,8 @@ import { print, quoted } from '../terminal.js';
 const DEFAULT_LIMIT = 50;
 /** The longest one: `dropped`. */
 const STATUS_WIDTH = 7;
+/** Of one retry of all dead messages. */
+const MAX_BATCHES = 50;
 
 interface ListOptions {
   readonly app?: string;
@@ -82,15 +84,16 @@ function retry(withServer: WithServer): Command {
     });
 }
 
-/** Retries in batches. One that is smaller than the one before is the last: messages can die again meanwhile. */
+/** Retries in batches, 50 at most. One that is smaller than the one before is the last: messages can die again meanwhile. */
 async function retryAllDead(rpc: RpcClient, appId: string | undefined): Promise<number> {
   let [total, last] = [0, 1];
-  for (;;) {
+  for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
     const { retried } = await rpc.call(deliveriesRpc.retryDead, { appId });
     total += retried;
-    if (retried === 0 || retried < last) return total;
+    if (retried === 0 || retried < last) break;
     last = retried;
   }
+  return total;
 }
 
 function limitOf(text: string): number {

@@ -40,18 +40,17 @@ export class PushesHandlers {
   async send(request: ConsoleRequest<Api['sendPush']>): Promise<RouteReply<Api['sendPush']>> {
     const asked = { ...request.params, body: request.body.body as JsonObject };
     assertFindsNoAddress(asked.body['where']);
-    if (request.operator.provenUntil === undefined) await this.requireFew(asked);
+    // A later time finds other devices.
+    if (!isAbsent(asked.body['push_time']))
+      request.requireProof('A scheduled push needs a proof of identity within the last ten minutes.');
+    else if (request.operator.provenUntil === undefined) await this.requireFew(asked);
     const sent = await this.rpc.call(pushOperationsRpc.send, asked);
     request.act = { target: sent.objectId };
     return sent;
   }
 
-  /** @throws AppError PROOF_REQUIRED for a push to many devices, or to an unknown number of them: a later time finds other devices */
+  /** @throws AppError PROOF_REQUIRED for a push to many devices, or to an unknown number of them */
   private async requireFew(push: { readonly appId: string; readonly body: JsonObject }): Promise<void> {
-    if (!isAbsent(push.body['push_time']))
-      throw appError('PROOF_REQUIRED', {
-        message: 'A scheduled push needs a proof of identity within the last ten minutes.',
-      });
     const { total, isExact } = await this.rpc.call(pushOperationsRpc.countTargets, push);
     if (isExact && total <= MAX_DEVICES_WITHOUT_PROOF) return;
     throw appError('PROOF_REQUIRED', {

@@ -110,6 +110,12 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
     if (!this.may(permission)) throw forbidden(permission);
   }
 
+  /** @throws AppError PROOF_REQUIRED without a proof of identity within the last ten minutes */
+  requireProof(message?: string): void {
+    if (this.operator.provenUntil === undefined)
+      throw appError('PROOF_REQUIRED', message === undefined ? {} : { message });
+  }
+
   private get appId(): string {
     return appIdOf(this.params) ?? ALL_APPLICATIONS;
   }

@@ -51,7 +51,7 @@ const BUILT_IN = new Set([
   'updatedAt',
   'username',
 ]);
-/** Who has them can set a new password. */
+/** Fields by which an operator could have a user's password reset. */
 const CONTACT = ['email', 'emailVerified', 'mobilePhoneNumber', 'mobilePhoneVerified'];
 /** Fields that other routes change, or nothing. */
 const UNCHANGEABLE = ['authData', 'createdAt', 'objectId', 'password', 'sessionToken', 'updatedAt'];
@@ -113,8 +113,7 @@ export class UsersHandlers {
     const { caller, params, body } = request;
     refuseUnchangeable(body.changes);
     if ('ACL' in body.changes) request.require('users.acl');
-    if (request.operator.provenUntil === undefined && CONTACT.some((name) => name in body.changes))
-      throw appError('PROOF_REQUIRED');
+    if (CONTACT.some((name) => name in body.changes)) request.requireProof();
     const { user } = await this.describe(params);
     const names = Object.keys(body.changes);
     request.act = { before: Object.fromEntries(names.map((name) => [name, user[name] ?? null])) };

@@ -54,7 +54,8 @@ export function addRequestHooks(app: NestFastifyApplication): void {
     request.clientAddress = clientAddressOf(request);
     void reply.header('x-request-id', request.id);
     // Fastify refuses a content type that it cannot parse; that of the API is ignored.
-    if (request.mediaType === undefined) delete request.headers['content-type'];
+    const { headers } = request;
+    if (headers['content-type'] !== undefined && request.mediaType === undefined) delete headers['content-type'];
     if (isApi(request)) void reply.headers({ 'cache-control': 'no-cache,no-store', pragma: 'no-cache' });
     done();
   });

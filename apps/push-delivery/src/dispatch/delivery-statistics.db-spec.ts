@@ -16,7 +16,7 @@ describe('the delivery statistics writer', () => {
   let statistics: Map<string, QueueStatistics>;
   let isAway: boolean;
   let forgotten: string[];
-  /** What the queues do before they note that they have forgotten a push. */
+  /** Called when the writer has the queues delete the statistics of a push. It can throw. */
   let forget: (id: string) => void;
   let metrics: Metrics;
   let writer: DeliveryStatisticsWriter;
