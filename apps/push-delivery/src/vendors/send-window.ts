@@ -1,15 +1,18 @@
 const FIRST_WINDOW = 10;
 /** Within this time the window shrinks once. */
 const SHRINK_INTERVAL_MS = 1_000;
+/** A request that takes longer than the quickest one by more than both has waited in this process, or in a crowd at the vendor. */
+const SLOW = { factor: 1.5, ms: 25 };
 
 /**
- * Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start). Requests of single pushes go
- * before those of large ones.
+ * Limits the requests at once: more after each quick success, half after a refusal (AIMD, with a fast start). Requests of single pushes
+ * go before those of large ones.
  */
 export class SendWindow {
   #limit: number;
   #running = 0;
   #isStarting = true;
+  #quickestMs = Infinity;
   #shrunkAt = -Infinity;
   readonly #urgent: (() => void)[] = [];
   readonly #others: (() => void)[] = [];
@@ -34,7 +37,15 @@ export class SendWindow {
     }
   }
 
-  grow(): void {
+  /**
+   * More requests at once bring nothing where they only wait longer, or where so many do not run.
+   * @param tookMs the time of a successful request, without its wait for a place
+   */
+  grow(tookMs: number): void {
+    this.#quickestMs = Math.min(this.#quickestMs, tookMs);
+    const isSlow = tookMs > Math.max(SLOW.factor * this.#quickestMs, this.#quickestMs + SLOW.ms);
+    if (isSlow) this.#isStarting = false;
+    if (isSlow || this.#running < this.#limit / 2) return;
     this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : 1 / this.#limit));
   }
 
@@ -48,5 +59,6 @@ export class SendWindow {
   reset(): void {
     this.#limit = 1;
     this.#isStarting = true;
+    this.#quickestMs = Infinity;
   }
 }

@@ -97,10 +97,11 @@ export class VendorLane {
     try {
       const obstacle = this.#obstacle(signal);
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
-      const end = this.tools.requests.startTimer({ vendor: this.vendor });
+      const startedAt = performance.now();
       const outcomes = await this.#sendSafely(push, targets);
-      end();
-      for (const outcome of outcomes) this.#learn(outcome);
+      const tookMs = performance.now() - startedAt;
+      this.tools.requests.observe({ vendor: this.vendor }, tookMs / 1_000);
+      for (const outcome of outcomes) this.#learn(outcome, tookMs);
       return outcomes;
     } finally {
       this.#window.leave();
@@ -151,11 +152,11 @@ export class VendorLane {
     }
   }
 
-  #learn(outcome: Outcome): void {
+  #learn(outcome: Outcome, tookMs: number): void {
     if (outcome.kind === 'accepted' || outcome.kind === 'invalid' || outcome.kind === 'rejected') {
       this.#failures = 0;
       this.#lastRestMs = 0;
-      this.#window.grow();
+      this.#window.grow(tookMs);
     } else if (outcome.kind === 'credentials') this.#rest(outcome.reason, CREDENTIALS_REST_MS);
     else if (slowsLane(outcome)) this.#slow(outcome);
   }
