@@ -5,8 +5,10 @@ import { table } from './markdown.mjs';
 export function withEndpointTables(page, { endpoints, commonErrors, errors, topics }) {
   const sections = headingsOf(page);
   const tables = topics.map((topic) => {
-    const rows = endpoints.filter((endpoint) => endpoint.topic === topic).map((each) => rowOf(each, errors, sections));
-    return `**${topic}**\n\n${table(['method and path', 'credentials', 'success', 'errors'], rows)}`;
+    const rows = endpoints
+      .filter((endpoint) => endpoint.topic === topic)
+      .map((each) => rowOf(each, { commonErrors, errors, sections }));
+    return `**${topic}**\n\n${table(['method and path', 'success', 'errors'], merged(rows))}`;
   });
   const common = commonErrors.map(({ name, when }) => [errors[name].status, errors[name].code, when]);
   return [
@@ -15,26 +17,55 @@ export function withEndpointTables(page, { endpoints, commonErrors, errors, topi
   ].reduce((text, [name, content]) => replaceBetween(text, name, content), page);
 }
 
-function rowOf(endpoint, errors, sections) {
+function rowOf(endpoint, { commonErrors, errors, sections }) {
   const [path, ...aliases] = endpoint.paths.map((each) => each.replaceAll(/\{(\w+)\}/g, ':$1'));
   const name = `${endpoint.method} ${path}`;
   const address = sections.has(name) ? `[\`${name}\`](#${anchorOf(name)})` : `\`${name}\``;
+  const credentials = endpoint.credentials === 'application' ? [] : [`**${endpoint.credentials}**`];
+  const common = commonErrors.filter(({ appliesTo }) => appliesTo(endpoint)).map((each) => keyOf(errors[each.name]));
+  const own = endpoint.errors.map((error) => errors[error]).filter((error) => !common.includes(keyOf(error)));
   return [
-    [address, ...aliases.map((alias) => `\`${alias}\``)].join('<br>'),
-    endpoint.credentials,
-    Object.entries(endpoint.answers)
-      .map(([status, { description }]) => `${status}: ${description}`)
-      .join('<br>'),
-    codesByStatus(endpoint.errors.map((error) => errors[error])),
+    [address, ...aliases.map((alias) => `\`${alias}\``), ...credentials].join('<br>'),
+    successesOf(endpoint.answers),
+    [failuresOf(endpoint.answers), codesByStatus(own)].filter((part) => part !== '').join('<br>'),
   ];
 }
 
-/** `400: 105, 211<br>403: 206`, both in order. */
+/** What a client sees of an error. */
+function keyOf({ status, code }) {
+  return `${status}: ${code}`;
+}
+
+/** Endpoints that answer alike share a row. */
+function merged(rows) {
+  const addresses = new Map();
+  for (const [address, ...answers] of rows) {
+    const key = JSON.stringify(answers);
+    addresses.set(key, [...(addresses.get(key) ?? []), address]);
+  }
+  return [...addresses].map(([key, alike]) => [alike.join('<br>'), ...JSON.parse(key)]);
+}
+
+/** `200` is not written. */
+function successesOf(answers) {
+  return Object.entries(answers)
+    .filter(([status]) => Number(status) < 300)
+    .map(([status, { description }]) => (status === '200' ? description : `${status}: ${description}`))
+    .join('<br>');
+}
+
+/** `status 400, 503`: answers other than JSON, in order. */
+function failuresOf(answers) {
+  const statuses = Object.keys(answers).filter((status) => Number(status) >= 300);
+  return statuses.length === 0 ? '' : `status ${statuses.join(', ')}`;
+}
+
+/** `105, 211<br>403: 206`, both in order; `400` is not written. */
 function codesByStatus(errors) {
   const statuses = [...new Set(errors.map(({ status }) => status))].sort((a, b) => a - b);
   const codesOf = (status) =>
     [...new Set(errors.filter((error) => error.status === status).map(({ code }) => code))].sort((a, b) => a - b);
-  return statuses.map((status) => `${status}: ${codesOf(status).join(', ')}`).join('<br>');
+  return statuses.map((status) => `${status === 400 ? '' : `${status}: `}${codesOf(status).join(', ')}`).join('<br>');
 }
 
 function replaceBetween(page, name, content) {

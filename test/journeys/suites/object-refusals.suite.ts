@@ -3,7 +3,7 @@ import { type ApiClient, appClient, type GatepostServer, masterClient, signUp, u
 
 const PUBLIC = { '*': { read: true } };
 const MEBIBYTE = 1_048_576;
-/** The longest answer, in objects of nearly a mebibyte (docs/decisions.md). */
+/** The longest answer, in objects of nearly a mebibyte (docs/api.md). */
 const TOO_MANY_LARGE_OBJECTS = 13;
 
 const list = (length: number, value: (index: number) => string) => Array.from({ length }, (_, index) => value(index));

@@ -29,14 +29,14 @@ export const COMMON_ERRORS: readonly CommonError[] = [
   { name: 'PAYLOAD_TOO_LARGE', when: 'the body exceeds the size limit', appliesTo: withBody },
   {
     name: 'TOO_MANY_REQUESTS',
-    when: 'too many requests from one address, or too many with a wrong application id or key; retry after `Retry-After`',
+    when: 'too many requests from one address, or too many with a wrong application id or key',
     appliesTo: withCredentials,
   },
   { name: 'HEADERS_TOO_LARGE', when: 'the headers exceed 16 KiB', appliesTo: everywhere },
   { name: 'INTERNAL', when: 'internal server error; see the server log for details', appliesTo: inJson },
   {
     name: 'SERVICE_UNAVAILABLE',
-    when: 'the database, the message broker or a service is unavailable, or too many passwords wait to be hashed; retry after `Retry-After`',
+    when: 'the database, the message broker or a service is unavailable, or too many passwords wait to be hashed',
     appliesTo: withCredentials,
   },
 ];
