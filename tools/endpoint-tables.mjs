@@ -4,15 +4,16 @@ import { table } from './markdown.mjs';
 /** Puts the tables between the page's markers; the rest of the page is written by hand. */
 export function withEndpointTables(page, { endpoints, commonErrors, errors, topics }) {
   const sections = headingsOf(page);
-  const tables = topics.map((topic) => {
-    const rows = endpoints
-      .filter((endpoint) => endpoint.topic === topic)
-      .map((each) => rowOf(each, { commonErrors, errors, sections }));
-    return `**${topic}**\n\n${table(['method and path', 'success', 'errors'], merged(rows))}`;
+  const rows = topics.flatMap((topic) => {
+    const ofTopic = endpoints.filter((endpoint) => endpoint.topic === topic);
+    return [
+      [`**${topic}**`, '', ''],
+      ...merged(ofTopic.map((each) => rowOf(each, { commonErrors, errors, sections }))),
+    ];
   });
   const common = commonErrors.map(({ name, when }) => [errors[name].status, errors[name].code, when]);
   return [
-    ['endpoints', tables.join('\n\n')],
+    ['endpoints', table(['method and path', 'success', 'errors'], rows)],
     ['common errors', table(['status', 'code', 'when'], common)],
   ].reduce((text, [name, content]) => replaceBetween(text, name, content), page);
 }
@@ -46,12 +47,18 @@ function merged(rows) {
   return [...addresses].map(([key, alike]) => [alike.join('<br>'), ...JSON.parse(key)]);
 }
 
-/** `200` is not written. */
+/** `200` is not written; an empty object stands for its description. */
 function successesOf(answers) {
   return Object.entries(answers)
     .filter(([status]) => Number(status) < 300)
-    .map(([status, { description }]) => (status === '200' ? description : `${status}: ${description}`))
+    .map(([status, { description, body }]) => [status, isEmptyObject(body) ? '`{}`' : description])
+    .map(([status, text]) => (status === '200' ? text : `${status}: ${text}`))
     .join('<br>');
+}
+
+/** A strict or plain object; one that permits other members has a `catchall`. */
+function isEmptyObject(schema) {
+  return schema?.def.type === 'object' && Object.keys(schema.shape).length === 0 && schema.def.catchall === undefined;
 }
 
 /** `status 400, 503`: answers other than JSON, in order. */

@@ -31,13 +31,13 @@ const openapiEndpoints = describeEndpoints('Service', {
   getScript: {
     summary: 'Get the script of the HTML page',
     credentials: 'none',
-    answers: { 200: { description: 'The script.', mediaType: 'text/javascript', headers }, 304: unchanged },
+    answers: { 200: { description: 'A file of the page.', mediaType: 'text/javascript', headers }, 304: unchanged },
     errors: [],
   },
   getStyle: {
     summary: 'Get the style sheet of the HTML page',
     credentials: 'none',
-    answers: { 200: { description: 'The style sheet.', mediaType: 'text/css', headers }, 304: unchanged },
+    answers: { 200: { description: 'A file of the page.', mediaType: 'text/css', headers }, 304: unchanged },
     errors: [],
   },
 });

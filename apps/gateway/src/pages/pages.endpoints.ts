@@ -37,7 +37,7 @@ export const verifyEmailPageEndpoints = describeEndpoints('Pages', {
     query,
     answers: {
       ...FAILURES,
-      200: page('A button that verifies the address, or a message that it is already verified.'),
+      200: page('A button that verifies the address.'),
       410: EXPIRED,
     },
     errors: [],

@@ -233,7 +233,7 @@ export const scheduledPushesEndpoints = describeEndpoints('Push', {
     query: listParams.pick({ limit: true, skip: true }),
     answers: {
       200: {
-        description: 'The scheduled pushes, in the order in which they were accepted.',
+        description: 'The scheduled pushes, in the order of acceptance.',
         body: z.object({ results: z.array(scheduled) }),
       },
     },
