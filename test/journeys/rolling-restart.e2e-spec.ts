@@ -8,7 +8,7 @@ import { MixedLoad } from '../load/mixed-load.js';
 
 const REPLICAS = 2;
 const WORKERS = scaleOfRun('workers', 4);
-/** By hand: more of all, for the figures in docs/operations.md. */
+/** By hand: more of all, by TEST_SCALE. */
 const ROUNDS = scaleOfRun('rounds', 1);
 const DEVICES = scaleOfRun('devices', 100);
 const START_MS = 600_000;
