@@ -50,7 +50,7 @@ export const environment = z.object({
   GATEPOST_MASTER_KEY: secret(credential).optional().describe('Master key of that application (generated if unset).'),
   GATEPOST_SECRET: secret(z.string().min(MIN_SECRET_LENGTH, 'must have at least 32 characters'))
     .optional()
-    .describe('Seals secrets at rest. The standalone server generates and stores one; all services need the same one.'),
+    .describe('Seals secrets at rest: 32 characters or more, the same for all services. Standalone makes its own.'),
   GATEPOST_ACCEPTED_SECRETS: secrets
     .default([])
     .describe(
@@ -58,7 +58,7 @@ export const environment = z.object({
     ),
   GATEPOST_PASSWORD_COST: wholeNumber(4, 15)
     .default(10)
-    .describe('Cost of bcrypt: the exponent of the number of rounds.'),
+    .describe('Cost of bcrypt: the exponent of the number of rounds, from 4 to 15.'),
   GATEPOST_PASSWORD_QUEUE_LIMIT: wholeNumber(1, 100_000)
     .default(128)
     .describe(
@@ -66,7 +66,7 @@ export const environment = z.object({
     ),
   GATEPOST_BODY_LIMIT_BYTES: wholeNumber(1024, 8_388_608)
     .default(1_048_576)
-    .describe('Maximum size of a request body, and of all custom fields of one user, in bytes.'),
+    .describe('Maximum size of a request body, and of the custom fields of a user, in bytes; equal for all services.'),
   GATEPOST_FORWARD_LIMIT_BYTES: wholeNumber(1024, 1_073_741_824)
     .default(104_857_600)
     .describe('Maximum size of the body of a forwarded request, and of its answer, in bytes (setting forwardUrl).'),
@@ -171,7 +171,7 @@ export const environment = z.object({
     .describe('Maximum number of devices on one connector; further devices are asked to retry later.'),
   GATEPOST_PUSH_QUEUE_LIMIT: wholeNumber(1, 120)
     .default(100)
-    .describe('Maximum number of messages that wait for one device; above it, the oldest are dropped and counted.'),
+    .describe('Maximum number of messages that wait for one device, up to 120; above it, the oldest are dropped.'),
   GATEPOST_PUSH_PING_SECONDS: wholeNumber(1, 300)
     .default(55)
     .describe(
@@ -198,7 +198,7 @@ export const environment = z.object({
     .describe('URL of the Twilio API, for applications that send text messages through it.'),
   GATEPOST_CONSOLE_PORT: portOrOff
     .default(8090)
-    .describe('TCP port of the operator console; off: no console. 0 takes a free port.'),
+    .describe('TCP port of the operator console. 0 takes a free port; off (standalone server only): no console.'),
   GATEPOST_CONSOLE_HOST: z
     .string()
     .min(1)
@@ -215,7 +215,7 @@ export const environment = z.object({
   GATEPOST_CONSOLE_SECOND_FACTOR: z
     .enum(['required', 'optional'], { error: 'must be required or optional' })
     .optional()
-    .describe('Whether owners and developers need a second factor in the console. Default: required in production.'),
+    .describe('Whether owners and developers need a second factor: required (default in production) or optional.'),
   GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: wholeNumber(60, 86_400)
     .default(3_600)
     .describe("Time without a request after which an operator's session ends, in seconds."),
@@ -224,7 +224,7 @@ export const environment = z.object({
     .describe("Time after which an operator's session ends in any case, in seconds."),
   GATEPOST_CONSOLE_AUDIT_DAYS: wholeNumber(30, 3_650)
     .default(400)
-    .describe('Days for which entries of the audit log are kept.'),
+    .describe('Days for which entries of the audit log are kept, from 30 to 3650.'),
   GATEPOST_CONSOLE_OIDC_ISSUER: issuer
     .optional()
     .describe('OpenID Connect issuer that signs operators in: https, or http on a loopback host. Unset: none.'),
@@ -246,7 +246,7 @@ export const environment = z.object({
   GATEPOST_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
-    .describe('Minimum level of logged lines.'),
+    .describe('Minimum level of logged lines: debug, info, warn or error. Default of the standalone server: warn.'),
   DATABASE_URL: databaseUrl.default('postgres://postgres:postgres@localhost:5432/postgres').describe('PostgreSQL.'),
   REDIS_URL: redisUrl
     .default('redis://localhost:6379')
