@@ -149,7 +149,7 @@ describe('a search of users', () => {
     for (const changes of [{ text: 'ada7' }, { text: 'GRACE1' }, { text: '138' }, { text: 'ada', appId: SMALL }])
       expect(await search.find(asked(changes))).toEqual(await search.find(asked(changes), unprepared));
     const [{ plans } = { plans: 0 }] = await queries.indexed.query<{ plans: number }>(
-      `SELECT count(*)::int AS plans FROM pg_prepared_statements WHERE statement LIKE 'WITH matches%' AND generic_plans > 0`,
+      `SELECT count(*)::int AS plans FROM pg_prepared_statements WHERE statement LIKE 'WITH by0%' AND generic_plans > 0`,
     );
     expect(plans).toBeGreaterThan(0);
   });
@@ -350,6 +350,15 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
       );
       expect(ids).toEqual(rows.map(({ id }) => id));
     }
+  });
+
+  it('collects the matches of a part that are all far from the place', async () => {
+    // Only users of the second sixth have them: names end with their number.
+    const far = asked({ text: 'a1', in: 'username', mode: 'contains' });
+    const { users, total } = await search.find(far);
+    expect(total).toEqual(await search.count(far, USERS));
+    expect([total?.isExact, (total?.value ?? 0) > 2_000, users.length]).toEqual([true, true, 51]);
+    expect(users[0]?.username).toBe('radia19999');
   });
 
   it('finds the few matches of a frequent part that are far from the place', async () => {

@@ -57,6 +57,10 @@ const FEW_MATCHES = 500;
 const NEARBY_USERS = 20_000;
 /** The same once it is known that more users match than are collected. */
 const FAR_USERS = 100_000;
+/** Expected matches from which a page of them is looked for next to its place, because to collect them takes longer. */
+const FREQUENT = { prefix: 20_000, contains: 4_000 };
+/** Matches that are collected, counted and sorted. Those of a part that are not next to the place are seldom more. */
+const MAX_COLLECTED = { prefix: MAX_EXACT_TOTAL, contains: 20_000 };
 /** A large application stays one for this time, whatever is deleted. */
 const LARGE_MS = 600_000;
 /** After this time no further statement begins: its own three seconds would outlast the caller. */
@@ -72,7 +76,7 @@ export class UserSearchRepository {
 
   /**
    * One page. Few matches of a prefix are collected at once. Else PostgreSQL's statistics name frequent texts: a page of those is near its
-   * place in the order of the search, whose index is read. Of other texts, up to `maxCollected` matches are collected, counted and sorted.
+   * place in the order of the search, whose index is read. Of other texts, up to `MAX_COLLECTED` matches are collected, counted and sorted.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
@@ -84,7 +88,7 @@ export class UserSearchRepository {
     const frequent = await this.findFrequent(search, planned, within);
     if (frequent !== undefined) return frequent;
     assertInTime(startedAt);
-    const found = await this.collectUpTo(search, maxCollected(search), within);
+    const found = await this.collectUpTo(search, MAX_COLLECTED[search.mode], within);
     if (found !== undefined) return found;
     assertInTime(startedAt);
     const nearby = await this.findNearby(search, FAR_USERS, within);
@@ -125,7 +129,7 @@ export class UserSearchRepository {
    * @returns undefined for other texts, and where too few users next to the place match
    */
   private async findFrequent(search: UserSearch, planned: number, within: Queryable): Promise<UserMatches | undefined> {
-    if (planned < 2 * maxCollected(search) || !(await this.isLarge(search.appId))) return undefined;
+    if (planned < FREQUENT[search.mode] || !(await this.isLarge(search.appId))) return undefined;
     const users = await this.findNearby(search, NEARBY_USERS, within);
     return users === undefined ? undefined : { users, total: estimateOf(search, planned) };
   }
@@ -194,13 +198,22 @@ export class UserSearchRepository {
     const { alternatives, common, parameters } = conditionsOf(search);
     const { key, direction, behind } = ORDERS[search.order];
     // A statement for each field reads its index alone, in its order, and stops.
-    const statements = alternatives.map(({ sql, key: indexed }) => {
+    const found = alternatives.map(({ sql, key: indexed }, place) => {
       const order = indexed === undefined ? '' : `ORDER BY ${indexed}`;
       const conditions = [...common, sql].join(' AND ');
-      return `(SELECT object_id, ${key} AS key FROM accounts.users WHERE ${conditions} ${order} LIMIT ${most})`;
+      return `by${place} AS MATERIALIZED (SELECT object_id, ${key} AS key FROM accounts.users WHERE ${conditions} ${order} LIMIT ${most})`;
+    });
+    // Most texts are in one field, where this costs nothing; UNION would hash every match.
+    const distinct = alternatives.map((_, place) => {
+      const before = Array.from(
+        { length: place },
+        (_, other) => `NOT EXISTS (SELECT FROM by${other} WHERE by${other}.object_id = by${place}.object_id)`,
+      );
+      return `SELECT * FROM by${place} WHERE ${['TRUE', ...before].join(' AND ')}`;
     });
     // Without a page where it stops, because its matches are then not the first ones of the order.
-    const sql = `WITH matches AS MATERIALIZED (${statements.join(' UNION ')}),
+    const sql = `WITH ${found.join(', ')},
+       matches AS MATERIALIZED (${distinct.join(' UNION ALL ')}),
        counted AS MATERIALIZED (SELECT count(*)::int AS matching FROM matches),
        page AS (
          SELECT object_id AS id, key FROM matches
@@ -231,13 +244,10 @@ export class UserSearchRepository {
   }
 }
 
-/** The number of matches that are collected and sorted. Those of a part of a text need each row, those of a prefix mostly its index. */
-function maxCollected(search: UserSearch): number {
-  return isPart(search) ? MAX_EXACT_PARTS : MAX_EXACT_TOTAL;
-}
-
+/** More than the number up to which counts are exact. */
 function estimateOf(search: UserSearch, planned: number): BoundedCount {
-  return { value: Math.max(maxCollected(search) + 1, planned), isExact: false };
+  const exact = isPart(search) ? MAX_EXACT_PARTS : MAX_EXACT_TOTAL;
+  return { value: Math.max(exact + 1, planned), isExact: false };
 }
 
 function isPart({ text, mode }: UserSearch): boolean {
