@@ -1,8 +1,9 @@
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { Clock } from '#bootstrap';
+import { consoleSealingRpc } from '#contracts';
 import { DatabaseModule } from '#database';
 import { Metrics, ProcessInfo } from '#observability';
-import { SealedRows, type SealedTable, Sealer, sealerOf } from '#security';
+import { type SealedTable, Sealer, sealerOf, sealingController } from '#security';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsHandlers } from './applications/applications.handlers.js';
 import { CredentialsHandlers } from './applications/credentials.handlers.js';
@@ -62,6 +63,9 @@ const SEALED_TABLES: readonly SealedTable[] = [
   },
 ];
 
+/** The sealing RPCs over all sealed values of the console schema. */
+export const SealingController = sealingController(consoleSealingRpc, ConsoleDatabase, SEALED_TABLES);
+
 /** Operators sign in seldom: one hash at a time leaves the processors to the users. */
 const HASHING = { passwordConcurrency: 1, passwordQueueLimit: 32 };
 
@@ -77,7 +81,7 @@ export class ConsoleModule {
     return {
       module: ConsoleModule,
       imports: [DatabaseModule.forRoot(consoleDatabase(config.databaseUrl, config.databasePool), ConsoleDatabase)],
-      controllers: [ConsoleController],
+      controllers: [ConsoleController, SealingController],
       providers: [
         ...HANDLERS,
         AuditRepository,
@@ -97,12 +101,6 @@ export class ConsoleModule {
         { provide: CONSOLE_CONFIG, useValue: config },
         { provide: CONSOLE_HANDLERS, useValue: HANDLERS },
         { provide: Sealer, useFactory: () => sealerOf(config) },
-        {
-          provide: SealedRows,
-          inject: [ConsoleDatabase, Sealer, ProcessInfo],
-          useFactory: (database: ConsoleDatabase, sealer: Sealer, { instance }: ProcessInfo) =>
-            new SealedRows(database, sealer, SEALED_TABLES, instance),
-        },
         {
           provide: PasswordHasher,
           inject: [Metrics],

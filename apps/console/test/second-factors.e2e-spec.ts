@@ -3,6 +3,7 @@ import { TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi, type RouteReply } from '#console-api';
 import { newDatabase } from '#testing';
+import { SealingController } from '../src/console.module.js';
 import { newSoftPasskey, type SoftPasskey } from './soft-passkey.js';
 import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
@@ -333,9 +334,10 @@ it('one-time codes stay, where the secret that seals them is replaced', async ()
     expect((await ada.call(consoleApi.confirmOneTimeCodes, { body: { code } })).status).toBe(200);
     return String(body['secret']);
   });
-  await during({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: before }, async ({ rpc }) => {
-    const { keyId, tables } = await rpc.describeSealing({});
-    const walks = tables.map((table) => rpc.walkSealed({ table, after: null, keyId, reseal: true }));
+  await during({ GATEPOST_SECRET: after, GATEPOST_ACCEPTED_SECRETS: before }, async ({ service }) => {
+    const sealing = service.app.get(SealingController);
+    const { keyId, tables } = await sealing.describe({});
+    const walks = tables.map((table) => sealing.walk({ table, after: null, keyId, reseal: true }));
     expect((await Promise.all(walks)).map(({ resealed }) => resealed)).toEqual([1]);
   });
   await during({ GATEPOST_SECRET: after }, async (running) => {

@@ -32,6 +32,8 @@ function sealingRpcOf(service: string) {
   };
 }
 
+export type SealingRpc = ReturnType<typeof sealingRpcOf>;
+
 /** The sealed values of accounts. Accounts also stores the time when a rotation was complete for the whole deployment. */
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),

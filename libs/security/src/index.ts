@@ -1,3 +1,3 @@
-export { SealedRows, type SealedTable } from './sealed-rows.js';
-export { Sealer, sealerOf, weaknessOf } from './sealer.js';
+export { type SealedTable, sealingController } from './sealed-rows.js';
+export { Sealer, sealerOf } from './sealer.js';
 export { importedBcryptHash, leancloudHash } from './imported-password.mjs';

@@ -1,6 +1,14 @@
+import { Controller, Inject, type Type } from '@nestjs/common';
+import type { RpcData, RpcReply, SealingRpc } from '#contracts';
 import type { Database, Tx } from '#database';
 import { appError } from '#errors';
-import type { Sealer } from './sealer.js';
+import { RpcHandler } from '#messaging';
+import { ProcessInfo } from '#observability';
+import { Sealer } from './sealer.js';
+
+type DescribeReply = RpcReply<SealingRpc['describe']>;
+type WalkRequest = RpcData<SealingRpc['walk']>;
+type WalkReply = RpcReply<SealingRpc['walk']>;
 
 /** The columns of a row that a seal's context can use: its key, and the columns of `also`. */
 type SealedRow = Readonly<Record<string, string>>;
@@ -94,59 +102,65 @@ const RESEAL_PAGE_SIZE = 200;
 
 type PageRow = Readonly<Record<string, string | null>>;
 
-/** The keys of a process, and the sealed tables of its service. */
-interface SealingState {
-  /** The id of this process. */
-  readonly instance: string;
-  readonly keyId: string;
-  readonly acceptedKeyIds: string[];
-  readonly tables: string[];
-}
-
-interface WalkRequest {
-  readonly table: string;
-  /** The key of the previous page's last row; null for the first page. */
-  readonly after: readonly string[] | null;
-  /** The id of the key that the process must seal with. */
-  readonly keyId: string;
-  /** Whether to reseal values that an accepted key has sealed. */
-  readonly reseal: boolean;
-}
-
-interface WalkPage {
-  /** Values of the page, by the id of the key that sealed them. */
-  readonly counts: Record<string, number>;
-  readonly resealed: number;
-  /** The start of the next page; null after the last one. */
-  readonly next: string[] | null;
-}
-
-/** Walks through the sealed values of a service, page by page. */
-export class SealedRows {
-  readonly #tables: ReadonlyMap<string, SealedTable>;
-
-  /** @param instance distinguishes this process from other replicas of its service */
-  constructor(
-    private readonly database: Database,
-    private readonly sealer: Sealer,
-    tables: readonly SealedTable[],
-    private readonly instance: string,
-  ) {
-    this.#tables = new Map(tables.map((table) => [table.name, table]));
-  }
-
-  describe(): SealingState {
-    const { keyId, acceptedKeyIds } = this.sealer;
-    return { instance: this.instance, keyId, acceptedKeyIds, tables: [...this.#tables.keys()] };
-  }
-
+/** The RPCs by which operators replace the secret that seals the values of a service. */
+interface SealingHandlers {
+  describe(request: RpcData<SealingRpc['describe']>): Promise<DescribeReply>;
   /**
    * @throws AppError NO_EFFECT where this process seals with another key than `keyId`, the key of the process that replied first; NOT_FOUND
    *   where the table is unknown
    */
-  async walk({ table: name, after, keyId, reseal }: WalkRequest): Promise<WalkPage> {
-    const table = this.#tables.get(name);
-    if (table === undefined) throw appError('NOT_FOUND', { message: `No sealed table has the name "${name}".` });
+  walk(request: WalkRequest): Promise<WalkReply>;
+}
+
+/**
+ * A controller that serves the sealing RPCs of a service, and reports the weakness of its secret. The module that declares it provides the
+ * `Sealer`.
+ * @param database the class under which the service injects its database
+ * @param tables every table of the service with sealed values
+ */
+export function sealingController(
+  rpc: SealingRpc,
+  database: typeof Database,
+  tables: readonly SealedTable[],
+): Type<SealingHandlers> {
+  @Controller()
+  class SealingController implements SealingHandlers {
+    readonly #rows: SealedRows;
+
+    constructor(
+      @Inject(database) ownDatabase: Database,
+      private readonly sealer: Sealer,
+      private readonly process: ProcessInfo,
+    ) {
+      this.#rows = new SealedRows(ownDatabase, sealer);
+      process.setting('secretWeakness', () => sealer.weakness);
+    }
+
+    @RpcHandler(rpc.describe)
+    describe(_: RpcData<SealingRpc['describe']>): Promise<DescribeReply> {
+      const { keyId, acceptedKeyIds } = this.sealer;
+      const names = tables.map(({ name }) => name);
+      return Promise.resolve({ instance: this.process.instance, keyId, acceptedKeyIds, tables: names });
+    }
+
+    @RpcHandler(rpc.walk)
+    async walk({ table: name, ...request }: WalkRequest): Promise<WalkReply> {
+      const table = tables.find((one) => one.name === name);
+      if (table === undefined) throw appError('NOT_FOUND', { message: `No sealed table has the name "${name}".` });
+      return this.#rows.walk(table, request);
+    }
+  }
+  return SealingController;
+}
+
+/** Walks through the sealed values of a service, page by page. */
+class SealedRows {
+  constructor(
+    private readonly database: Database,
+    private readonly sealer: Sealer,
+  ) {}
+
+  async walk(table: SealedTable, { after, keyId, reseal }: Omit<WalkRequest, 'table'>): Promise<WalkReply> {
     this.#assertSealsWith(keyId);
     const limit = reseal ? RESEAL_PAGE_SIZE : COUNT_PAGE_SIZE;
     const sql = pageSql(table, after === null);

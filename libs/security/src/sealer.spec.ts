@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { Sealer } from './sealer.js';
 
@@ -70,5 +71,23 @@ describe('a Sealer', () => {
       expect(swapped.isHashOf('Token', sealer.lookupHash('token'))).toBe(false);
       expect(swapped.isHashOf('token', other.lookupHash('token'))).toBe(false);
     });
+  });
+});
+
+describe('a secret', () => {
+  it('a random secret has no weakness', () => {
+    for (let round = 0; round < 200; round += 1) {
+      expect(new Sealer(randomBytes(32).toString('hex')).weakness).toBeNull();
+      expect(new Sealer(randomBytes(32).toString('base64url')).weakness).toBeNull();
+    }
+  });
+
+  it.each([
+    ['0'.repeat(32), /few/],
+    ['0123456789'.repeat(4), /repeats/],
+    ['my very secret secret of the shop, 1', /words/],
+    ['change-me-change-this-before-you-start', /words/],
+  ])('can be guessed: %s', (secret, reason) => {
+    expect(new Sealer(secret).weakness).toMatch(reason);
   });
 });

@@ -33,6 +33,8 @@ interface SecretKeys {
  * all of them open and recognise, so that a secret can be replaced during operation.
  */
 export class Sealer {
+  /** The reason why the sealing secret may be guessable; null where no sign of weakness was found. */
+  readonly weakness: string | null;
   readonly #current: SecretKeys;
   /** By id, the current key first. */
   readonly #ring: ReadonlyMap<string, SecretKeys>;
@@ -44,6 +46,7 @@ export class Sealer {
    * @param accepted the deployment's `GATEPOST_ACCEPTED_SECRETS`: only open and recognise
    */
   constructor(secret: string, accepted: readonly string[] = []) {
+    this.weakness = weaknessOf(secret);
     this.#current = keysOf(secret);
     this.#ring = new Map([this.#current, ...accepted.map(keysOf)].map((keys) => [keys.id, keys]));
   }
@@ -145,10 +148,8 @@ export function sealerOf({
 /** A random secret of 32 hexadecimal digits almost never has fewer distinct characters. */
 const MIN_DISTINCT_CHARACTERS = 10;
 
-/** The reason why a secret may be guessable; undefined where no sign of weakness was found. */
-export function weaknessOf(given: { reveal(): string }): string | undefined {
-  const secret = given.reveal();
+function weaknessOf(secret: string): string | null {
   if (new Set(secret).size < MIN_DISTINCT_CHARACTERS) return 'it consists of few different characters';
   if (/^(.{1,16})\1+$/.test(secret)) return 'it repeats itself';
-  return /secret|password|change.?me|example|gatepost/i.test(secret) ? 'it consists of words' : undefined;
+  return /secret|password|change.?me|example|gatepost/i.test(secret) ? 'it consists of words' : null;
 }

@@ -3,9 +3,9 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sealedCodeContext, sealedTokenContext } from '#contracts';
 import { Database, DatabaseModule, migrate } from '#database';
-import { Metrics, ObservabilityModule } from '#observability';
+import { Metrics, ObservabilityModule, ProcessInfo } from '#observability';
 import type { QueryDatabase } from '#objects/store';
-import { SealedRows, Sealer } from '#security';
+import { Sealer } from '#security';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { keyContext, secretContext } from '../applications/application.rules.js';
@@ -14,7 +14,7 @@ import { openImportedPassword, sealImportedPassword } from '../passwords/importe
 import { SessionTokens } from '../sessions/sessions.service.js';
 import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
-import { SEALED_TABLES } from './secrets.module.js';
+import { SealingController } from './secrets.module.js';
 
 const [OLD, NEW] = ['the secret of before, thirty-two and more', 'the secret of today, thirty-two and more'];
 /** More than one page. */
@@ -30,7 +30,7 @@ describe('sealed values of accounts', () => {
   let tokens: Map<string, string>;
 
   const usersWith = (sealer: Sealer) => new UsersRepository(database, {} as QueryDatabase, sealer);
-  const rows = (sealer = swapped) => new SealedRows(database, sealer, SEALED_TABLES, 'this process');
+  const rows = (sealer = swapped) => new SealingController(database, sealer, new ProcessInfo());
   const userRow = (objectId: string, sealer: Sealer): UserRow => {
     const { token, columns } = new SessionTokens(sealer).create(objectId);
     tokens.set(objectId, token);

@@ -1,35 +1,25 @@
-import { Inject, Module } from '@nestjs/common';
-import { sealedCodeContext, sealedTokenContext } from '#contracts';
+import { Controller, Inject, Module } from '@nestjs/common';
+import {
+  accountsSealingRpc,
+  MAX_CODE_TTL_MINUTES,
+  type RpcData,
+  type RpcReply,
+  sealedCodeContext,
+  sealedTokenContext,
+} from '#contracts';
 import { Database } from '#database';
-import { ProcessInfo } from '#observability';
-import { SealedRows, type SealedTable, Sealer, weaknessOf } from '#security';
+import { RpcHandler } from '#messaging';
+import { type SealedTable, sealingController } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { keyContext, type KeyKind, secretContext } from '../applications/application.rules.js';
 import { IMPORTED_SCHEME, importedPasswordContext } from '../passwords/imported-passwords.js';
 import { sessionTokenContext } from '../sessions/sessions.service.js';
 import { identitiesContext } from '../users/users.repository.js';
 import { SecretRotationsRepository } from './secret-rotations.repository.js';
-import { SecretsController } from './secrets.controller.js';
 
-/** The sealed values of accounts, and the rotation of the secret that seals them. */
-@Module({
-  controllers: [SecretsController],
-  providers: [
-    SecretRotationsRepository,
-    {
-      provide: SealedRows,
-      inject: [Database, Sealer, ProcessInfo],
-      useFactory: (database: Database, sealer: Sealer, { instance }: ProcessInfo) =>
-        new SealedRows(database, sealer, SEALED_TABLES, instance),
-    },
-  ],
-})
-export class SecretsModule {
-  constructor(facts: ProcessInfo, @Inject(ACCOUNTS_CONFIG) { secret }: AccountsConfig) {
-    const weakness = weaknessOf(secret) ?? null;
-    facts.setting('secretWeakness', () => weakness);
-  }
-}
+type Rpc = typeof accountsSealingRpc;
+
+const MINUTE_MS = 60_000;
 
 const applications: SealedTable = {
   name: 'applications',
@@ -113,5 +103,45 @@ const events: SealedTable = {
   ],
 };
 
-/** All sealed values of the accounts schema. */
-export const SEALED_TABLES: readonly SealedTable[] = [applications, oldKeys, users, events];
+/** The RPCs of operators about the last replacement of the deployment's secret. */
+@Controller()
+class RotationsController {
+  constructor(
+    private readonly rotations: SecretRotationsRepository,
+    @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'linkLifetimesMs'>,
+  ) {}
+
+  @RpcHandler(accountsSealingRpc.recordRotation)
+  async recordRotation({ keyId, isChanged }: RpcData<Rpc['recordRotation']>): Promise<RpcReply<Rpc['recordRotation']>> {
+    await this.rotations.record(keyId, isChanged);
+    return {};
+  }
+
+  /**
+   * How long links and codes in transit may need a replaced secret: those that were created just before the rotation was complete
+   * expire last.
+   */
+  @RpcHandler(accountsSealingRpc.getRotation)
+  async getRotation({ keyId }: RpcData<Rpc['getRotation']>): Promise<RpcReply<Rpc['getRotation']>> {
+    const completedAt = await this.rotations.find(keyId);
+    if (completedAt === undefined) return { linksUntil: null, codesUntil: null };
+    const after = (milliseconds: number) => new Date(completedAt.getTime() + milliseconds).toISOString();
+    const { linkLifetimesMs } = this.config;
+    return {
+      linksUntil: after(Math.max(linkLifetimesMs.verifyEmail, linkLifetimesMs.resetPassword)),
+      codesUntil: after(MAX_CODE_TTL_MINUTES * MINUTE_MS),
+    };
+  }
+}
+
+/** The sealing RPCs over all sealed values of the accounts schema. */
+export const SealingController = sealingController(accountsSealingRpc, Database, [
+  applications,
+  oldKeys,
+  users,
+  events,
+]);
+
+/** The sealed values of accounts, and the rotation of the secret that seals them. */
+@Module({ controllers: [SealingController, RotationsController], providers: [SecretRotationsRepository] })
+export class SecretsModule {}

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Controller } from '@nestjs/common';
-import { consoleRpc, consoleSealingRpc, type RpcData, type RpcReply } from '#contracts';
+import { consoleRpc, type RpcData, type RpcReply } from '#contracts';
 import { toAppError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { SealedRows } from '#security';
 import { AuditRepository, type BegunAct } from '../audit/audit.repository.js';
 import { bounded } from '../audit/audit.rules.js';
 import { stateOf } from './operator.rules.js';
@@ -11,7 +10,6 @@ import { OperatorsRepository } from './operators.repository.js';
 import { SignInService } from './sign-in.service.js';
 
 type Rpc = typeof consoleRpc;
-type Sealing = typeof consoleSealingRpc;
 
 /** Serves the command line. */
 @Controller()
@@ -20,18 +18,7 @@ export class ConsoleController {
     private readonly operators: OperatorsRepository,
     private readonly signIn: SignInService,
     private readonly audit: AuditRepository,
-    private readonly sealed: SealedRows,
   ) {}
-
-  @RpcHandler(consoleSealingRpc.describe)
-  describeSealing(_: RpcData<Sealing['describe']>): Promise<RpcReply<Sealing['describe']>> {
-    return Promise.resolve(this.sealed.describe());
-  }
-
-  @RpcHandler(consoleSealingRpc.walk)
-  walkSealed(request: RpcData<Sealing['walk']>): Promise<RpcReply<Sealing['walk']>> {
-    return this.sealed.walk(request);
-  }
 
   @RpcHandler(consoleRpc.createSetUpLink)
   async createSetUpLink({ by }: RpcData<Rpc['createSetUpLink']>): Promise<RpcReply<Rpc['createSetUpLink']>> {

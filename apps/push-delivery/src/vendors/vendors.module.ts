@@ -1,8 +1,8 @@
-import { Controller, Inject, Module } from '@nestjs/common';
+import { Controller, Module } from '@nestjs/common';
 import { pushRpc, pushSealingRpc, type RpcData, type RpcReply, vendorsRpc } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { ProcessInfo, Readiness } from '#observability';
-import { SealedRows, type SealedTable, Sealer, sealerOf, weaknessOf } from '#security';
+import { Readiness } from '#observability';
+import { type SealedTable, Sealer, sealerOf, sealingController } from '#security';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, vendorsOf } from '../push-delivery.config.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
@@ -15,16 +15,14 @@ import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 type Rpc = typeof vendorsRpc;
-type Sealing = typeof pushSealingRpc;
 
-/** Lets operators set credentials of vendors, and replace the deployment's secret that seals them. */
+/** Lets operators set credentials of vendors, and watch and change their channels. */
 @Controller()
 class VendorsController {
   constructor(
     private readonly credentials: VendorCredentials,
     private readonly channels: VendorChannels,
     private readonly states: VendorLanesRepository,
-    private readonly rows: SealedRows,
   ) {}
 
   @RpcHandler(pushRpc.getWebPushKey)
@@ -74,16 +72,6 @@ class VendorsController {
     const outcome = await this.channels.try(appId, { vendor, profile, part }, message);
     return { outcome: outcome.kind, reason: outcome.kind === 'accepted' ? null : outcome.reason };
   }
-
-  @RpcHandler(pushSealingRpc.describe)
-  describe(_: RpcData<Sealing['describe']>): Promise<RpcReply<Sealing['describe']>> {
-    return Promise.resolve(this.rows.describe());
-  }
-
-  @RpcHandler(pushSealingRpc.walk)
-  walk(request: RpcData<Sealing['walk']>): Promise<RpcReply<Sealing['walk']>> {
-    return this.rows.walk(request);
-  }
 }
 
 /** Every column with sealed values. */
@@ -116,30 +104,20 @@ const SEALED_TABLES: readonly SealedTable[] = [
       inject: [PUSH_DELIVERY_CONFIG],
       useFactory: (config: PushDeliveryConfig) => sealerOf(vendorsOf(config)),
     },
-    {
-      provide: SealedRows,
-      inject: [PushDatabase, Sealer, ProcessInfo],
-      useFactory: (database: PushDatabase, sealer: Sealer, { instance }: ProcessInfo) =>
-        new SealedRows(database, sealer, SEALED_TABLES, instance),
-    },
   ],
-  exports: [SealedRows, VendorBatchesRepository, VendorChannels, VendorCredentials, VendorLanesRepository],
+  exports: [Sealer, VendorBatchesRepository, VendorChannels, VendorCredentials, VendorLanesRepository],
 })
 export class VendorsModule {
-  constructor(
-    readiness: Readiness,
-    credentials: VendorCredentials,
-    facts: ProcessInfo,
-    @Inject(PUSH_DELIVERY_CONFIG) config: PushDeliveryConfig,
-  ) {
+  constructor(readiness: Readiness, credentials: VendorCredentials) {
     readiness.register('secret (push)', () => credentials.assertSecretFits());
-    const weakness = weaknessOf(vendorsOf(config).secret) ?? null;
-    facts.setting('secretWeakness', () => weakness);
   }
 }
 
 /** The RPCs of operators about channels of vendors; dispatchers serve them. */
-@Module({ imports: [VendorsModule], controllers: [VendorsController] })
+@Module({
+  imports: [VendorsModule],
+  controllers: [VendorsController, sealingController(pushSealingRpc, PushDatabase, SEALED_TABLES)],
+})
 export class VendorOperationsModule {}
 
 /** The role `sender`. */
