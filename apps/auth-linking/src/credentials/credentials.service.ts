@@ -9,24 +9,31 @@ import {
   type RpcData,
   type ShownCredentials,
 } from '#contracts';
-import { appError, messageOf } from '#errors';
+import { appError } from '#errors';
 import { Broadcasts, RpcClient } from '#messaging';
-import { Sealer } from '#security';
+import { SealedCredentials, Sealer } from '#security';
 import { CredentialsRepository, type CredentialsRow } from './credentials.repository.js';
 import { joinCredentials, parseCredentials } from './credentials.rules.js';
+
+type RowKey = Pick<CredentialsRow, 'appId' | 'platform'>;
 
 /** The platform credentials of applications. Secrets are sealed at rest and never shown. */
 @Injectable()
 export class CredentialsService {
   /** Cached sealed, as stored: no secret stays in memory in plain text. */
   readonly #rows = new TtlCache<readonly CredentialsRow[]>((appId) => this.repository.list(appId));
+  readonly #sealed: SealedCredentials<RowKey>;
 
   constructor(
     private readonly repository: CredentialsRepository,
-    private readonly sealer: Sealer,
+    sealer: Sealer,
     private readonly rpc: RpcClient,
     private readonly broadcasts: Broadcasts,
   ) {
+    this.#sealed = new SealedCredentials(sealer, {
+      context: ({ appId, platform }) => credentialsContext(appId, platform),
+      title: ({ appId, platform }) => `credentials of application ${appId} for ${platform}`,
+    });
     this.broadcasts.on(broadcastContracts.platformsChanged, ({ appId }) => {
       this.#rows.forget(appId);
     });
@@ -48,7 +55,7 @@ export class CredentialsService {
     if (row === undefined) return undefined;
     if (row.kind !== kind) throw appError('INVALID_IDENTITY');
     // The kind of the row has selected the schema.
-    return this.open(row) as PlatformCredentials<Kind>;
+    return this.#sealed.openOrFail(row, (parts) => joinCredentials(kind, parts)) as PlatformCredentials<Kind>;
   }
 
   /**
@@ -61,7 +68,8 @@ export class CredentialsService {
   }
 
   async list(appId: string): Promise<ShownCredentials[]> {
-    return (await this.repository.list(appId)).map((row) => this.shown(row));
+    const rows = await this.repository.list(appId);
+    return rows.map((row) => ({ platform: row.platform, kind: row.kind as PlatformKind, ...this.#sealed.show(row) }));
   }
 
   /**
@@ -71,11 +79,15 @@ export class CredentialsService {
     const { shown, secrets } = parseCredentials(platform, kind, fields);
     const { application } = await this.rpc.call(accountsRpc.findApplication, { appId });
     if (application === null) throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
-    const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), credentialsContext(appId, platform));
-    const row = { appId, platform, kind, shown, sealedSecrets };
-    await this.repository.put(row);
+    await this.repository.put({
+      appId,
+      platform,
+      kind,
+      shown,
+      sealedSecrets: this.#sealed.seal({ appId, platform }, secrets),
+    });
     this.announce(appId);
-    return this.shown(row);
+    return { platform, kind, shown, secrets: Object.keys(secrets) };
   }
 
   /** @throws AppError NOT_FOUND if none are set */
@@ -88,40 +100,16 @@ export class CredentialsService {
 
   /** @throws Error if a stored row was sealed with another secret: no account could be verified */
   async assertSecretFits(): Promise<void> {
-    const row = await this.repository.findAny();
-    if (row !== undefined) this.secretsOf(row);
+    this.#sealed.assertSecretFits(await this.repository.findAny());
   }
 
   private announce(appId: string): void {
     this.#rows.forget(appId);
     this.broadcasts.send(broadcastContracts.platformsChanged, { appId });
   }
-
-  private open(row: CredentialsRow): PlatformCredentials {
-    return openOrFail(row, () => joinCredentials(row.kind, { shown: row.shown, secrets: this.secretsOf(row) }));
-  }
-
-  private shown(row: CredentialsRow): ShownCredentials {
-    const secrets = openOrFail(row, () => Object.keys(this.secretsOf(row)));
-    return { platform: row.platform, kind: row.kind as PlatformKind, shown: { ...row.shown }, secrets };
-  }
-
-  private secretsOf({ appId, platform, sealedSecrets }: CredentialsRow): Record<string, string> {
-    return JSON.parse(this.sealer.open(sealedSecrets, credentialsContext(appId, platform))) as Record<string, string>;
-  }
 }
 
 /** The sealing context of the secrets of an application for a platform. */
 export function credentialsContext(appId: string, platform: string): string {
   return `platform credentials of ${appId} for ${platform}`;
-}
-
-/** @throws AppError SERVICE_UNAVAILABLE; for the log, its cause names the credentials and the reason */
-function openOrFail<T>({ appId, platform }: CredentialsRow, open: () => T): T {
-  try {
-    return open();
-  } catch (error) {
-    const reason = `the credentials of application ${appId} for ${platform} cannot be used: ${messageOf(error)}`;
-    throw appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
-  }
 }

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { TtlCache } from '#bootstrap';
 import type { RpcData, ShownTextMessageProvider, textMessageProvidersRpc } from '#contracts';
-import { appError, messageOf } from '#errors';
-import { Sealer } from '#security';
+import { appError } from '#errors';
+import { SealedCredentials, Sealer } from '#security';
 import { type TextMessageProviderRow, TextMessageProvidersRepository } from './text-message-providers.repository.js';
 import { joinProvider, parseProvider, type ProviderSettings } from './text-message.rules.js';
 
@@ -13,40 +13,43 @@ export class TextMessageProvidersService {
   readonly #rows = new TtlCache<{ readonly row: TextMessageProviderRow | undefined }>(async (appId) => ({
     row: await this.repository.find(appId),
   }));
+  readonly #sealed: SealedCredentials<Pick<TextMessageProviderRow, 'appId'>>;
 
   constructor(
     private readonly repository: TextMessageProvidersRepository,
-    private readonly sealer: Sealer,
-  ) {}
+    sealer: Sealer,
+  ) {
+    this.#sealed = new SealedCredentials(sealer, {
+      context: ({ appId }) => providerContext(appId),
+      title: ({ appId }) => `text message provider of application ${appId}`,
+    });
+  }
 
   /**
    * The provider of an application, at most one second old.
    * @returns undefined if none is set
    * @throws AppError SERVICE_UNAVAILABLE if it cannot be read, Error if it cannot be opened. Neither must be treated as
-   * "none": codes would be written to files instead of being sent.
+   * "none": codes would be written to files instead of being sent. The latter is no SERVICE_UNAVAILABLE, because the messages of other
+   * applications can be sent.
    */
   async find(appId: string): Promise<ProviderSettings | undefined> {
     const { row } = await this.#rows.get(appId);
-    return row === undefined ? undefined : this.settingsOf(row);
+    return row === undefined ? undefined : this.#sealed.open(row, (parts) => joinProvider(row.kind, parts));
   }
 
   async get(appId: string): Promise<ShownTextMessageProvider | null> {
     const row = await this.repository.find(appId);
-    return row === undefined ? null : this.shown(row);
+    if (row === undefined) return null;
+    const { kind } = this.#sealed.openOrFail(row, (parts) => joinProvider(row.kind, parts));
+    return { kind, ...this.#sealed.show(row) };
   }
 
   /** @throws AppError INCORRECT_TYPE if the fields do not match the kind */
   async set({ appId, kind, fields }: RpcData<typeof textMessageProvidersRpc.set>): Promise<ShownTextMessageProvider> {
     const { shown, secrets } = parseProvider(kind, fields);
-    const row = {
-      appId,
-      kind,
-      shown,
-      sealedSecrets: this.sealer.seal(JSON.stringify(secrets), providerContext(appId)),
-    };
-    await this.repository.put(row);
+    await this.repository.put({ appId, kind, shown, sealedSecrets: this.#sealed.seal({ appId }, secrets) });
     this.#rows.forget(appId);
-    return this.shown(row);
+    return { kind, shown, secrets: Object.keys(secrets) };
   }
 
   /** @throws AppError NOT_FOUND if none is set */
@@ -58,40 +61,11 @@ export class TextMessageProvidersService {
 
   /** @throws Error if a stored row was sealed with another secret: no text message could be sent */
   async assertSecretFits(): Promise<void> {
-    const row = await this.repository.findAny();
-    if (row !== undefined) this.secretsOf(row);
-  }
-
-  /** Does not throw SERVICE_UNAVAILABLE, because the messages of other applications can be sent. */
-  private settingsOf(row: TextMessageProviderRow): ProviderSettings {
-    try {
-      return joinProvider(row.kind, { shown: row.shown, secrets: this.secretsOf(row) });
-    } catch (error) {
-      throw unusable(row, error);
-    }
-  }
-
-  private shown(row: TextMessageProviderRow): ShownTextMessageProvider {
-    try {
-      const { kind } = this.settingsOf(row);
-      return { kind, shown: { ...row.shown }, secrets: Object.keys(this.secretsOf(row)) };
-    } catch (cause) {
-      throw appError('SERVICE_UNAVAILABLE', { cause });
-    }
-  }
-
-  private secretsOf({ appId, sealedSecrets }: TextMessageProviderRow): Record<string, string> {
-    return JSON.parse(this.sealer.open(sealedSecrets, providerContext(appId))) as Record<string, string>;
+    this.#sealed.assertSecretFits(await this.repository.findAny());
   }
 }
 
 /** The sealing context of a provider's secrets. */
 export function providerContext(appId: string): string {
   return `text message provider of ${appId}`;
-}
-
-function unusable({ appId }: TextMessageProviderRow, cause: unknown): Error {
-  return new Error(`the text message provider of application ${appId} cannot be used: ${messageOf(cause)}`, {
-    cause,
-  });
 }

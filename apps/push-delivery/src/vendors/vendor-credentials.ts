@@ -16,9 +16,9 @@ import {
   VENDORS,
   type vendorsRpc,
 } from '#contracts';
-import { appError, messageOf } from '#errors';
+import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
-import { Sealer } from '#security';
+import { SealedCredentials, Sealer } from '#security';
 import { OUTSIDE_CHINA, type VendorChannelKey } from './vendor-route.rules.js';
 import { newVapidKeys, publicKeyOf } from './web-push/web-push.crypto.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
@@ -32,6 +32,7 @@ import type { CheckProblem } from './vendor.types.js';
 
 /** Names a row of an application. */
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
+type RowKey = Pick<Row, 'appId' | 'vendor' | 'profile' | 'part'>;
 
 /** Credentials in plain text, with the version that changes with them. */
 export interface OpenCredentials<Name extends Vendor = Vendor> {
@@ -57,15 +58,20 @@ export class VendorCredentials {
     const [rows, pausedLanes] = await Promise.all([this.repository.list(appId), this.lanes.pausedOf(appId)]);
     return { rows, pausedLanes };
   });
+  readonly #sealed: SealedCredentials<RowKey>;
 
   constructor(
     private readonly repository: VendorCredentialsRepository,
-    private readonly sealer: Sealer,
+    sealer: Sealer,
     private readonly applications: ApplicationDirectory,
     private readonly broadcasts: Broadcasts,
     private readonly batches: VendorBatchesRepository,
     private readonly lanes: VendorLanesRepository,
   ) {
+    this.#sealed = new SealedCredentials(sealer, {
+      context: vendorContext,
+      title: ({ appId, vendor }) => `credentials of application ${appId} for ${vendor}`,
+    });
     broadcasts.on(broadcastContracts.vendorsChanged, ({ appId }) => {
       this.#known.forget(appId);
     });
@@ -93,12 +99,18 @@ export class VendorCredentials {
     const row = rows.find((one) => isNamed(one, key));
     if (row === undefined) return undefined;
     // The vendor of the row has selected the schema.
-    const credentials = { ...row.shown, ...this.#secretsOf(row) } as Credentials<Name>;
+    const credentials = this.#sealed.openOrFail(row, ({ shown, secrets }) => ({
+      ...shown,
+      ...secrets,
+    })) as Credentials<Name>;
     return { version: row.updatedAt.getTime(), credentials, pausedLanes };
   }
 
   async list(appId: string): Promise<ShownVendor[]> {
-    return (await this.repository.list(appId)).map((row) => this.#shown(row));
+    return (await this.repository.list(appId)).map((row) => {
+      const { vendor, profile, part } = row;
+      return { vendor: vendor as Vendor, profile, part, ...this.#sealed.show(row) };
+    });
   }
 
   /**
@@ -120,8 +132,7 @@ export class VendorCredentials {
     const credentials = { ...shown, ...secrets } as Credentials;
     const problem = await check?.(appId, { vendor, profile, part, version: 0, credentials, pausedLanes: new Set() });
     if (problem?.isRefusal === true) throw appError('INCORRECT_TYPE', { message: problem.text });
-    const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), vendorContext(key));
-    await this.repository.put(key, { shown, sealedSecrets });
+    await this.repository.put(key, { shown, sealedSecrets: this.#sealed.seal(key, secrets) });
     await this.#announce(appId, lanesOf(key));
     const stored = { vendor, profile, part, shown, secrets: Object.keys(secrets) };
     return { credentials: stored, problem: problem?.text ?? null };
@@ -142,8 +153,7 @@ export class VendorCredentials {
 
   /** @throws Error if a stored row was sealed with another secret: no push would reach its vendor */
   async assertSecretFits(): Promise<void> {
-    const row = await this.repository.findAny();
-    if (row !== undefined) this.#secretsOf(row);
+    this.#sealed.assertSecretFits(await this.repository.findAny());
   }
 
   /** The public key that browsers of an application subscribe with. @throws AppError NOT_FOUND, SERVICE_UNAVAILABLE */
@@ -167,21 +177,6 @@ export class VendorCredentials {
     this.#known.forget(appId);
     this.broadcasts.send(broadcastContracts.vendorsChanged, { appId, resumed });
   }
-
-  #shown(row: Row): ShownVendor {
-    const { vendor, profile, part, shown } = row;
-    return { vendor: vendor as Vendor, profile, part, shown: { ...shown }, secrets: Object.keys(this.#secretsOf(row)) };
-  }
-
-  /** @throws AppError SERVICE_UNAVAILABLE; for the log, its cause names the credentials and the reason */
-  #secretsOf(row: Row): Record<string, string> {
-    try {
-      return JSON.parse(this.sealer.open(row.sealedSecrets, vendorContext(row))) as Record<string, string>;
-    } catch (error) {
-      const reason = `the credentials of application ${row.appId} for ${row.vendor} cannot be used: ${messageOf(error)}`;
-      throw appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
-    }
-  }
 }
 
 function isNamed(row: Row, { vendor, profile, part }: Key): boolean {
@@ -189,12 +184,7 @@ function isNamed(row: Row, { vendor, profile, part }: Key): boolean {
 }
 
 /** The sealing context of an application's credentials for a vendor. */
-export function vendorContext({
-  appId,
-  vendor,
-  profile,
-  part,
-}: Pick<Row, 'appId' | 'vendor' | 'profile' | 'part'>): string {
+export function vendorContext({ appId, vendor, profile, part }: RowKey): string {
   return `vendor credentials of ${appId} for ${vendor} ${profile} ${part}`;
 }
 
