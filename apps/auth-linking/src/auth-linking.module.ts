@@ -24,7 +24,7 @@ export class AuthLinkingModule {
         PlatformVerifiers,
         { provide: AUTH_LINKING_CONFIG, useValue: config },
       ],
-      exports: [AUTH_LINKING_CONFIG],
+      exports: [AUTH_LINKING_CONFIG, ApplicationDirectory],
     };
   }
 }

@@ -49,6 +49,12 @@ export class ApplicationDirectory {
     return application;
   }
 
+  /** @throws AppError NOT_FOUND for an unknown application, SERVICE_UNAVAILABLE as `find` */
+  async assertKnown(appId: string): Promise<void> {
+    if ((await this.find(appId)) === null)
+      throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
+  }
+
   /** Whether this process has found the application before. Reads local memory only. */
   isFamiliar(appId: string): boolean {
     return this.#familiar.has(appId);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { ApplicationDirectory } from '#admission';
 import type { PlatformKind } from '#contracts';
 import { DatabaseModule, migrate } from '#database';
 import { Broadcasts, InProcessTransport, type RpcClient } from '#messaging';
@@ -19,13 +20,14 @@ describe('the platform credentials of applications', () => {
     call: (_: unknown, { appId }: { appId: string }) =>
       Promise.resolve({ application: appId.startsWith('app') ? { id: appId } : null }),
   } as unknown as RpcClient;
+  const applications = new ApplicationDirectory(accounts, broadcasts);
   let module: TestingModule;
   let database: AuthLinkingDatabase;
   let service: CredentialsService;
   let appId: string;
 
   const newService = (secret = SECRET, channel = broadcasts) =>
-    new CredentialsService(module.get(CredentialsRepository), new Sealer(secret), accounts, channel);
+    new CredentialsService(module.get(CredentialsRepository), new Sealer(secret), applications, channel);
   const set = (platform: string, fields: Record<string, string>, kind = platform as PlatformKind) =>
     service.set({ appId, platform, kind, fields });
   const dump = async () =>

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { ApplicationDirectory } from '#admission';
 import { TtlCache } from '#bootstrap';
 import {
-  accountsRpc,
   broadcastContracts,
   type PlatformCredentials,
   type PlatformKind,
@@ -10,7 +10,7 @@ import {
   type ShownCredentials,
 } from '#contracts';
 import { appError } from '#errors';
-import { Broadcasts, RpcClient } from '#messaging';
+import { Broadcasts } from '#messaging';
 import { SealedCredentials, Sealer } from '#security';
 import { CredentialsRepository, type CredentialsRow } from './credentials.repository.js';
 import { joinCredentials, parseCredentials } from './credentials.rules.js';
@@ -27,7 +27,7 @@ export class CredentialsService {
   constructor(
     private readonly repository: CredentialsRepository,
     sealer: Sealer,
-    private readonly rpc: RpcClient,
+    private readonly applications: ApplicationDirectory,
     private readonly broadcasts: Broadcasts,
   ) {
     this.#sealed = new SealedCredentials(sealer, {
@@ -77,8 +77,7 @@ export class CredentialsService {
    */
   async set({ appId, platform, kind, fields }: RpcData<typeof platformsRpc.set>): Promise<ShownCredentials> {
     const { shown, secrets } = parseCredentials(platform, kind, fields);
-    const { application } = await this.rpc.call(accountsRpc.findApplication, { appId });
-    if (application === null) throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
+    await this.applications.assertKnown(appId);
     await this.repository.put({
       appId,
       platform,

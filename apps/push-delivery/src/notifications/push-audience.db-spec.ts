@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { Test, type TestingModule } from '@nestjs/testing';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ApplicationDirectory } from '#admission';
+import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { DatabaseModule, migrate } from '#database';
+import { Broadcasts, InProcessTransport, type RpcClient } from '#messaging';
 import { QueryDatabase } from '#objects/store';
 import { Metrics, ObservabilityModule } from '#observability';
 import { eventually, newDatabase } from '#testing';
@@ -88,8 +89,11 @@ describe('the audience of a push', () => {
     } as unknown as DeviceQueues;
     const vendors = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
     const credentials = vendors as unknown as VendorCredentials;
-    const applications = { find: (id: string) => Promise.resolve(id === APP ? { settings: {} } : null) };
-    const directory = applications as unknown as ApplicationDirectory;
+    const accounts = {
+      call: (_: unknown, { appId }: { appId: string }) =>
+        Promise.resolve({ application: appId === APP ? { settings: {} } : null }),
+    } as unknown as RpcClient;
+    const directory = new ApplicationDirectory(accounts, new Broadcasts(new InProcessTransport()));
     const wakeUps = { send: () => Promise.resolve() } as unknown as WakeUpNotifications;
     dispatcher = new PushDispatcher(
       new LanesRepository(database),

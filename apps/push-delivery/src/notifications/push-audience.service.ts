@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
 import { type JsonObject, pushOperationsRpc, type RpcData, type RpcReply } from '#contracts';
-import { AppError, appError } from '#errors';
+import { AppError } from '#errors';
 import { QueryDatabase } from '#objects/store';
 import { DEVICE_QUEUES, type DeviceQueues, openingOf, type SessionRef } from '../device-queues/device-queues.js';
 import { platformOf, withFewPlatforms, withTargeted } from '../dispatch/delivery-counts.rules.js';
@@ -36,7 +36,7 @@ export class PushAudienceService {
     appId,
     body,
   }: RpcData<Operations['countTargets']>): Promise<RpcReply<Operations['countTargets']>> {
-    await this.assertApplication(appId);
+    await this.applications.assertKnown(appId);
     const { target, message, prod } = this.parse(appId, body).notification;
     const channels = await this.vendors.channelsOf(appId);
     const push = { appId, target, hasVendors: channels.length > 0 };
@@ -56,7 +56,7 @@ export class PushAudienceService {
 
   /** @throws AppError NOT_FOUND for an unknown application */
   async preview({ appId, body }: RpcData<Operations['preview']>): Promise<RpcReply<Operations['preview']>> {
-    await this.assertApplication(appId);
+    await this.applications.assertKnown(appId);
     const size = { bytes: Buffer.byteLength(JSON.stringify(body)), maxBytes: MAX_BODY_BYTES };
     try {
       const { message, target, dueAt, expiresAt } = this.parse(appId, body).notification;
@@ -110,11 +110,6 @@ export class PushAudienceService {
     const parsed = parsePush(body, { now: this.clock.now(), prod: 'prod' });
     assertFindable(appId, parsed.notification.target);
     return parsed;
-  }
-
-  private async assertApplication(appId: string): Promise<void> {
-    if ((await this.applications.find(appId)) === null)
-      throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
   }
 }
 

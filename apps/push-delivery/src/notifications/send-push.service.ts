@@ -40,8 +40,7 @@ export class SendPushService {
 
   /** @throws AppError NOT_FOUND for an unknown application, and the errors of `send` for the body */
   async sendAsOperator(appId: string, body: JsonObject): Promise<Accepted> {
-    if ((await this.applications.find(appId)) === null)
-      throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
+    await this.applications.assertKnown(appId);
     return this.#accept({ appId, requestId: null }, parsePush(body, { now: this.clock.now(), prod: 'prod' }));
   }
 

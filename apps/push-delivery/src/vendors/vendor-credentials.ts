@@ -125,8 +125,7 @@ export class VendorCredentials {
   ): Promise<{ credentials: ShownVendor; problem: string | null }> {
     const given = vendor === 'web-push' ? await this.#withKey(appId, profile, fields) : fields;
     const { shown, secrets } = parseVendorCredentials(vendor, profile, given);
-    if ((await this.applications.find(appId)) === null)
-      throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
+    await this.applications.assertKnown(appId);
     const part = partOf(shown);
     const key = { appId, vendor, profile, part };
     const credentials = { ...shown, ...secrets } as Credentials;
