@@ -38,8 +38,9 @@ export class MailService {
     this.rpc = new RpcClient(broker);
   }
 
-  static async start(replicas: number, env: Readonly<Record<string, string>>): Promise<MailService> {
-    const server = await startServices({ gateway: 0, accounts: 0, mail: replicas }, env);
+  /** @param accounts processes of accounts, for the RPCs that look up an application */
+  static async start(replicas: number, env: Readonly<Record<string, string>>, accounts = 0): Promise<MailService> {
+    const server = await startServices({ gateway: 0, accounts, mail: replicas }, env);
     const { GATEPOST_NAMESPACE: namespace = '', DATABASE_URL: url = '', GATEPOST_SECRET: secret = '' } = server.env;
     const broker = new RabbitTransport({ url: testRun().amqpUrl, namespace, connectionName: 'test' });
     await eventually(() => {

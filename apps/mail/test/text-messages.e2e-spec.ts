@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { textMessageProvidersRpc } from '#contracts';
+import { applicationsRpc, textMessageProvidersRpc, type TextMessageProviderKind } from '#contracts';
 import { eventually, sentMessages, unique } from '#testing';
 import { MailService } from './mail-service.js';
 import { useReceivingServer } from './receiving-server.js';
@@ -11,15 +11,17 @@ describe('text messages, from the event to the provider', () => {
   const twilio = useReceivingServer();
   let mail: MailService;
   let appId: string;
-  const setWebhook = async () => {
+  const setProvider = async (kind: TextMessageProviderKind, fields: Record<string, string>) => {
     appId = unique('app');
-    const fields = { url: `${webhook().url}/sms`, secret: SECRET };
-    await mail.rpc.call(textMessageProvidersRpc.set, { appId, kind: 'webhook', fields });
+    await mail.rpc.call(applicationsRpc.create, { id: appId, name: 'Shop' });
+    await mail.rpc.call(textMessageProvidersRpc.set, { appId, kind, fields });
   };
+  const setWebhook = () => setProvider('webhook', { url: `${webhook().url}/sms`, secret: SECRET });
   const idsAtWebhook = () => webhook().received.map(({ body }) => (JSON.parse(body) as { id: string }).id);
 
   beforeAll(async () => {
-    mail = await MailService.start(1, { GATEPOST_INTERNAL_NETWORKS: '127.0.0.1', GATEPOST_TWILIO_URL: twilio().url });
+    const env = { GATEPOST_INTERNAL_NETWORKS: '127.0.0.1', GATEPOST_TWILIO_URL: twilio().url };
+    mail = await MailService.start(1, env, 1);
   });
   afterAll(() => mail.stop());
 
@@ -96,9 +98,7 @@ describe('text messages, from the event to the provider', () => {
   });
 
   it('go over Twilio if it is set', async () => {
-    appId = unique('app');
-    const fields = { accountSid: `AC${'a1'.repeat(16)}`, authToken: 'auth-token', from: 'Shop' };
-    await mail.rpc.call(textMessageProvidersRpc.set, { appId, kind: 'twilio', fields });
+    await setProvider('twilio', { accountSid: `AC${'a1'.repeat(16)}`, authToken: 'auth-token', from: 'Shop' });
     twilio().answerWith(201, '{}');
     const { id, mobilePhoneNumber } = await mail.requestCode({ appId });
     await mail.untilRecorded(id, 'sent');

@@ -114,7 +114,7 @@ export type ShownTextMessageProvider = z.output<typeof shownProvider>;
 export const textMessageProvidersRpc = {
   /** Null where no provider is set: messages are written to files. */
   get: rpc('mail.getTextMessageProvider', z.object({ appId }), z.object({ provider: shownProvider.nullable() })),
-  /** Replaces the provider. `fields`: as `TEXT_MESSAGE_PROVIDERS` defines for the kind. */
+  /** Replaces the provider. `fields`: as `TEXT_MESSAGE_PROVIDERS` defines for the kind. Fails with NOT_FOUND for an unknown application. */
   set: rpc(
     'mail.setTextMessageProvider',
     z.object({ appId, kind, fields: givenCredentials }),

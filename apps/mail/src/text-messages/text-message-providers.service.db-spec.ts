@@ -1,6 +1,8 @@
 import type { TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ApplicationDirectory } from '#admission';
 import type { TextMessageProviderKind } from '#contracts';
+import { Broadcasts, InProcessTransport, type RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { eventually, unique } from '#testing';
 import { mailModule } from '../../test/mail-module.js';
@@ -14,13 +16,18 @@ const WEBHOOK = { url: 'https://shop.example/sms', secret: HUSH };
 const SID = `AC${'a1'.repeat(16)}`;
 
 describe('text message providers', () => {
+  const accounts = {
+    call: (_: unknown, { appId }: { appId: string }) =>
+      Promise.resolve({ application: appId.startsWith('app') ? { id: appId } : null }),
+  } as unknown as RpcClient;
+  const applications = new ApplicationDirectory(accounts, new Broadcasts(new InProcessTransport()));
   let module: TestingModule;
   let database: MailDatabase;
   let service: TextMessageProvidersService;
   let appId: string;
 
   const newService = (secret = DEPLOYMENT_SECRET) =>
-    new TextMessageProvidersService(module.get(TextMessageProvidersRepository), new Sealer(secret));
+    new TextMessageProvidersService(module.get(TextMessageProvidersRepository), new Sealer(secret), applications);
   const set = (kind: TextMessageProviderKind, fields: Record<string, string>) => service.set({ appId, kind, fields });
 
   beforeAll(async () => {
@@ -85,6 +92,15 @@ describe('text message providers', () => {
     await expect(set(kind, fields)).rejects.toMatchObject({
       errorName: 'INCORRECT_TYPE',
       message: expect.stringMatching(message) as string,
+    });
+    expect(await service.get(appId)).toBeNull();
+  });
+
+  it('cannot be set for an application that does not exist', async () => {
+    appId = unique('unknown');
+    await expect(set('webhook', WEBHOOK)).rejects.toMatchObject({
+      errorName: 'NOT_FOUND',
+      message: `There is no application "${appId}".`,
     });
     expect(await service.get(appId)).toBeNull();
   });

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { ApplicationDirectory } from '#admission';
 import { TtlCache } from '#bootstrap';
 import type { RpcData, ShownTextMessageProvider, textMessageProvidersRpc } from '#contracts';
 import { appError } from '#errors';
@@ -18,6 +19,7 @@ export class TextMessageProvidersService {
   constructor(
     private readonly repository: TextMessageProvidersRepository,
     sealer: Sealer,
+    private readonly applications: ApplicationDirectory,
   ) {
     this.#sealed = new SealedCredentials(sealer, {
       context: ({ appId }) => providerContext(appId),
@@ -44,9 +46,10 @@ export class TextMessageProvidersService {
     return { kind, ...this.#sealed.show(row) };
   }
 
-  /** @throws AppError INCORRECT_TYPE if the fields do not match the kind */
+  /** @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist */
   async set({ appId, kind, fields }: RpcData<typeof textMessageProvidersRpc.set>): Promise<ShownTextMessageProvider> {
     const { shown, secrets } = parseProvider(kind, fields);
+    await this.applications.assertKnown(appId);
     await this.repository.put({ appId, kind, shown, sealedSecrets: this.#sealed.seal({ appId }, secrets) });
     this.#rows.forget(appId);
     return { kind, shown, secrets: Object.keys(secrets) };

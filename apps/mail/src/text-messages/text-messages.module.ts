@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ApplicationDirectory } from '#admission';
 import { Readiness } from '#observability';
 import { DeliveriesModule } from '../deliveries/deliveries.module.js';
 import { DeliverySender } from '../deliveries/delivery-sender.js';
@@ -12,6 +13,7 @@ import { TextMessageProvidersController, TextMessagesController } from './text-m
   imports: [DeliveriesModule],
   controllers: [TextMessagesController, TextMessageProvidersController],
   providers: [
+    ApplicationDirectory,
     FileTextMessageProvider,
     ProviderHttp,
     SmsChannel,
