@@ -1,6 +1,7 @@
-import { HttpException, Logger, type Type } from '@nestjs/common';
+import { Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { fromHttp } from '#bootstrap';
 import {
   type Access,
   ALL_APPLICATIONS,
@@ -12,7 +13,7 @@ import {
   permissionsFor,
 } from '#console-api';
 import { isConcealedSetting } from '#contracts';
-import { AppError, appError, toAppError } from '#errors';
+import { type AppError, appError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
 import { bounded, changeOf } from '../audit/audit.rules.js';
@@ -281,19 +282,9 @@ function outcomeOf(error: AppError): 'failed' | 'refused' | 'unknown' {
 
 /** Writes an error response; internal details go to the log only. */
 export function sendConsoleError(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
-  const error = consoleErrorOf(thrown);
+  const error = fromHttp(thrown);
   reportError(logger, error, { requestId: request.id });
   if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
   const { code, errorName: name, message } = error;
   void reply.code(error.status).send({ code, error: message, name, requestId: request.id });
-}
-
-/** Fastify's own errors have a status; 4xx stays 4xx. */
-function consoleErrorOf(thrown: unknown): AppError {
-  const { statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { statusCode?: unknown };
-  if (thrown instanceof AppError || typeof statusCode !== 'number') return toAppError(thrown);
-  if (statusCode === 413) return appError('PAYLOAD_TOO_LARGE');
-  return statusCode < 500 || thrown instanceof HttpException
-    ? appError('MALFORMED_JSON', { message: 'The request is malformed.' })
-    : toAppError(thrown);
 }

@@ -1,9 +1,10 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { fromHttp } from '#bootstrap';
 import { appError } from '#errors';
 import { reportError } from '#observability';
-import { errorBody, fromHttp } from '../http/error.filter.js';
+import { errorBody } from '../http/error.filter.js';
 
 /** The name of a function of the page. The pattern allows no other code. */
 export const callbackName = z

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError, appError } from '#errors';
+import { fromHttp } from '#bootstrap';
+import { type AppError, appError } from '#errors';
 import { reportError } from '#observability';
 
 /** Twice the largest body limit that can be configured. */
@@ -49,18 +50,6 @@ function letFinish({ headers }: FastifyRequest, reply: FastifyReply): void {
 /** The body of an error response. */
 export function errorBody({ code, message }: AppError): { code: number; error: string } {
   return { code, error: message };
-}
-
-/** Converts exceptions of Nest and Fastify. A 4xx status stays a 4xx status. */
-export function fromHttp(thrown: unknown): AppError {
-  if (thrown instanceof AppError) return thrown;
-  const { statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { statusCode?: unknown };
-  const status = thrown instanceof HttpException ? thrown.getStatus() : statusCode;
-  if (status === HttpStatus.PAYLOAD_TOO_LARGE) return appError('PAYLOAD_TOO_LARGE');
-  if (status === HttpStatus.NOT_FOUND) return appError('NOT_FOUND');
-  if (typeof status === 'number' && status >= 400 && status < 500)
-    return appError('MALFORMED_JSON', { message: 'The request is malformed.' });
-  return appError('INTERNAL', { cause: thrown });
 }
 
 const REASONS: Readonly<Record<number, string>> = {
