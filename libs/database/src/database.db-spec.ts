@@ -67,6 +67,20 @@ describe('a Database', () => {
     expect([await names(), callback.mock.calls.length]).toEqual([[], 0]);
   });
 
+  it('cancels reads at their time, and gives the connection its own time back', async () => {
+    const sleep = "SELECT pg_sleep(0.1), 'done' AS state";
+    await expect(database.readInTime(20, (tx) => tx.query(sleep))).rejects.toMatchObject({
+      errorName: 'QUERY_TIMED_OUT',
+    });
+    expect(await database.query(sleep)).toMatchObject([{ state: 'done' }]);
+    const shortOnce = database.transaction(async (tx) => {
+      await tx.limitStatements(20);
+      await tx.limitStatements(null);
+      return tx.query(sleep);
+    });
+    expect(await shortOnce).toMatchObject([{ state: 'done' }]);
+  });
+
   it('releases its connections after every outcome', async () => {
     for (let round = 0; round < 10; round += 1) {
       await expect(database.query('SELECT nonsense')).rejects.toThrow();

@@ -1,8 +1,9 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { EntityManager } from 'typeorm';
+import { appError } from '#errors';
 import { inSpan, isTracing, type Metrics, type SpanOptions } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
-import { translateDriverError } from './driver-error.js';
+import { isStatementTimeout, translateDriverError } from './driver-error.js';
 import { runPrepared } from './prepared-query.js';
 import type { Statement } from './statement.js';
 
@@ -67,6 +68,11 @@ export class Tx implements SqlExecutor {
     return this.query(text, values, name);
   }
 
+  /** PostgreSQL cancels each further statement of the transaction after this time, in milliseconds. null: after the time of the connection */
+  async limitStatements(timeoutMs: number | null): Promise<void> {
+    await this.query(`SET LOCAL statement_timeout TO ${timeoutMs ?? 'DEFAULT'}`);
+  }
+
   /** Calls back once the transaction has committed; never where it is rolled back. */
   afterCommit(callback: () => void): void {
     this.#afterCommit.push(callback);
@@ -114,6 +120,18 @@ export class Database implements SqlExecutor {
     const result = await this.#inTransaction(client, () => work(tx));
     tx.committed();
     return result;
+  }
+
+  /** As `transaction`, for reads that may take too long. @throws AppError QUERY_TIMED_OUT where a statement takes more than `timeoutMs` */
+  async readInTime<T>(timeoutMs: number, work: (tx: Tx) => Promise<T>): Promise<T> {
+    try {
+      return await this.transaction(async (tx) => {
+        await tx.limitStatements(timeoutMs);
+        return work(tx);
+      });
+    } catch (error) {
+      throw isStatementTimeout(error) ? appError('QUERY_TIMED_OUT') : error;
+    }
   }
 
   /** The state of the connection pool. */

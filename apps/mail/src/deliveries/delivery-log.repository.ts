@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository, SelectQueryBuilder } from 'typeorm';
 import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
-import { isStatementTimeout, type Queryable } from '#database';
-import { appError } from '#errors';
+import type { Queryable } from '#database';
 import { MailDatabase } from '../mail.database.js';
 import { WAITING } from './deliveries.repository.js';
 import { DeliveryEntity } from './delivery.entity.js';
@@ -96,15 +95,7 @@ export class DeliveryLogRepository {
   /** @param from the first day of UTC; days without anything are left out. @throws AppError QUERY_TIMED_OUT */
   async countByDay(appId: string, from: string, within?: Queryable): Promise<DayCounts> {
     const count = (queries: Queryable) => queries.query<DayCounts[number]>(COUNT_BY_DAY, [appId, from]);
-    if (within !== undefined) return count(within);
-    try {
-      return await this.database.transaction(async (tx) => {
-        await tx.query(`SET LOCAL statement_timeout = ${COUNT_TIMEOUT_MS}`);
-        return count(tx);
-      });
-    } catch (error) {
-      throw isStatementTimeout(error) ? appError('QUERY_TIMED_OUT') : error;
-    }
+    return within === undefined ? this.database.readInTime(COUNT_TIMEOUT_MS, count) : count(within);
   }
 
   find({ id, appId }: WantedDelivery): Promise<LoggedRow | undefined> {

@@ -57,18 +57,12 @@ export class InstallationScanRepository {
    */
   async findFew(push: ScannedPush, limit: number, timeoutMs: number): Promise<TargetedInstallation[] | undefined> {
     const range = { after: BEFORE_ALL, limit: limit + 1 };
-    try {
-      const found = isForOneDevice(push.target)
-        ? await this.find(push, range)
-        : await this.database.transaction(async (tx) => {
-            await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`);
-            return this.find(push, range, tx);
-          });
-      return found.length > limit ? undefined : found;
-    } catch (error) {
-      if (isAppError(error, 'QUERY_TIMED_OUT')) return undefined;
-      throw error;
-    }
+    const found = await unlessTimedOut(
+      isForOneDevice(push.target)
+        ? this.find(push, range)
+        : this.database.readInTime(timeoutMs, (tx) => this.find(push, range, tx)),
+    );
+    return found === undefined || found.length > limit ? undefined : found;
   }
 
   /**
@@ -87,7 +81,8 @@ export class InstallationScanRepository {
     for (;;) {
       const leftMs = Math.ceil(deadline - performance.now());
       if (leftMs <= 0) return false;
-      const page = await this.#before(leftMs, within, (tx) => this.find(push, { after, limit: COUNTED_PAGE }, tx));
+      const range = { after, limit: COUNTED_PAGE };
+      const page = await unlessTimedOut(within.readInTime(leftMs, (tx) => this.find(push, range, tx)));
       if (page === undefined) return false;
       onPage(page);
       const last = page.at(-1);
@@ -105,7 +100,7 @@ export class InstallationScanRepository {
     const where = parseWhere([...target.where]);
     const bound = [appId, target.platforms ?? null];
     const { sql, parameters } = compileCondition(where, INSTALLATION_QUERY_CLASS, pushScope(appId), bound);
-    const rows = await this.#before(timeoutMs, within, (tx) =>
+    const counting = within.readInTime(timeoutMs, (tx) =>
       tx
         .query<{ invalid: number; notSeen: number }>(
           `SELECT (count(*) FILTER (WHERE NOT valid))::int AS invalid, (count(*) FILTER (WHERE valid))::int AS "notSeen"
@@ -117,24 +112,8 @@ export class InstallationScanRepository {
           throw queryFailure(error);
         }),
     );
+    const rows = await unlessTimedOut(counting);
     return rows?.[0];
-  }
-
-  /** @returns undefined if the statement takes longer */
-  async #before<Result>(
-    timeoutMs: number,
-    within: Database,
-    statement: (tx: Queryable) => Promise<Result>,
-  ): Promise<Result | undefined> {
-    try {
-      return await within.transaction(async (tx) => {
-        await tx.query(`SET LOCAL statement_timeout = ${timeoutMs}`);
-        return statement(tx);
-      });
-    } catch (error) {
-      if (isAppError(error, 'QUERY_TIMED_OUT')) return undefined;
-      throw error;
-    }
   }
 
   /** The position `count` installations further, including those that are no target; undefined if fewer remain. */
@@ -172,3 +151,13 @@ const ADDRESS = `,
                            'hasSubscription', fields ? 'webPush', 'vendor', fields->>'vendor', 'profile', nullif(fields->>'deviceProfile', ''),
                            'topic', nullif(fields->>'apnsTopic', ''), 'teamId', nullif(fields->>'apnsTeamId', '')) AS address`;
 const IN_ORDER = 'ORDER BY app_id, partition, object_id COLLATE "C" LIMIT $6';
+
+/** @returns undefined where PostgreSQL has cancelled the search at its time */
+async function unlessTimedOut<Result>(search: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await search;
+  } catch (error) {
+    if (isAppError(error, 'QUERY_TIMED_OUT')) return undefined;
+    throw error;
+  }
+}

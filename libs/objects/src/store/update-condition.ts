@@ -38,10 +38,10 @@ async function isMet(
   { sql, parameters }: CompiledCondition,
 ): Promise<boolean> {
   const statement = `SELECT 1 FROM ${table} WHERE ${appColumn} = $1 AND ${idColumn} = $2 AND ${sql}`;
-  await tx.query(`SET LOCAL statement_timeout = ${TIMEOUT_MS}`);
+  await tx.limitStatements(TIMEOUT_MS);
   try {
     const rows = await tx.query(statement, parameters);
-    await tx.query('SET LOCAL statement_timeout TO DEFAULT');
+    await tx.limitStatements(null);
     return rows.length > 0;
   } catch (error) {
     throw queryFailure(error);
