@@ -27,7 +27,7 @@ beforeEach(() => {
   const counts = { createdLastDay: exactly(2), createdLastWeek: exactly(3), locked: exactly(1) };
   transport.answer(userSearchRpc.count, () => ({ total: { value: 20_000, isExact: false }, ...counts }));
   transport.answer(identitiesRpc.count, () => ({ platforms }));
-  transport.answer(pushOperationsRpc.devices, () => ({
+  transport.answer(pushOperationsRpc.countDevices, () => ({
     platforms: { ios: { installations: 7, targeted: 6 } },
     connected: 4,
   }));
@@ -67,7 +67,7 @@ it.each([
   ['accounts', userSearchRpc.count, { users: null }],
   ['accounts', identitiesRpc.count, { unverifiedPlatforms: [] }],
   ['mail', deliveriesRpc.list, { messages: null }],
-  ['push-delivery', pushOperationsRpc.devices, { devices: null }],
+  ['push-delivery', pushOperationsRpc.countDevices, { devices: null }],
   ['push-delivery', pushRpc.findNotifications, { pushes: null }],
 ] as const)(
   'names %s as away where one of its figures is missing, and shows the others',

@@ -134,7 +134,7 @@ describe('a push', () => {
 
     const times = { createdAt: at, expiresAt: at, dueAt: at };
     const reply = { objectId: 'p1', status: 'done', error: null, ...times, platforms: {}, vendors: {} } as const;
-    console.transport.answer(pushOperationsRpc.status, () => reply);
+    console.transport.answer(pushOperationsRpc.getStatus, () => reply);
     const notification = { objectId: 'p1', status: 'done', createdAt: at, msg: {}, where };
     console.transport.answer(pushRpc.getNotification, () => ({ notification }));
     const answer = await ask(consoleApi.getPush, { params: { pushId: 'p1' } });
@@ -180,7 +180,7 @@ describe('a push', () => {
     const times = { createdAt: at, expiresAt: at, dueAt: at };
     const reply = { objectId: 'p1', status, error: null, ...times, platforms: {}, vendors: {} };
     const found = { partition: 5, of: 64 } as const;
-    console.transport.answer(pushOperationsRpc.status, () => ({ ...reply, progress: found }));
+    console.transport.answer(pushOperationsRpc.getStatus, () => ({ ...reply, progress: found }));
     const notification = { objectId: 'p1', status, createdAt: at, msg: { alert: 'hello' } };
     console.transport.answer(pushRpc.getNotification, () => ({ notification }));
     const answer = await ask(consoleApi.getPush, { params: { pushId: 'p1' } });

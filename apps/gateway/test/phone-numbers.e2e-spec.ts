@@ -57,7 +57,7 @@ describe('phone numbers at the gateway', () => {
     accounts = fakeServices();
     for (const contract of WITHOUT_REPLY) accounts.answer(contract, () => ({}));
     accounts.answer(phoneNumbersRpc.verify, () => ({ result: { ...user } }));
-    accounts.answer(phoneNumbersRpc.enter, () => ({ user, isNew: false }));
+    accounts.answer(phoneNumbersRpc.signUpOrLogIn, () => ({ user, isNew: false }));
   });
   afterEach(() => service.stop());
 
@@ -87,7 +87,7 @@ describe('phone numbers at the gateway', () => {
     [true, 201],
     [false, 200],
   ])('a user by a phone number, new: %s, gets %i and its location', async (isNew, status) => {
-    accounts.answer(phoneNumbersRpc.enter, () => ({ user, isNew }));
+    accounts.answer(phoneNumbersRpc.signUpOrLogIn, () => ({ user, isNew }));
     await start();
     const response = await send('POST', 'usersByMobilePhone');
     expect([response.status, await response.json()]).toEqual([status, user]);

@@ -49,7 +49,7 @@ describe('limits of requests', () => {
     accounts.answer(accountsRpc.logIn, () => ({ user }));
     accounts.answer(accountsRpc.signUp, () => ({ user, isNew: true }));
     accounts.answer(accountsRpc.getUser, () => ({ user }));
-    accounts.answer(phoneNumbersRpc.enter, () => ({ user, isNew: true }));
+    accounts.answer(phoneNumbersRpc.signUpOrLogIn, () => ({ user, isNew: true }));
     accounts.answer(accountsRpc.updatePassword, () => ({ result: {} }));
     accounts.answer(accountsRpc.findApplication, ({ appId }) => ({
       application: [APPLICATION, OTHER].find(({ id }) => id === appId) ?? null,

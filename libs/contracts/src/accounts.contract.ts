@@ -245,7 +245,7 @@ export const phoneNumbersRpc = {
   verifyCode: rpc('accounts.verifySmsCode', request.extend({ code }), nothing),
   requestLoginCode: rpc('accounts.requestLoginSmsCode', request, nothing),
   /** Logs in, or signs up where no user has the number. */
-  enter: rpc(
+  signUpOrLogIn: rpc(
     'accounts.signUpOrLogInByPhone',
     request,
     z.object({ user: visibleUser, isNew: z.boolean() }),

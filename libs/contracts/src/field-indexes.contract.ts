@@ -58,7 +58,11 @@ function fieldIndexesRpc(service: 'accounts' | 'push-delivery') {
      */
     remove: rpc(`${service}.removeFieldIndex`, named, z.object({})),
     /** The slow queries of the last day, ordered by total time, longest first. */
-    suggest: rpc(`${service}.listSlowQuestions`, z.object({ appId }), z.object({ questions: z.array(slowQuestion) })),
+    listSlowQuestions: rpc(
+      `${service}.listSlowQuestions`,
+      z.object({ appId }),
+      z.object({ questions: z.array(slowQuestion) }),
+    ),
   };
 }
 

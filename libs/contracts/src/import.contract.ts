@@ -105,7 +105,7 @@ function importRpc(service: 'accounts' | 'push-delivery') {
      * Stores the objects in transactions of up to 100, idempotent by `objectId`: the same `updatedAt` is unchanged, a newer object replaces, an older
      * one is kept. No mail, text message or event follows. Fails with NOT_FOUND where there is no such application or class.
      */
-    objects: rpc(`${service}.importObjects`, importObjectsRequest, importObjectsReply, IMPORT_TIMEOUT_MS),
+    importObjects: rpc(`${service}.importObjects`, importObjectsRequest, importObjectsReply, IMPORT_TIMEOUT_MS),
   };
 }
 
@@ -121,7 +121,7 @@ const member = z.object({
 export const accountsImportRpc = {
   ...importRpc('accounts'),
   /** Adds members to roles. `unknown`: the positions of members whose role or object does not exist; `known`: those that were members. */
-  members: rpc(
+  importMembers: rpc(
     'accounts.importMembers',
     z.object({
       appId,

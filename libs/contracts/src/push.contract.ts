@@ -119,7 +119,7 @@ const deviceConnection = z.object({
 export const pushOperationsRpc = {
   send: rpc('push-delivery.sendPushAsOperator', z.object({ appId, body: jsonObject }), accepted),
   /** Fails with NOT_FOUND. */
-  status: rpc(
+  getStatus: rpc(
     'push-delivery.getPushStatus',
     z.object({ appId, objectId }),
     z.object({
@@ -238,7 +238,7 @@ export const pushOperationsRpc = {
     z.object({ days: z.array(z.object({ day: z.iso.date(), queued: count, acknowledged: count })) }),
   ),
   /** Counts of an application's devices: installations and push targets per platform, and connected sockets. */
-  devices: rpc(
+  countDevices: rpc(
     'push-delivery.countDevices',
     z.object({ appId }),
     z.object({

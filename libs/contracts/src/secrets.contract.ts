@@ -38,7 +38,7 @@ export type SealingRpc = ReturnType<typeof sealingRpcOf>;
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),
   /** Records that no value at rest needs another key. `isChanged`: until now, some value needed one. */
-  recordRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
+  noteRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
   /**
    * Until when values outside the databases (mailed links, codes of text messages) may need another key. Null: no rotation was recorded.
    */

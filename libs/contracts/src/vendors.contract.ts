@@ -177,7 +177,7 @@ export const vendorsRpc = {
     z.object({}),
   ),
   /** The lanes of an application, and the number of processes that send. */
-  lanes: rpc(
+  listLanes: rpc(
     'push-delivery.listVendorLanes',
     z.object({ appId }),
     z.object({ lanes: z.array(laneState), senders: z.number().int() }),

@@ -56,8 +56,8 @@ export class PhoneNumbersController {
   }
 
   /** POST /1.1/usersByMobilePhone */
-  @RpcHandler(phoneNumbersRpc.enter)
-  async signUpOrLogIn({ caller, body }: RpcData<Rpc['enter']>): Promise<RpcReply<Rpc['enter']>> {
+  @RpcHandler(phoneNumbersRpc.signUpOrLogIn)
+  async signUpOrLogIn({ caller, body }: RpcData<Rpc['signUpOrLogIn']>): Promise<RpcReply<Rpc['signUpOrLogIn']>> {
     const entry = await this.logins.signUpOrLogIn(caller, body);
     if (!entry.isNew) this.counts.countLogin(caller.appId);
     return entry;

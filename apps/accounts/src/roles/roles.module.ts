@@ -14,13 +14,13 @@ type Rpc = typeof accountsImportRpc;
 class RoleMembersController {
   constructor(private readonly members: RoleMembersRepository) {}
 
-  @RpcHandler(accountsImportRpc.members)
+  @RpcHandler(accountsImportRpc.importMembers)
   async importMembers({
     appId,
     field,
     members,
     isPreview,
-  }: RpcData<Rpc['members']>): Promise<RpcReply<Rpc['members']>> {
+  }: RpcData<Rpc['importMembers']>): Promise<RpcReply<Rpc['importMembers']>> {
     const resolved = await this.members.resolve(appId, field, members);
     const unknown = resolved.filter(({ roleId, memberId }) => roleId === null || memberId === null);
     const fresh = resolved.filter(({ roleId, memberId, isKnown }) => roleId !== null && memberId !== null && !isKnown);

@@ -111,8 +111,8 @@ class RotationsController {
     @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'linkLifetimesMs'>,
   ) {}
 
-  @RpcHandler(accountsSealingRpc.recordRotation)
-  async recordRotation({ keyId, isChanged }: RpcData<Rpc['recordRotation']>): Promise<RpcReply<Rpc['recordRotation']>> {
+  @RpcHandler(accountsSealingRpc.noteRotation)
+  async noteRotation({ keyId, isChanged }: RpcData<Rpc['noteRotation']>): Promise<RpcReply<Rpc['noteRotation']>> {
     await this.rotations.record(keyId, isChanged);
     return {};
   }

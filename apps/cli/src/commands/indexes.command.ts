@@ -81,7 +81,9 @@ function suggest(withServer: WithServer): Command {
     .addHelpText('after', '\nQueries are shown with fields and operators, never with values.')
     .action((appId: string) =>
       withServer(async (rpc) => {
-        const questions = await fromAll(async (contract) => (await rpc.call(contract.suggest, { appId })).questions);
+        const questions = await fromAll(
+          async (contract) => (await rpc.call(contract.listSlowQuestions, { appId })).questions,
+        );
         if (questions.length === 0) print(`No query of ${appId} took 20 ms in the last day.`);
         for (const question of questions) for (const line of linesOf(appId, question)) print(line);
       }),

@@ -3,7 +3,7 @@ import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print, quoted, sourceOf, valueFrom } from '../terminal.js';
 
-type Status = RpcReply<typeof pushOperationsRpc.status>;
+type Status = RpcReply<typeof pushOperationsRpc.getStatus>;
 
 interface SendOptions {
   readonly alert?: string;
@@ -56,7 +56,7 @@ function status(withServer: WithServer): Command {
     )
     .action((appId: string, objectId: string) =>
       withServer(async (rpc) => {
-        for (const line of linesOf(await rpc.call(pushOperationsRpc.status, { appId, objectId }))) print(line);
+        for (const line of linesOf(await rpc.call(pushOperationsRpc.getStatus, { appId, objectId }))) print(line);
       }),
     );
 }
@@ -67,7 +67,7 @@ function devices(withServer: WithServer): Command {
     .description('count the devices of an application: all installations, targets of a push to all, and connected now')
     .action((appId: string) =>
       withServer(async (rpc) => {
-        const { platforms, connected } = await rpc.call(pushOperationsRpc.devices, { appId });
+        const { platforms, connected } = await rpc.call(pushOperationsRpc.countDevices, { appId });
         for (const [platform, { installations, targeted }] of Object.entries(platforms))
           print(`${quoted(platform)}  ${installations} installations  ${targeted} targeted`);
         print(`${connected} connected`);

@@ -46,7 +46,7 @@ function listVendors(withServer: WithServer): Command {
     .action((appId: string) =>
       withServer(async (rpc) => {
         const { vendors } = await rpc.call(vendorsRpc.list, { appId });
-        const { lanes, senders } = await rpc.call(vendorsRpc.lanes, { appId });
+        const { lanes, senders } = await rpc.call(vendorsRpc.listLanes, { appId });
         for (const credentials of vendors) {
           printVendor(credentials);
           for (const line of stateLines(credentials, lanes)) print(line);

@@ -88,7 +88,7 @@ export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[
 
 /** Pushes to devices of vendors that are held. */
 export async function checkVendorLanes(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
-  const { lanes, senders } = await rpc.call(vendorsRpc.lanes, { appId });
+  const { lanes, senders } = await rpc.call(vendorsRpc.listLanes, { appId });
   return vendorFindings(appId, lanes, senders);
 }
 

@@ -62,7 +62,7 @@ export async function* batchesOf<T>(rows: AsyncIterable<T>, size: number): Async
   if (batch.length > 0) yield batch;
 }
 
-type ImportObjectsData = Parameters<typeof RpcClient.prototype.call<typeof accountsImportRpc.objects>>[1];
+type ImportObjectsData = Parameters<typeof RpcClient.prototype.call<typeof accountsImportRpc.importObjects>>[1];
 
 /** Requests of an import to the services that store the classes. */
 export class ImportRequests {
@@ -106,8 +106,8 @@ export class ImportRequests {
 }
 
 /** The RPCs of the service that stores the class. */
-export function importOf(className: ClassName): typeof accountsImportRpc.objects {
-  return className === '_Installation' ? pushImportRpc.objects : accountsImportRpc.objects;
+export function importOf(className: ClassName): typeof accountsImportRpc.importObjects {
+  return className === '_Installation' ? pushImportRpc.importObjects : accountsImportRpc.importObjects;
 }
 
 function isTemporary(error: unknown): boolean {

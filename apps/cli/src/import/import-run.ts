@@ -184,7 +184,7 @@ export class ImportRun {
   async #sendMembers(field: 'users' | 'roles', batch: readonly MemberRow[]): Promise<void> {
     const { appId, isPreview } = this.options;
     const members = batch.map(({ role, member }) => ({ role, member }));
-    const { unknown, known } = await this.#requests.call(accountsImportRpc.members, {
+    const { unknown, known } = await this.#requests.call(accountsImportRpc.importMembers, {
       appId,
       field,
       members,

@@ -73,7 +73,7 @@ export class ApplicationsHandlers {
     const [users, identities, devices, messages, pushes] = await Promise.all([
       unlessAway(this.rpc.call(userSearchRpc.count, params)),
       unlessAway(this.rpc.call(identitiesRpc.count, params)),
-      unlessAway(this.rpc.call(pushOperationsRpc.devices, params)),
+      unlessAway(this.rpc.call(pushOperationsRpc.countDevices, params)),
       unlessAway(this.messagesOfLastDay(params.appId)),
       unlessAway(this.pushesUnderWay(caller)),
     ]);
@@ -217,7 +217,7 @@ function perDay<Name extends string>(
   return Object.fromEntries(series) as Record<Name, number[]>;
 }
 
-function installationsOf({ platforms }: RpcReply<typeof pushOperationsRpc.devices>): Record<string, number> {
+function installationsOf({ platforms }: RpcReply<typeof pushOperationsRpc.countDevices>): Record<string, number> {
   return Object.fromEntries(Object.entries(platforms).map(([name, { installations }]) => [name, installations]));
 }
 

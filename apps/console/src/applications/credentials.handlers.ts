@@ -78,7 +78,7 @@ export class CredentialsHandlers {
   async listVendors({ params }: ConsoleRequest<Api['listVendors']>): Promise<RouteReply<Api['listVendors']>> {
     const [{ vendors: items }, { lanes, senders }] = await Promise.all([
       this.rpc.call(vendorsRpc.list, params),
-      this.rpc.call(vendorsRpc.lanes, params),
+      this.rpc.call(vendorsRpc.listLanes, params),
     ]);
     return { items, lanes, senders, kinds: VENDORS.map((kind) => ({ kind, fields: shown(vendorFields(kind)) })) };
   }

@@ -77,7 +77,7 @@ export class PushesHandlers {
   async get({ params, caller }: ConsoleRequest<Api['getPush']>): Promise<RouteReply<Api['getPush']>> {
     const { appId, pushId: objectId } = params;
     const [status, { notification }] = await Promise.all([
-      this.rpc.call(pushOperationsRpc.status, { appId, objectId }),
+      this.rpc.call(pushOperationsRpc.getStatus, { appId, objectId }),
       this.rpc.call(pushRpc.getNotification, { caller, objectId }),
     ]);
     const push: PushDetails = {

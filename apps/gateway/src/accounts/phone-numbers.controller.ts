@@ -44,7 +44,7 @@ export class PhoneNumbersController {
     @JsonBody() body: JsonObject,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
-    const { user, isNew } = await this.rpc.call(phoneNumbersRpc.enter, { caller, body });
+    const { user, isNew } = await this.rpc.call(phoneNumbersRpc.signUpOrLogIn, { caller, body });
     void reply.code(isNew ? HttpStatus.CREATED : HttpStatus.OK);
     void reply.header('location', `${this.config.baseUrl}/1.1/users/${user.objectId}`);
     return user;

@@ -112,8 +112,8 @@ export class PushOperationsController {
     return this.pushes.sendAsOperator(appId, body);
   }
 
-  @RpcHandler(pushOperationsRpc.status)
-  status({ appId, objectId }: RpcData<Operations['status']>): Promise<RpcReply<Operations['status']>> {
+  @RpcHandler(pushOperationsRpc.getStatus)
+  getStatus({ appId, objectId }: RpcData<Operations['getStatus']>): Promise<RpcReply<Operations['getStatus']>> {
     return this.notifications.status(appId, objectId);
   }
 
@@ -122,8 +122,8 @@ export class PushOperationsController {
     return { days: await this.notifications.countByDay(appId, from) };
   }
 
-  @RpcHandler(pushOperationsRpc.devices)
-  count({ appId }: RpcData<Operations['devices']>): Promise<RpcReply<Operations['devices']>> {
+  @RpcHandler(pushOperationsRpc.countDevices)
+  countDevices({ appId }: RpcData<Operations['countDevices']>): Promise<RpcReply<Operations['countDevices']>> {
     return this.notifications.countDevices(appId);
   }
 }

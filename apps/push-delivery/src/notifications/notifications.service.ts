@@ -54,7 +54,7 @@ export class NotificationsService {
   }
 
   /** For operators. @throws AppError NOT_FOUND */
-  async status(appId: string, objectId: string): Promise<RpcReply<typeof pushOperationsRpc.status>> {
+  async status(appId: string, objectId: string): Promise<RpcReply<typeof pushOperationsRpc.getStatus>> {
     const { row, counts } = await this.#counted(appId, objectId);
     const { status, error, createdAt, expiresAt, dueAt, updatedAt } = row;
     const progress = await this.notifications.progressOf(appId, objectId);
@@ -76,7 +76,7 @@ export class NotificationsService {
   }
 
   /** The number of devices that an application can reach, for operators. @throws AppError SERVICE_UNAVAILABLE if the queues do not respond */
-  async countDevices(appId: string): Promise<RpcReply<typeof pushOperationsRpc.devices>> {
+  async countDevices(appId: string): Promise<RpcReply<typeof pushOperationsRpc.countDevices>> {
     const [counts, connected] = await Promise.all([
       this.notifications.countDevices(appId),
       this.queues.countConnected(appId),

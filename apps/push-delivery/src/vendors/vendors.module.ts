@@ -26,7 +26,9 @@ class VendorsController {
   ) {}
 
   @RpcHandler(pushRpc.getWebPushKey)
-  async webPushKey({ caller }: RpcData<typeof pushRpc.getWebPushKey>): Promise<RpcReply<typeof pushRpc.getWebPushKey>> {
+  async getWebPushKey({
+    caller,
+  }: RpcData<typeof pushRpc.getWebPushKey>): Promise<RpcReply<typeof pushRpc.getWebPushKey>> {
     return { publicKey: await this.credentials.webPushKey(caller.appId) };
   }
 
@@ -45,8 +47,8 @@ class VendorsController {
     return {};
   }
 
-  @RpcHandler(vendorsRpc.lanes)
-  async lanes({ appId }: RpcData<Rpc['lanes']>): Promise<RpcReply<Rpc['lanes']>> {
+  @RpcHandler(vendorsRpc.listLanes)
+  async listLanes({ appId }: RpcData<Rpc['listLanes']>): Promise<RpcReply<Rpc['listLanes']>> {
     const [lanes, senders] = await Promise.all([this.states.states(appId), this.states.senders()]);
     return { lanes, senders };
   }

@@ -30,8 +30,10 @@ export function fieldIndexesRpcController(contract: FieldIndexesRpc): Type {
       return {};
     }
 
-    @RpcHandler(contract.suggest)
-    async suggest({ appId }: RpcData<FieldIndexesRpc['suggest']>): Promise<RpcReply<FieldIndexesRpc['suggest']>> {
+    @RpcHandler(contract.listSlowQuestions)
+    async listSlowQuestions({
+      appId,
+    }: RpcData<FieldIndexesRpc['listSlowQuestions']>): Promise<RpcReply<FieldIndexesRpc['listSlowQuestions']>> {
       const [questions, indexes] = [await this.questions.report(appId), await this.indexes.report(appId)];
       const names = new Set(indexes.map(({ className, fields }) => [className, ...fields].join(' ')));
       return {

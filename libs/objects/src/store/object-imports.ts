@@ -75,8 +75,10 @@ export function objectImportController(contract: ObjectImportRpc): Type {
   class ObjectImportController {
     constructor(private readonly imports: ObjectImports) {}
 
-    @RpcHandler(contract.objects)
-    importObjects(request: RpcData<ObjectImportRpc['objects']>): Promise<RpcReply<ObjectImportRpc['objects']>> {
+    @RpcHandler(contract.importObjects)
+    importObjects(
+      request: RpcData<ObjectImportRpc['importObjects']>,
+    ): Promise<RpcReply<ObjectImportRpc['importObjects']>> {
       return this.imports.import(request);
     }
   }
