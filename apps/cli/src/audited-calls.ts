@@ -22,7 +22,7 @@ import { RpcClient, type RpcTransport } from '#messaging';
 import { isWatched, printAside } from './terminal.js';
 
 /** The values of an audit entry. */
-interface Entry {
+interface AuditEntry {
   /** As the console names it. */
   readonly action: string;
   readonly appId?: string | undefined;
@@ -120,7 +120,7 @@ export class AuditedRpcClient extends RpcClient {
    * Does work of several requests as one act, with an outcome in any case: parts of it may be done.
    * @param isWhole whether the result is that of the whole work
    */
-  async record<T>(entry: Entry, work: () => Promise<T>, isWhole: (result: T) => boolean = () => true): Promise<T> {
+  async record<T>(entry: AuditEntry, work: () => Promise<T>, isWhole: (result: T) => boolean = () => true): Promise<T> {
     const id = await this.#begin(entry);
     try {
       const result = await work();
@@ -133,7 +133,7 @@ export class AuditedRpcClient extends RpcClient {
   }
 
   /** @returns the id of the entry; undefined where none was written */
-  async #begin({ target, ...entry }: Entry): Promise<string | undefined> {
+  async #begin({ target, ...entry }: AuditEntry): Promise<string | undefined> {
     const begun = { ...entry, by: systemUser(), target: target?.slice(0, MAX_TARGET_LENGTH) };
     try {
       if (await this.hasConsole()) return (await super.call(consoleRpc.beginAction, begun)).id;
@@ -152,7 +152,7 @@ export class AuditedRpcClient extends RpcClient {
   }
 }
 
-function entryOf({ action, target, change }: Act, data: Readonly<Record<string, unknown>>): Entry {
+function entryOf({ action, target, change }: Act, data: Readonly<Record<string, unknown>>): AuditEntry {
   const { appId, id, name } = data;
   const isSecret = isConcealedSetting(String(name));
   const kept = change.filter((member) => data[member] !== undefined);

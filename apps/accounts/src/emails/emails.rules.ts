@@ -7,7 +7,7 @@ export type LinkState = Pick<MailLink, 'state' | 'canBeRenewed'>;
 type Addressee = Pick<UserRow, 'email' | 'emailVerified' | 'emailVersion' | 'passwordVersion'>;
 
 /** The members of a link's token that decide what the link does now. */
-interface MailToken {
+interface LinkToken {
   readonly kind: MailKind;
   readonly emailVersion: number;
   readonly passwordVersion: number;
@@ -15,7 +15,7 @@ interface MailToken {
 }
 
 /** Whether the user still has the address to which the link was sent, without a change in between. */
-export function isStillTheirs({ emailVersion }: MailToken, user: Addressee): boolean {
+export function isStillTheirs({ emailVersion }: LinkToken, user: Addressee): boolean {
   return user.email !== null && emailVersion === user.emailVersion;
 }
 
@@ -23,7 +23,7 @@ export function isStillTheirs({ emailVersion }: MailToken, user: Addressee): boo
  * The current state of a genuine link. A change of the address ends verification links; a change of the address or the password
  * ends reset links; both expire (specification, States and transitions).
  */
-export function stateOf(token: MailToken, user: Addressee, now: Date): LinkState {
+export function stateOf(token: LinkToken, user: Addressee, now: Date): LinkState {
   if (!isStillTheirs(token, user)) return { state: 'expired', canBeRenewed: false };
   if (token.kind === 'verifyEmail' && user.emailVerified === true) return { state: 'done', canBeRenewed: false };
   const isOutdated = token.kind === 'resetPassword' && token.passwordVersion !== user.passwordVersion;

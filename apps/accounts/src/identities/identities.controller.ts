@@ -41,11 +41,6 @@ interface EntryRequest {
   readonly failOnNotExist: boolean;
 }
 
-interface Entry {
-  readonly user: VisibleUser;
-  readonly isNew: boolean;
-}
-
 /** Logins and sign-ups by accounts on other platforms. */
 @Controller()
 export class IdentitiesController {
@@ -85,7 +80,10 @@ export class IdentitiesController {
   }
 
   /** @returns undefined where a concurrent change made the lookup outdated */
-  private async tryOnce(caller: Caller, request: EntryRequest): Promise<Entry | undefined> {
+  private async tryOnce(
+    caller: Caller,
+    request: EntryRequest,
+  ): Promise<RpcReply<Accounts['signUpOrLogInByIdentity']> | undefined> {
     const owned = await this.users.findByIdentities(caller.appId, keysOf(request.identities));
     const owner = findOwner(request.identities, owned);
     try {

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Caller, JsonObject, VisibleUser } from '#contracts';
+import type { Caller, JsonObject, phoneNumbersRpc, RpcReply, VisibleUser } from '#contracts';
 import { appError, isAppError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
@@ -11,11 +11,6 @@ import { UsersRepository } from '../users/users.repository.js';
 import { parsePhoneSignUp, parseSmsCode, requirePhoneNumber } from './phone-request.rules.js';
 import type { SmsCodeKey } from './sms-codes.repository.js';
 import { SmsCodesService } from './sms-codes.service.js';
-
-interface Entry {
-  readonly user: VisibleUser;
-  readonly isNew: boolean;
-}
 
 /** Logins and sign-ups by codes that were sent to phone numbers. */
 @Injectable()
@@ -39,7 +34,7 @@ export class PhoneLoginService {
   }
 
   /** POST /1.1/usersByMobilePhone: logs in the user who has the number, or creates one. @throws AppError as `admit` or `SignUpService.signUp` */
-  async signUpOrLogIn(caller: Caller, body: JsonObject): Promise<Entry> {
+  async signUpOrLogIn(caller: Caller, body: JsonObject): Promise<RpcReply<typeof phoneNumbersRpc.signUpOrLogIn>> {
     const { appId } = caller;
     const mobilePhoneNumber = requirePhoneNumber(body);
     const code = parseSmsCode(body['smsCode']);

@@ -18,7 +18,7 @@ import {
 } from './stored-bytes.js';
 
 /** A regular file in an archive, or a stored file itself. */
-export interface Entry {
+export interface ArchiveEntry {
   readonly name: string;
   /** In bytes, as the archive yields them. */
   readonly bytes: number;
@@ -58,7 +58,7 @@ const MAKE_AGAIN = 'Copy or download it again.';
 const ENDS_EARLY = 'The archive ends within this file: it is truncated. Copy or download it again.';
 
 /** An entry without its first bytes, which would fill the memory where there are many entries. */
-export function entryOf(file: Omit<Entry, 'content'>, head: Buffer, listing: Listing): Entry {
+export function entryOf(file: Omit<ArchiveEntry, 'content'>, head: Buffer, listing: Listing): ArchiveEntry {
   const content = contentOf(file.name, head);
   const parts = content.parts.filter((_, index) => index === 0 || listing.count());
   return { ...file, content: { ...content, parts } };
@@ -117,13 +117,17 @@ interface TarListing {
   readonly file: StoredFile;
   readonly isCompressed: boolean;
   readonly listing: Listing;
-  readonly entries: Entry[];
+  readonly entries: ArchiveEntry[];
   /** The file that the pass is in; undefined where it is not read. */
   current: { readonly entry: ReadEntry; readonly index: number; readonly pieces: Buffer[]; length: number } | undefined;
 }
 
 /** Lists the files of a tar archive in one pass. A damaged archive has the files before the damage. */
-export async function tarEntries(file: StoredFile, isCompressed: boolean, listing: Listing): Promise<readonly Entry[]> {
+export async function tarEntries(
+  file: StoredFile,
+  isCompressed: boolean,
+  listing: Listing,
+): Promise<readonly ArchiveEntry[]> {
   const archive: TarArchive = {
     open: (wanted, meter) => tarContents(tarBytes(file, isCompressed, meter), wanted),
   };
@@ -206,7 +210,7 @@ function isWantedTarEntry({ type, path }: ReadEntry, listing: Listing): boolean 
 
 /** An open zip archive. */
 export interface ZipArchive {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly ArchiveEntry[];
   readonly close: () => Promise<void>;
 }
 
@@ -224,7 +228,7 @@ export async function zipEntries(file: StoredFile, listing: Listing): Promise<Zi
   }
 }
 
-async function listZip(zip: yauzl.ZipFile, file: StoredFile, listing: Listing): Promise<Entry[]> {
+async function listZip(zip: yauzl.ZipFile, file: StoredFile, listing: Listing): Promise<ArchiveEntry[]> {
   const found: yauzl.Entry[] = [];
   let stored = 0;
   for await (const entry of zip.eachEntry()) {
@@ -234,7 +238,7 @@ async function listZip(zip: yauzl.ZipFile, file: StoredFile, listing: Listing): 
     if (stored > file.size) throw new BytesProblem('The files of the archive overlap. Make the archive again.');
     if (isWantedZipEntry(entry, listing)) found.push(entry);
   }
-  const entries: Entry[] = [];
+  const entries: ArchiveEntry[] = [];
   for (const entry of found) {
     const open = (meter: Meter) => zipContent(zip, entry, meter);
     const head = await headOf(open({ stored: 0 }));

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { StartError } from '#bootstrap';
 import { quoted } from '../terminal.js';
-import { type Entry, entryOf, type Listing, tarEntries, zipEntries } from './archives.js';
+import { type ArchiveEntry, entryOf, type Listing, tarEntries, zipEntries } from './archives.js';
 import { gunzippedHead, isGzip, isTar, isZip } from './content.js';
 import type { Export, ExportPart } from './export.types.js';
 import { isSystemFile } from './part-kinds.js';
@@ -158,7 +158,7 @@ async function findInFile(file: StoredFile, { name, prefix }: Naming, found: Fou
 }
 
 /** Adds the files of an archive. Of two with one name the last counts, as when the archive is unpacked. */
-function addArchive(entries: readonly Entry[], prefix: string, found: Found): void {
+function addArchive(entries: readonly ArchiveEntry[], prefix: string, found: Found): void {
   const last = new Map(entries.map((entry) => [entry.name, entry]));
   const sorted = [...entries].sort((one, other) => BY_NUMBER.compare(one.name, other.name));
   for (const entry of sorted) {
@@ -168,7 +168,7 @@ function addArchive(entries: readonly Entry[], prefix: string, found: Found): vo
   }
 }
 
-function addEntry(entry: Entry, name: string, found: Found): void {
+function addEntry(entry: ArchiveEntry, name: string, found: Found): void {
   if (isSystemFile(name)) return;
   const { listing, sources } = found;
   const { obstacle, isEmpty, isCompressed, parts, warnings } = entry.content;

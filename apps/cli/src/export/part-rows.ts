@@ -1,4 +1,4 @@
-import type { Entry } from './archives.js';
+import type { ArchiveEntry } from './archives.js';
 import type { ExportPart, ExportRow, ReadRow, RowReader } from './export.types.js';
 import { readerOf } from './export-rows.js';
 import type { PartKind } from './part-kinds.js';
@@ -9,7 +9,7 @@ const END_OF_FILE = Buffer.alloc(0);
 /** Where a part's bytes are, and how to read them. */
 export interface PartSource {
   readonly kind: PartKind;
-  readonly entry: Entry;
+  readonly entry: ArchiveEntry;
   readonly isCompressed: boolean;
 }
 
@@ -96,7 +96,7 @@ function* rowsIn(chunk: Buffer, open: OpenPart | undefined): Generator<ExportRow
   for (const row of chunk === END_OF_FILE ? reader.end() : reader.push(chunk)) yield placed(part, row);
 }
 
-function indexOf({ tar }: Entry): number {
+function indexOf({ tar }: ArchiveEntry): number {
   return tar?.index ?? -1;
 }
 

@@ -34,7 +34,7 @@ export function RateLimited(...rateLimitGroups: Exclude<RateLimitGroup, 'request
 }
 
 /** One address towards one application. */
-interface LimitedClient {
+interface CountedClient {
   /** Empty for a request without credentials. */
   readonly appId: string;
   readonly network: string;
@@ -95,7 +95,7 @@ export class RequestLimits {
    * Counts a request in each of its groups that is limited, until one is exceeded.
    * @returns the allowance of the group with the fewest requests left; undefined where no group is limited
    */
-  async #countInAll(groups: readonly RateLimitGroup[], client: LimitedClient): Promise<Allowance | undefined> {
+  async #countInAll(groups: readonly RateLimitGroup[], client: CountedClient): Promise<Allowance | undefined> {
     let least: Allowance | undefined;
     for (const group of groups) {
       const limit = this.limits[group];
@@ -110,7 +110,7 @@ export class RequestLimits {
   async #countIn(
     group: RateLimitGroup,
     { count: limit, windowSeconds }: RateLimit,
-    { appId, network }: LimitedClient,
+    { appId, network }: CountedClient,
   ): Promise<Allowance> {
     const client = { group, network };
     const { count, resetMs } = await this.counter.count(counterKeyOf(appId, client), windowSeconds);
