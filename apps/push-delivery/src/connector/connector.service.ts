@@ -12,8 +12,7 @@ import {
 } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { Connections } from './connections.js';
-import { conflictDelayMs } from './delivery-window.js';
-import { DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
+import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';

@@ -1,7 +1,4 @@
-import { appId as appIdSchema, installationId as installationIdSchema } from '#contracts';
-import { isStorableText } from '#objects';
-import type { DeviceAddress, MessageRef } from '../device-queues/device-queues.js';
-import { CLOSE, UNKNOWN_APPLICATION } from './session-effects.js';
+import type { MessageRef } from '../device-queues/device-queues.js';
 
 /** Limits of the unacknowledged messages of a device, and of the bytes of their bodies. */
 const MAX_MESSAGES = 32;
@@ -93,30 +90,4 @@ export class FrameAllowance {
   earn(): void {
     this.#left += 1;
   }
-}
-
-/** The reason to refuse a login without asking the store. @param device the device that the connection already belongs to */
-export function loginProblem(
-  appId: string,
-  installationId: string,
-  device: DeviceAddress | undefined,
-): { readonly code: number; readonly reason: string } | undefined {
-  if (!appIdSchema.safeParse(appId).success) return { code: CLOSE.unknownApplication, reason: UNKNOWN_APPLICATION };
-  // No installation can have such an id.
-  if (!installationIdSchema.safeParse(installationId).success || !isStorableText(installationId))
-    return { code: CLOSE.invalidLogin, reason: 'The installationId must be a string of 1 to 128 characters.' };
-  if (device !== undefined && (device.appId !== appId || device.installationId !== installationId))
-    return { code: CLOSE.invalidLogin, reason: 'Another device has logged in on this connection.' };
-  return undefined;
-}
-
-const FIRST_MS = 1_000;
-const LONGEST_MS = 30_000;
-
-/**
- * The delay of the answer to a login. A device that reconnects before its old connection is closed has one conflict. Two devices
- * with the same id disconnect each other repeatedly, with growing delays.
- */
-export function conflictDelayMs(conflicts: number): number {
-  return conflicts <= 1 ? 0 : Math.min(LONGEST_MS, FIRST_MS * 2 ** (conflicts - 2));
 }

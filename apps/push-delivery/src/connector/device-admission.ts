@@ -92,6 +92,17 @@ export function endSession(connection: DeviceConnection | undefined): void {
   connection?.perform(connection.session.refuse(CLOSE.conflict, 'The device has logged in on another connection.'));
 }
 
+const FIRST_DELAY_MS = 1_000;
+const LONGEST_DELAY_MS = 30_000;
+
+/**
+ * The delay of the answer to a login. A device that reconnects before its old connection is closed has one conflict. Two devices
+ * with the same id disconnect each other repeatedly, with growing delays.
+ */
+export function conflictDelayMs(conflicts: number): number {
+  return conflicts <= 1 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (conflicts - 2));
+}
+
 const GENERATION_MS = 10_000;
 /** Further departures are not recorded: a late wake-up may then repeat a message. */
 const MAX_DEVICES = 200_000;

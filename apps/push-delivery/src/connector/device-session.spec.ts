@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { MessageRef, QueuePage } from '../device-queues/device-queues.js';
-import { conflictDelayMs } from './delivery-window.js';
 import { type Deliverable, DeviceSession } from './device-session.js';
 import type { ClientCommand } from './framings/framing.js';
 import type { Effect } from './session-effects.js';
@@ -289,19 +288,5 @@ describe('a session', () => {
     expect([...receive(ack('m0')), ...wakeUp('a'), ...session.resync(), ...session.visit(nowMs)]).toEqual([]);
     expect(session.deliverPage([message('a')], page(['a']), nowMs)).toEqual([]);
     expect([...session.refuse(4111, ''), ...session.goAway(1)]).toEqual([]);
-  });
-});
-
-describe('the answer to a login', () => {
-  it.each([
-    [0, 0],
-    [1, 0],
-    [2, 1_000],
-    [3, 2_000],
-    [6, 16_000],
-    [7, 30_000],
-    [1_000, 30_000],
-  ])('after %i conflicts waits for %i ms', (conflicts, delayMs) => {
-    expect(conflictDelayMs(conflicts)).toBe(delayMs);
   });
 });

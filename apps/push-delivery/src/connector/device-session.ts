@@ -1,7 +1,7 @@
 import type { DeviceAddress, MessageRef, QueuePage } from '../device-queues/device-queues.js';
-import { DeliveryWindow, FrameAllowance, loginProblem } from './delivery-window.js';
+import { DeliveryWindow, FrameAllowance } from './delivery-window.js';
 import type { ClientCommand, DeliveredMessage } from './framings/framing.js';
-import { CLOSE, type Effect } from './session-effects.js';
+import { CLOSE, type Effect, loginProblem } from './session-effects.js';
 
 /** A message for a device, and its reference in the queue. */
 export interface Deliverable {

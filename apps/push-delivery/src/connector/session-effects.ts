@@ -1,4 +1,6 @@
-import type { MessageRef } from '../device-queues/device-queues.js';
+import { appId as appIdSchema, installationId as installationIdSchema } from '#contracts';
+import { isStorableText } from '#objects';
+import type { DeviceAddress, MessageRef } from '../device-queues/device-queues.js';
 import type { ServerFrame } from './framings/framing.js';
 
 /** An effect of a session. Effects are carried out in order. */
@@ -37,3 +39,18 @@ export function closeCodeLabel(code: number): string {
 }
 
 export const UNKNOWN_APPLICATION = 'There is no such application.';
+
+/** The reason to refuse a login without asking the store. @param device the device that the connection already belongs to */
+export function loginProblem(
+  appId: string,
+  installationId: string,
+  device: DeviceAddress | undefined,
+): { readonly code: number; readonly reason: string } | undefined {
+  if (!appIdSchema.safeParse(appId).success) return { code: CLOSE.unknownApplication, reason: UNKNOWN_APPLICATION };
+  // No installation can have such an id.
+  if (!installationIdSchema.safeParse(installationId).success || !isStorableText(installationId))
+    return { code: CLOSE.invalidLogin, reason: 'The installationId must be a string of 1 to 128 characters.' };
+  if (device !== undefined && (device.appId !== appId || device.installationId !== installationId))
+    return { code: CLOSE.invalidLogin, reason: 'Another device has logged in on this connection.' };
+  return undefined;
+}

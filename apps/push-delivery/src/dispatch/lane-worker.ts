@@ -7,8 +7,8 @@ import { continueTrace, currentTraceparent, type Metrics } from '#observability'
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
-import { type Held, Leases } from '../pushes/leases.js';
-import { abortableSleep, Backoff, messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';
+import { abortableSleep, Backoff, type Held, Leases } from '../pushes/leases.js';
+import { messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';
 import { countTargeted, type VendorDispatch } from './push-run.js';
 import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf } from './push-worker.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';

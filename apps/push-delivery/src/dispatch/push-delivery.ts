@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { connectorMessages, type DirectMessagePayload, type PushMessage } from '#contracts';
 import { messageOf } from '#errors';
@@ -12,30 +11,8 @@ import {
 } from '../device-queues/device-queues.js';
 import { isQueued, platformOf } from './delivery-counts.rules.js';
 import type { LanePush } from './lanes.repository.js';
+import { abortableSleep, Backoff } from '../pushes/leases.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
-
-/** Resolves after the time, or at once when the signal is aborted. */
-export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
-}
-
-const FIRST_MS = 100;
-const LONGEST_MS = 5_000;
-
-/** Waiting times between attempts: each twice the last, at most 5 seconds. */
-export class Backoff {
-  #lastMs = 0;
-
-  next(): number {
-    this.#lastMs = Math.min(LONGEST_MS, Math.max(FIRST_MS, 2 * this.#lastMs));
-    return this.#lastMs;
-  }
-
-  /** Call it after a successful attempt. */
-  reset(): void {
-    this.#lastMs = 0;
-  }
-}
 
 /** A message in the queues of connected devices. */
 export interface WakeUp {

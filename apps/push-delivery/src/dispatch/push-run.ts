@@ -4,8 +4,9 @@ import { isAppError, messageOf } from '#errors';
 import { currentTraceparent, inSpan, type Metrics } from '#observability';
 import { isQueued, isVendored, withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
-import { abortableSleep, Backoff, messageOfPush, type PushDelivery } from './push-delivery.js';
+import { messageOfPush, type PushDelivery } from './push-delivery.js';
 import type { PushJobsRepository } from './push-jobs.repository.js';
+import { abortableSleep, Backoff } from '../pushes/leases.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 import { routePage, type VendorChannelKey, type VendorShare } from '../vendors/vendor-route.rules.js';
 

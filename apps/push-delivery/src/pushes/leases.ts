@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { messageOf } from '#errors';
 
@@ -61,4 +62,27 @@ export class Leases<Work extends object> {
 
 function endOf(claimedAt: number): number {
   return claimedAt + LEASE_SECONDS * 1_000;
+}
+
+/** Resolves after the time, or at once when the signal is aborted. */
+export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+const FIRST_MS = 100;
+const LONGEST_MS = 5_000;
+
+/** Waiting times between attempts: each twice the last, at most 5 seconds. */
+export class Backoff {
+  #lastMs = 0;
+
+  next(): number {
+    this.#lastMs = Math.min(LONGEST_MS, Math.max(FIRST_MS, 2 * this.#lastMs));
+    return this.#lastMs;
+  }
+
+  /** Call it after a successful attempt. */
+  reset(): void {
+    this.#lastMs = 0;
+  }
 }

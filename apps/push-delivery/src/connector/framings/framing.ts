@@ -1,5 +1,3 @@
-import protobuf from 'protobufjs/light.js';
-
 /** A command of a device in any framing. `i`: the number that the answer must carry. */
 export type ClientCommand =
   | { readonly kind: 'heartbeat' }
@@ -109,62 +107,4 @@ function textOf(value: unknown): string {
 
 function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
-}
-
-/** The fields of `GenericCommand` that pushes use. */
-export interface GenericCommand {
-  readonly cmd?: number;
-  readonly appId?: string;
-  readonly i?: number;
-  readonly installationId?: string;
-  readonly service?: number;
-  readonly dataMessage?: { readonly ids: readonly string[]; readonly msg: readonly { readonly data: string }[] };
-  readonly errorMessage?: { readonly code: number; readonly reason: string };
-  readonly ackMessage?: { readonly ids?: readonly string[] };
-  readonly loggedinMessage?: { readonly pushDisabled: boolean };
-}
-
-/** Numbers of `CommandType`. */
-export const COMMANDS = { ack: 3, error: 7, login: 8, data: 9, echo: 14, loggedin: 15, logout: 16, loggedout: 17 };
-/** Numbers of `service`. */
-export const SERVICES = { push: 0, liveQuery: 1 };
-
-const optional = (type: string, id: number) => ({ type, id });
-const repeated = (type: string, id: number) => ({ rule: 'repeated', type, id });
-const required = (type: string, id: number) => ({ rule: 'required', type, id });
-
-/** proto2 also writes fields that have their default value: Android checks whether they are present. */
-const message = (fields: Record<string, protobuf.IField>) => ({ edition: 'proto2', fields });
-
-/** The fields that pushes use, with the numbers of the SDKs. Other fields are skipped. */
-const schema = protobuf.Root.fromJSON({
-  nested: {
-    JsonObjectMessage: message({ data: required('string', 1) }),
-    DataCommand: message({ ids: repeated('string', 1), msg: repeated('JsonObjectMessage', 2) }),
-    ErrorCommand: message({ code: required('int32', 1), reason: required('string', 2) }),
-    AckCommand: message({ ids: repeated('string', 10) }),
-    LoggedinCommand: message({ pushDisabled: optional('bool', 1) }),
-    GenericCommand: message({
-      cmd: optional('int32', 1),
-      appId: optional('string', 3),
-      i: optional('int32', 5),
-      installationId: optional('string', 6),
-      service: optional('int32', 8),
-      dataMessage: optional('DataCommand', 101),
-      errorMessage: optional('ErrorCommand', 103),
-      ackMessage: optional('AckCommand', 105),
-      loggedinMessage: optional('LoggedinCommand', 117),
-    }),
-  },
-});
-const type = schema.lookupType('GenericCommand');
-
-/** @throws Error if the bytes are not a command */
-export function decodeCommand(payload: Uint8Array): GenericCommand {
-  // Own properties only: inherited ones are defaults that were not sent.
-  return { ...(type.decode(payload) as GenericCommand) };
-}
-
-export function encodeCommand(command: GenericCommand): Uint8Array {
-  return type.encode(command).finish();
 }

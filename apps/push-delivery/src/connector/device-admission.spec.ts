@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RecentDepartures } from './device-admission.js';
+import { conflictDelayMs, RecentDepartures } from './device-admission.js';
 
 describe('recent departures', () => {
   const device = { appId: 'app', installationId: 'device' };
@@ -22,5 +22,19 @@ describe('recent departures', () => {
     const departures = new RecentDepartures();
     departures.add(device, 20_000);
     expect(departures.has(device, 90_000)).toBe(false);
+  });
+});
+
+describe('the answer to a login', () => {
+  it.each([
+    [0, 0],
+    [1, 0],
+    [2, 1_000],
+    [3, 2_000],
+    [6, 16_000],
+    [7, 30_000],
+    [1_000, 30_000],
+  ])('after %i conflicts waits for %i ms', (conflicts, delayMs) => {
+    expect(conflictDelayMs(conflicts)).toBe(delayMs);
   });
 });
