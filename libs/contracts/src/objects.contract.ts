@@ -4,6 +4,8 @@ import { jsonObject } from './json.schema.js';
 import { PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
 import { identityChanges } from './user.schema.js';
 
+/** The objects of a list whose request names no valid limit (rule of the API). */
+export const DEFAULT_LIST_LIMIT = 100;
 export const MAX_LIST_LIMIT = 1000;
 export const MAX_LIST_SKIP = 1_000_000_000;
 /** Maximum number of ids in one deletion. */

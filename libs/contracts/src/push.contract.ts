@@ -98,6 +98,11 @@ export const pushRpc = {
 /** The name of a device, chosen by the client. It is a secret: any client that knows it receives the device's messages. */
 export const installationId = z.string().min(1).max(128);
 
+/**
+ * Limits of a push (rules of the API): the bytes of its JSON without `device_ids`, the number of these ids, and `flow_control` in devices
+ * per second. A lower flow than the least, also 0 or a negative one, counts as the least.
+ */
+export const PUSH_LIMITS = { bytes: 4_095, deviceIds: 500, leastFlow: 1_000, mostFlow: 1_000_000_000 } as const;
 /** Maximum number of devices in one request of `describeDevices`. */
 export const MAX_DESCRIBED_DEVICES = 200;
 /** Maximum number of connected devices that a page asks for. */

@@ -9,24 +9,32 @@ const printable = (maxLength: number) =>
     .string()
     .regex(new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${maxLength}}$`, 'u'), `must be 1 to ${maxLength} printable characters`);
 
-const MAX_VARIABLES = 20;
+/** Maximum length of the texts about the application and the purpose of a message, in characters. */
+export const MAX_MESSAGE_LABEL_LENGTH = 100;
+/** Maximum length of the name of a template or signature of the provider, in characters. */
+export const MAX_TEMPLATE_NAME_LENGTH = 64;
+/** Maximum number of variables of a template. */
+export const MAX_TEMPLATE_VARIABLES = 20;
 
 /** Options that a client may set for the message with its code. */
 export const textMessageOptions = z.object({
   smsType: z.enum(['sms', 'voice']),
   /** Name of the application in the message. */
-  name: printable(100).optional(),
+  name: printable(MAX_MESSAGE_LABEL_LENGTH).optional(),
   /** Purpose of the code, for the template. */
-  op: printable(100).optional(),
-  template: printable(64).optional(),
-  sign: printable(64).optional(),
+  op: printable(MAX_MESSAGE_LABEL_LENGTH).optional(),
+  template: printable(MAX_TEMPLATE_NAME_LENGTH).optional(),
+  sign: printable(MAX_TEMPLATE_NAME_LENGTH).optional(),
   /** Variables of the template. */
   variables: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must have names of letters, digits and _'),
       printable(200),
     )
-    .refine((variables) => Object.keys(variables).length <= MAX_VARIABLES, `at most ${MAX_VARIABLES} variables`)
+    .refine(
+      (variables) => Object.keys(variables).length <= MAX_TEMPLATE_VARIABLES,
+      `at most ${MAX_TEMPLATE_VARIABLES} variables`,
+    )
     .optional(),
 });
 
@@ -34,6 +42,10 @@ export type TextMessageOptions = z.output<typeof textMessageOptions>;
 
 /** Maximum lifetime of a code, in minutes. */
 export const MAX_CODE_TTL_MINUTES = 30;
+/** Lifetime of a code whose request names none, in minutes. */
+export const DEFAULT_CODE_TTL_MINUTES = 10;
+/** The same for a code that changes a number, in minutes. */
+export const DEFAULT_CHANGE_CODE_TTL_MINUTES = 6;
 
 /** Purpose of a code. A code is valid for this purpose only. */
 export const CODE_PURPOSES = ['generic', 'login', 'verify', 'reset', 'change'] as const;

@@ -1,5 +1,13 @@
 import { Controller } from '@nestjs/common';
-import { type Caller, type JsonObject, phoneNumbersRpc, type RpcData, type RpcReply } from '#contracts';
+import {
+  type Caller,
+  DEFAULT_CHANGE_CODE_TTL_MINUTES,
+  DEFAULT_CODE_TTL_MINUTES,
+  type JsonObject,
+  phoneNumbersRpc,
+  type RpcData,
+  type RpcReply,
+} from '#contracts';
 import { appError, type ErrorName } from '#errors';
 import { RpcHandler } from '#messaging';
 import { requirePassword } from '#objects';
@@ -24,9 +32,6 @@ import { type CodeRequest, SmsCodesService } from './sms-codes.service.js';
 
 type Rpc = typeof phoneNumbersRpc;
 
-const TTL_MINUTES = 10;
-const CHANGE_TTL_MINUTES = 6;
-
 /**
  * Codes for phone numbers: their requests, verification, changes of numbers and password resets. With `quietProfile`, requests
  * for numbers that cannot receive a code get the same response as if it had been sent.
@@ -50,7 +55,7 @@ export class PhoneNumbersController {
   async requestCode({ caller, body }: RpcData<Rpc['requestCode']>): Promise<RpcReply<Rpc['requestCode']>> {
     const { appId, requestId } = caller;
     const key = { appId, purpose: 'generic', mobilePhoneNumber: requirePhoneNumber(body) } as const;
-    const ttlMinutes = parseTtlMinutes(body, TTL_MINUTES);
+    const ttlMinutes = parseTtlMinutes(body, DEFAULT_CODE_TTL_MINUTES);
     await this.codes.send({ key, ttlMinutes, requestId, message: parseMessageOptions(body) });
     return {};
   }
@@ -91,7 +96,7 @@ export class PhoneNumbersController {
   }: RpcData<Rpc['requestVerification']>): Promise<RpcReply<Rpc['requestVerification']>> {
     const { appId, requestId } = caller;
     const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numberOfRequest(caller, body) } as const;
-    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
+    const request = { key, ttlMinutes: DEFAULT_CODE_TTL_MINUTES, requestId };
     const owner = await this.ownerOf(key);
     if (owner === undefined) await this.refuse(request, 'PHONE_NOT_FOUND');
     else if (!owner.mobilePhoneVerified) await this.codes.send(request);
@@ -105,7 +110,7 @@ export class PhoneNumbersController {
     const { appId, requestId } = caller;
     const { objectId: userId } = await this.userOf(caller);
     const mobilePhoneNumber = requirePhoneNumber(body);
-    const ttlMinutes = parseTtlMinutes(body, CHANGE_TTL_MINUTES);
+    const ttlMinutes = parseTtlMinutes(body, DEFAULT_CHANGE_CODE_TTL_MINUTES);
     const key = { appId, purpose: 'change', mobilePhoneNumber, userId } as const;
     const request = { key, ttlMinutes, requestId };
     const owner = await this.ownerOf(key);
@@ -193,7 +198,7 @@ export class PhoneNumbersController {
     body: JsonObject,
   ): Promise<void> {
     const key = { appId, purpose, mobilePhoneNumber: requirePhoneNumber(body) };
-    const request = { key, ttlMinutes: TTL_MINUTES, requestId };
+    const request = { key, ttlMinutes: DEFAULT_CODE_TTL_MINUTES, requestId };
     const owner = await this.ownerOf(key);
     if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
     if (!owner.mobilePhoneVerified) return this.refuse(request, 'PHONE_UNVERIFIED');

@@ -1,4 +1,12 @@
 import { z } from 'zod';
+import {
+  DEFAULT_CHANGE_CODE_TTL_MINUTES,
+  DEFAULT_CODE_TTL_MINUTES,
+  MAX_CODE_TTL_MINUTES,
+  MAX_MESSAGE_LABEL_LENGTH,
+  MAX_TEMPLATE_NAME_LENGTH,
+  MAX_TEMPLATE_VARIABLES,
+} from '#contracts';
 import { timestamp } from '../objects/object.endpoints.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
 import { passwordSchema as password, phoneNumberSchema as mobilePhoneNumber } from '#objects';
@@ -16,7 +24,12 @@ const code = z
   .regex(/^\d{6}$/)
   .describe('The six digits of the message. Valid once, until it expires or five wrong codes were sent.');
 const ttl = (byDefault: number) =>
-  z.int().min(1).max(30).optional().describe(`The validity of the code in minutes. The default is ${byDefault}.`);
+  z
+    .int()
+    .min(1)
+    .max(MAX_CODE_TTL_MINUTES)
+    .optional()
+    .describe(`The validity of the code in minutes. The default is ${byDefault}.`);
 const label = (maxLength: number) => z.string().min(1).max(maxLength).optional();
 
 const sent = { 200: { description: 'The code is on its way.', body: z.object({}) } };
@@ -29,16 +42,17 @@ const REQUEST_ERRORS = ['PHONE_MISSING', 'INVALID_PHONE', 'SMS_TOO_FAST', 'SMS_T
 export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   requestCode: {
     summary: 'Send a code to any number',
-    description:
-      'For `verifySmsCode` and `usersByMobilePhone`. Other members are variables of the template, 20 at most.',
+    description: `For \`verifySmsCode\` and \`usersByMobilePhone\`. Other members are variables of the template, ${MAX_TEMPLATE_VARIABLES} at most.`,
     credentials: 'application',
     body: number.extend({
       smsType: z.enum(['sms', 'voice']).optional(),
-      ttl: ttl(10),
-      name: label(100).describe('The name of the application in the message. The default is its registered name.'),
-      op: label(100).describe('The purpose of the code.'),
-      template: label(64),
-      sign: label(64),
+      ttl: ttl(DEFAULT_CODE_TTL_MINUTES),
+      name: label(MAX_MESSAGE_LABEL_LENGTH).describe(
+        'The name of the application in the message. The default is its registered name.',
+      ),
+      op: label(MAX_MESSAGE_LABEL_LENGTH).describe('The purpose of the code.'),
+      template: label(MAX_TEMPLATE_NAME_LENGTH),
+      sign: label(MAX_TEMPLATE_NAME_LENGTH),
     }),
     answers: sent,
     errors: [...REQUEST_ERRORS, 'INCORRECT_TYPE'],
@@ -124,7 +138,7 @@ export const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   requestChange: {
     summary: 'Send a code to a new number of the user',
     credentials: 'session',
-    body: number.extend({ ttl: ttl(6) }),
+    body: number.extend({ ttl: ttl(DEFAULT_CHANGE_CODE_TTL_MINUTES) }),
     answers: sent,
     errors: [...REQUEST_ERRORS, 'INCORRECT_TYPE', 'SESSION_REQUIRED', 'PHONE_TAKEN'],
   },

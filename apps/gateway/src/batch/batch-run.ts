@@ -12,7 +12,8 @@ import { malformed, requestsOf } from './batch-save.js';
 /** A path of the API. Without tabs, line breaks and backslashes: URL parsers remove the first two, and treat the last as a slash. */
 const API_PATH = /^\/1\.1\/[^\s\\]*$/;
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
-const MAX_ENTRIES = 100;
+/** Maximum number of requests in one batch (rule of the API). */
+export const MAX_BATCH_REQUESTS = 100;
 
 /**
  * Runs the requests one after the other, until the client disconnects or the batch times out. The request that runs at that
@@ -24,7 +25,7 @@ export async function runBatch(request: FastifyRequest, timeoutMs: number): Prom
   const batchResponse = new BatchResponse();
   const endsAt = performance.now() + timeoutMs;
   let isOver = false;
-  for (const entry of requestsOf(asJsonObject(request.body), MAX_ENTRIES)) {
+  for (const entry of requestsOf(asJsonObject(request.body), MAX_BATCH_REQUESTS)) {
     if (isClientGone(request)) break;
     const leftMs: number = isOver ? 0 : Math.ceil(endsAt - performance.now());
     if (leftMs > 0) isOver = !(await runEntry(request, entry, batchResponse, leftMs));

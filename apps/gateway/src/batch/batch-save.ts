@@ -12,7 +12,8 @@ const CLASS_PATHS: ReadonlyMap<string, string> = new Map([
 ]);
 const CLASS_PATH = /^\/1\.1\/classes\/(_?[A-Za-z][A-Za-z0-9_]{0,127})$/;
 const OBJECT_PATH = /^(.*)\/([^/]{1,64})$/;
-const MAX_ID_LENGTH = 128;
+/** Maximum length of `__internalId`, in characters. */
+export const MAX_INTERNAL_ID_LENGTH = 128;
 
 /**
  * Parses the body of POST /1.1/batch/save.
@@ -101,5 +102,5 @@ function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
 }
 
 function isId(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH;
+  return typeof value === 'string' && value !== '' && value.length <= MAX_INTERNAL_ID_LENGTH;
 }

@@ -1,8 +1,11 @@
 import { z } from 'zod';
+import { MAX_SAVED_OBJECTS } from '#contracts';
 import type { ErrorName } from '#errors';
 import { LOGIN_ERRORS, usersEndpoints } from '../accounts/users.endpoints.js';
 import { installationsEndpoints, rolesEndpoints } from '../objects/class-routes.js';
 import { describeEndpoints } from '../openapi/endpoint.decorator.js';
+import { MAX_BATCH_REQUESTS } from './batch-run.js';
+import { MAX_INTERNAL_ID_LENGTH } from './batch-save.js';
 
 const entry = z
   .looseObject({
@@ -40,7 +43,7 @@ const write = z
       .looseObject({
         __internalId: z
           .string()
-          .max(128)
+          .max(MAX_INTERNAL_ID_LENGTH)
           .optional()
           .describe('The key of the result: the id, or the temporary id of a new object.'),
         __children: z
@@ -73,7 +76,7 @@ export const batchEndpoints = describeEndpoints('Batch', {
     description:
       'The requests run one after the other, each like a single request with the headers of the batch. A failed request does not stop the others. A batch cannot contain another batch (code 1).',
     credentials: 'application',
-    body: z.looseObject({ requests: z.array(entry).max(100) }),
+    body: z.looseObject({ requests: z.array(entry).max(MAX_BATCH_REQUESTS) }),
     answers: { 200: { description: 'The responses, in the order of the requests.', body: z.array(entryResponse) } },
     errors: [],
   },
@@ -82,7 +85,7 @@ export const batchEndpoints = describeEndpoints('Batch', {
     description:
       'If a write fails, the response is its error, and nothing is changed. Several changes of one object are applied in their order. Installations cannot be saved together with other objects.',
     credentials: 'application',
-    body: z.looseObject({ requests: z.array(write).max(100) }),
+    body: z.looseObject({ requests: z.array(write).max(MAX_SAVED_OBJECTS) }),
     answers: {
       200: {
         description: 'The result of each write, by `__internalId`.',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DEFAULT_LIST_LIMIT, MAX_LIST_LIMIT, MAX_LIST_SKIP } from '#contracts';
 import type { ErrorName } from '#errors';
 import { aclSchema, type ObjectClass, objectIdSchema, requestSchema, responseSchema, timestampSchema } from '#objects';
 import { describeEndpoints, type EndpointDescription, named, type Topic } from '../openapi/endpoint.decorator.js';
@@ -51,8 +52,14 @@ export const readParams = z.object({
 export const listParams = readParams.extend({
   where: z.string().optional().describe('Conditions, as JSON.'),
   order: z.string().optional().describe('At most 10 sort keys: `level,-createdAt`. The default is `createdAt`.'),
-  limit: z.string().optional().describe('0 to 1000. Any other value means 100, the default.'),
-  skip: z.string().optional().describe('0 to 1,000,000,000.'),
+  limit: z
+    .string()
+    .optional()
+    .describe(`0 to ${MAX_LIST_LIMIT}. Any other value means ${DEFAULT_LIST_LIMIT}, the default.`),
+  skip: z
+    .string()
+    .optional()
+    .describe(`0 to ${MAX_LIST_SKIP.toLocaleString('en')}.`),
   count: on.describe(
     'Adds `count`, the number of all matching objects. With `limit=0` the response contains no objects.',
   ),

@@ -1,4 +1,5 @@
 import {
+  DEFAULT_LIST_LIMIT,
   MAX_LIST_LIMIT,
   MAX_LIST_SKIP,
   type ObjectListQuery,
@@ -9,8 +10,6 @@ import { appError } from '#errors';
 import { parseJson } from '../http/json-body.js';
 
 type Params = Record<string, unknown>;
-
-const DEFAULT_LIMIT = 100;
 
 /** Reads the parameters of a query. @throws AppError INVALID_QUERY */
 export function parseListQuery(params: Params): ObjectListQuery {
@@ -66,8 +65,8 @@ export function isOn(params: Params, name: string): boolean {
 
 /** A value that is out of bounds means the default, as in the API of LeanCloud. */
 function parseLimit(text: string | undefined): number {
-  const limit = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : DEFAULT_LIMIT;
-  return limit > MAX_LIST_LIMIT ? DEFAULT_LIMIT : limit;
+  const limit = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : DEFAULT_LIST_LIMIT;
+  return limit > MAX_LIST_LIMIT ? DEFAULT_LIST_LIMIT : limit;
 }
 
 function parseSkip(text: string | undefined): number {

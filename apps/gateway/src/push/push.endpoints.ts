@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { PUSH_LIMITS } from '#contracts';
 import type { ErrorName } from '#errors';
-
 import { objectIdSchema as objectId } from '#objects';
 import { CONDITION_ERRORS, listOf, listParams, timestamp } from '../objects/object.endpoints.js';
 import { describeEndpoints, named } from '../openapi/endpoint.decorator.js';
@@ -29,9 +29,11 @@ const pushOptions = z.looseObject({
   notification_id: shortName.optional().describe('A name that you choose.'),
   flow_control: z
     .number()
-    .max(1_000_000_000)
+    .max(PUSH_LIMITS.mostFlow)
     .optional()
-    .describe('Devices per second. Any number below 1000, including 0, means 1000.'),
+    .describe(
+      `Devices per second. Any number below ${PUSH_LIMITS.leastFlow}, including 0, means ${PUSH_LIMITS.leastFlow}.`,
+    ),
   prod: z
     .enum(['dev', 'prod'])
     .optional()
@@ -56,7 +58,7 @@ const push = named(
           'Installations with one of these channels. With `where`, both conditions apply. Without either, all installations.',
         ),
     })
-    .describe('A push of less than 4096 bytes.'),
+    .describe(`A push of less than ${PUSH_LIMITS.bytes + 1} bytes.`),
 );
 
 const pushToDevices = named(
@@ -67,11 +69,11 @@ const pushToDevices = named(
       device_ids: z
         .array(z.string().min(1))
         .min(1)
-        .max(500)
+        .max(PUSH_LIMITS.deviceIds)
         .describe('Installation ids; device tokens if the type is `ios`; registration ids if there is a `vendor`.'),
       vendor: z.string().optional(),
     })
-    .describe('A push of less than 4096 bytes, not counting `device_ids`.'),
+    .describe(`A push of less than ${PUSH_LIMITS.bytes + 1} bytes, not counting \`device_ids\`.`),
 );
 
 const deliveries = z

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
-import { type JsonObject, pushOperationsRpc, type RpcData, type RpcReply } from '#contracts';
+import { type JsonObject, PUSH_LIMITS, pushOperationsRpc, type RpcData, type RpcReply } from '#contracts';
 import { AppError } from '#errors';
 import { QueryDatabase } from '#objects/store';
 import { DEVICE_QUEUES, type DeviceQueues, openingOf, type SessionRef } from '../device-queues/device-queues.js';
@@ -11,7 +11,7 @@ import { assertFindable } from '../installations/push-targets.js';
 import type { NotificationCounts, TargetedInstallation } from '../pushes/push.row.js';
 import { VendorCredentials } from '../vendors/vendor-credentials.js';
 import { routePage } from '../vendors/vendor-route.rules.js';
-import { MAX_BODY_BYTES, parsePush, type ParsedPush } from './push-request.rules.js';
+import { parsePush, type ParsedPush } from './push-request.rules.js';
 
 type Operations = typeof pushOperationsRpc;
 
@@ -57,7 +57,7 @@ export class PushAudienceService {
   /** @throws AppError NOT_FOUND for an unknown application */
   async preview({ appId, body }: RpcData<Operations['preview']>): Promise<RpcReply<Operations['preview']>> {
     await this.applications.assertKnown(appId);
-    const size = { bytes: Buffer.byteLength(JSON.stringify(body)), maxBytes: MAX_BODY_BYTES };
+    const size = { bytes: Buffer.byteLength(JSON.stringify(body)), maxBytes: PUSH_LIMITS.bytes };
     try {
       const { message, target, dueAt, expiresAt } = this.parse(appId, body).notification;
       return {

@@ -1,15 +1,9 @@
-import type { JsonObject, JsonValue } from '#contracts';
+import { type JsonObject, type JsonValue, PUSH_LIMITS } from '#contracts';
 import { appError } from '#errors';
 import { dateOf, isJsonObject } from '#objects';
 import { messageOf } from '../dispatch/push-message.rules.js';
 import type { NewNotification, StoredMessage } from '../pushes/push.row.js';
 import { assertStorable, incorrect, isLeftOut, parseConditions, parseDevices, shortName } from './push-target.rules.js';
-
-/** Limit of a push as JSON, without the ids of `POST /1.1/push/devices` (rule of the API). */
-export const MAX_BODY_BYTES = 4_095;
-/** The API raises lower values to this one, including 0 and negative numbers. In devices per second. */
-const LEAST_FLOW = 1_000;
-const MOST_FLOW = 1_000_000_000;
 
 /** A valid request for a push. */
 export interface ParsedPush {
@@ -64,8 +58,8 @@ function parsed(body: JsonObject, where: readonly JsonObject[], { now, prod }: P
 }
 
 function assertSize(body: JsonObject): void {
-  if (Buffer.byteLength(JSON.stringify(body)) > MAX_BODY_BYTES)
-    throw appError('OBJECT_TOO_LARGE', { message: `A push may have at most ${MAX_BODY_BYTES} bytes.` });
+  if (Buffer.byteLength(JSON.stringify(body)) > PUSH_LIMITS.bytes)
+    throw appError('OBJECT_TOO_LARGE', { message: `A push may have at most ${PUSH_LIMITS.bytes} bytes.` });
 }
 
 function parseData(data: JsonValue | undefined): JsonObject {
@@ -108,9 +102,9 @@ function parseProd(value: JsonValue | undefined, fallback: NewNotification['prod
 
 function parseFlow(value: JsonValue | undefined): number | null {
   if (isLeftOut(value)) return null;
-  if (typeof value !== 'number' || value > MOST_FLOW)
+  if (typeof value !== 'number' || value > PUSH_LIMITS.mostFlow)
     throw incorrect('flow_control must be a number of devices per second, at most 1,000,000,000.');
-  return Math.max(Math.floor(value), LEAST_FLOW);
+  return Math.max(Math.floor(value), PUSH_LIMITS.leastFlow);
 }
 
 /** A push that is due within this time is sent at once (rule of the API). */

@@ -1,11 +1,9 @@
-import type { JsonObject, JsonValue } from '#contracts';
+import { type JsonObject, type JsonValue, PUSH_LIMITS } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { isJsonObject, isStorableText } from '#objects';
 import type { PushTarget } from '../pushes/push.row.js';
 import { DEVICE_TYPE, parseChannels } from '#objects';
 
-/** Limit of `POST /1.1/push/devices` (rule of the API). */
-const MAX_DEVICE_IDS = 500;
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
 
@@ -85,8 +83,8 @@ function parseChannelNames(channels: JsonValue | undefined): JsonObject[] {
 }
 
 function parseDeviceIds(ids: JsonValue): string[] {
-  if (Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_DEVICE_IDS && ids.every(isDeviceId)) return ids;
-  throw incorrect(`device_ids must be a list of 1 to ${MAX_DEVICE_IDS} strings.`);
+  if (Array.isArray(ids) && ids.length > 0 && ids.length <= PUSH_LIMITS.deviceIds && ids.every(isDeviceId)) return ids;
+  throw incorrect(`device_ids must be a list of 1 to ${PUSH_LIMITS.deviceIds} strings.`);
 }
 
 function isDeviceId(value: JsonValue): value is string {

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '#contracts';
+import { DEFAULT_LIST_LIMIT, type JsonObject, type JsonValue } from '#contracts';
 import { isJsonObject } from '../values.js';
 import { parseBox, parseNear, parseOrder, parseQueryValue, parseQueryValues } from './parse-values.js';
 import { toPostgresPattern } from './pattern.js';
@@ -23,7 +23,6 @@ export interface Reading {
   readonly readSubQuery: (value: JsonValue, reading: Reading) => SubQuery;
 }
 
-const DEFAULT_LIMIT = 100;
 /** Parameters of the presentation that SDKs also send for sub-queries, whose results are not shown. */
 const PRESENTATION = ['keys', 'include', 'includeACL', 'returnACL', 'count'];
 const MEMBERS = new Set(['className', 'where', 'order', 'limit', 'skip', ...PRESENTATION]);
@@ -67,7 +66,7 @@ function parseSubOrder({ order = '' }: JsonObject): SubQuery['order'] {
 
 /** An invalid limit becomes the default, as for the limit of a whole query. */
 function parseLimit({ limit }: JsonObject): number {
-  return isCount(limit, LIMITS.subQueryRows) && limit > 0 ? limit : DEFAULT_LIMIT;
+  return isCount(limit, LIMITS.subQueryRows) && limit > 0 ? limit : DEFAULT_LIST_LIMIT;
 }
 
 function parseSkip({ skip = 0 }: JsonObject): number {
