@@ -1,2 +1,2 @@
-export { IS_BEHIND, Redis, RedisScript } from './redis.js';
+export { IS_BEHIND, NOW, Redis, RedisScript } from './redis.js';
 export { RedisModule } from './redis.module.js';

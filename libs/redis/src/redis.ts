@@ -30,6 +30,12 @@ export class RedisScript {
   }
 }
 
+/** Lua source of `now`, the time of the server in milliseconds, and of `time`, its seconds and microseconds. */
+export const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`;
+
 /**
  * Lua source of `isBehind(one, other)`: whether a text sorts after another one by bytes, as JavaScript and PostgreSQL's collation "C" sort
  * ids. Lua's operators use the locale of the server.

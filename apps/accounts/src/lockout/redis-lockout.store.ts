@@ -1,5 +1,5 @@
 import { LOGIN_DOORS } from '#contracts';
-import { IS_BEHIND, type Redis, RedisScript } from '#redis';
+import { IS_BEHIND, NOW, type Redis, RedisScript } from '#redis';
 import type {
   Failure,
   Lockout,
@@ -18,13 +18,11 @@ import type { LockoutStore } from './lockout.service.js';
  * and the failures that led to the lock; all are sorted sets that expire with their last member; and a key that never exists (RedisScript).
  * `lockedFor` is 0 without a lock.
  */
-const BEGIN = `
+const BEGIN = `${NOW}
 local failures, reservations, locks, lockFailures = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local user, attempt = ARGV[1], ARGV[2]
 local lockingFailure, windowMs, lockMs, reservationMs =
   tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', failures, '-inf', now - windowMs)
 redis.call('ZREMRANGEBYSCORE', reservations, '-inf', now)
 redis.call('ZREMRANGEBYSCORE', locks, '-inf', now)
@@ -74,18 +72,16 @@ return { lockedUntil or '0', redis.call('ZRANGE', lockedUntil and lockFailures o
 const LOCKED_FOR = new RedisScript(`
 local lockedUntil = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not lockedUntil then return 0 end
-local time = redis.call('TIME')
-return math.max(0, lockedUntil - (time[1] * 1000 + math.floor(time[2] / 1000)))
+${NOW}
+return math.max(0, lockedUntil - now)
 `);
 
 /**
  * Users whose locks end in the same millisecond are ordered by id: first the rest of the cursor's millisecond, then the later
  * ones.
  */
-const LIST = new RedisScript(`${IS_BEHIND}
+const LIST = new RedisScript(`${NOW}${IS_BEHIND}
 local locks, limit, afterTime, afterUser = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', locks, '-inf', now)
 local found = {}
 for _, user in ipairs(redis.call('ZRANGEBYSCORE', locks, afterTime, afterTime)) do
@@ -99,9 +95,7 @@ for _, value in ipairs(later) do table.insert(found, value) end
 return found
 `);
 
-const LOCKS_OF = new RedisScript(`
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+const LOCKS_OF = new RedisScript(`${NOW}
 local found = {}
 for _, user in ipairs(ARGV) do
   local lockedUntil = redis.call('ZSCORE', KEYS[1], user)

@@ -2,7 +2,7 @@ import type { RequestCount, RequestCounter } from '#admission';
 import type { LimitedClient } from '#contracts';
 import { isAppError } from '#errors';
 import type { Metrics } from '#observability';
-import { type Redis, RedisScript } from '#redis';
+import { NOW, type Redis, RedisScript } from '#redis';
 import { counterKeyOf, type LimitedClients, MAX_CLIENTS, type RefusedClient } from './limited-clients.js';
 
 /** Of all keys about limits of requests. */
@@ -48,11 +48,6 @@ export class FallbackRequestCounter implements RequestCounter {
     }
   }
 }
-
-const NOW = `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-`;
 
 const NOTE = new RedisScript(`${NOW}
 local client, resetMs, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

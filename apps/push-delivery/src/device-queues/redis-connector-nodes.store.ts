@@ -1,4 +1,4 @@
-import { type Redis, RedisScript } from '#redis';
+import { NOW, type Redis, RedisScript } from '#redis';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
 
 /**
@@ -7,10 +7,8 @@ import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
  */
 const KEYS = ['push:{nodes}:leases', 'push:{nodes}:known', 'push:{nodes}:dead', 'push:{nodes}'];
 
-const BEGIN = `
+const BEGIN = `${NOW}
 local leases, known, dead = KEYS[1], KEYS[2], KEYS[3]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function newName() return time[1] .. '.' .. time[2] end
 local function portAndName(node) return string.match(redis.call('HGET', known, node) or '', '^(%d+) (.*)$') end
 `;

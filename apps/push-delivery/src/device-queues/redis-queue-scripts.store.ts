@@ -1,13 +1,11 @@
-import { IS_BEHIND, RedisScript } from '#redis';
+import { IS_BEHIND, NOW, RedisScript } from '#redis';
 
 /**
  * Every script but those of messages works in the partition named by KEYS[1]. All its keys begin with this name, so a cluster keeps
  * them on one node (README: Keys). The member of a queue is `id expiry platform`, its score the order.
  */
-export const BEGIN = `
+export const BEGIN = `${NOW}
 local base = KEYS[1]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function queueOf(app, installation) return base .. ':queue:' .. app .. ':' .. installation end
 local function tallyOf(app, id) return base .. ':tally:' .. app .. ':' .. id end
 local function sessionsOf(app) return base .. ':sessions:' .. app end
