@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRedisUrl } from './environment-values.js';
+import { isProxy, parseRedisUrl } from './environment-values.js';
 
 const plain = { isEncrypted: false, login: {} };
 
@@ -61,5 +61,25 @@ describe('parseRedisUrl', () => {
     'redis+other://a',
   ])('refuses %j', (url) => {
     expect(parseRedisUrl(url)).toBeUndefined();
+  });
+});
+
+describe('isProxy', () => {
+  it.each(['10.0.0.1', '10.0.0.0/8', '127.0.0.1/32', '::1', 'fd00::/8', '2001:db8::/128', 'loopback', 'uniquelocal'])(
+    'takes %s',
+    (text) => {
+      expect(isProxy(text)).toBe(true);
+    },
+  );
+
+  it.each(['', 'proxy.example.com', '10.0.0', '10.0.0.0/0', '10.0.0.0/33', '10.0.0.0/08', '10.0.0.0/8/8', '::/129'])(
+    'refuses %s',
+    (text) => {
+      expect(isProxy(text)).toBe(false);
+    },
+  );
+
+  it.each(['*', 'true', '1', '10.0.0.0/255.0.0.0', ' 10.0.0.1', 'constructor'])('refuses %s', (text) => {
+    expect(isProxy(text)).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryRequestCounter } from './request-counter.js';
+import { MemoryRequestCounter, parseRateLimit } from './request-counter.js';
 
 describe('MemoryRequestCounter', () => {
   it('reports the rest of a window in whole milliseconds, never more than is left', async () => {
@@ -16,5 +16,12 @@ describe('MemoryRequestCounter', () => {
     await counter.count('third', 60);
     expect((await counter.count('first', 60)).count).toBe(3);
     expect((await counter.count('second', 60)).count).toBe(1);
+  });
+});
+
+describe('parseRateLimit', () => {
+  it('reads a count and a window, or no limit', () => {
+    expect(parseRateLimit('30/3600')).toEqual({ count: 30, windowSeconds: 3_600 });
+    expect(parseRateLimit('off')).toBeUndefined();
   });
 });
