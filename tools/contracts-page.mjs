@@ -23,10 +23,12 @@ export async function contractsPage() {
 [architecture](architecture.md#messages).`,
     '## RPCs',
     `The first part of the pattern names the service that replies. The caller waits ${seconds(DEFAULT_TIMEOUT_MS)}, or as stated.`,
-    ...[...new Set(rpcs.map(serviceOf))].flatMap((service) => [
-      `### ${service}`,
-      ...filesOf(rpcs.filter((rpc) => serviceOf(rpc) === service)),
-    ]),
+    ...[...new Set(rpcs.map(serviceOf))].flatMap((service) => {
+      const own = rpcs.filter((rpc) => serviceOf(rpc) === service && !isShared(rpc));
+      return [`### ${service}`, ...filesOf(own)];
+    }),
+    '### RPCs of several services',
+    ...sharedOf(rpcs.filter(isShared)),
     '## Events',
     `Committed facts, through the outbox, at least once. Accounts publishes them. ${links(events)}`,
     table(
@@ -35,10 +37,10 @@ export async function contractsPage() {
     ),
     '## Broadcasts',
     `To every process, best effort. ${links(broadcasts)}`,
-    purposes(broadcasts, 'broadcast'),
+    purposes(broadcasts),
     '## Direct messages',
     `To one connector by name, best effort: the queues of devices hold the same facts. ${links(direct)}`,
-    purposes(direct, 'message'),
+    purposes(direct),
   );
 }
 
@@ -79,26 +81,38 @@ function sharedPattern({ pattern }) {
   return `*${pattern.slice(pattern.indexOf('.'))}`;
 }
 
+function isShared(contract) {
+  return PURPOSES[sharedPattern(contract)] !== undefined;
+}
+
 function serviceOf({ pattern }) {
   return pattern.slice(0, pattern.indexOf('.'));
 }
 
-function filesOf(rpcs) {
+function filesOf(rpcs, nameOf) {
   return [...new Set(rpcs.map(({ file }) => file))].flatMap((file) => {
     const own = rpcs.filter((rpc) => rpc.file === file);
-    return [links(own), purposes(own, 'RPC')];
+    return [links(own), purposes(own, nameOf)];
   });
+}
+
+/** One line for the RPCs that several services have under the same name, with these services. */
+function sharedOf(rpcs) {
+  return filesOf(
+    rpcs.filter((rpc) => rpcs.find((other) => sharedPattern(other) === sharedPattern(rpc)) === rpc),
+    (rpc) => {
+      const services = rpcs.filter((other) => sharedPattern(other) === sharedPattern(rpc)).map(serviceOf);
+      return `\`${sharedPattern(rpc)}\` of ${services.join(', ')}`;
+    },
+  );
 }
 
 function links(contracts) {
   return [...new Set(contracts.map(({ file }) => `[\`${file}\`](../${SOURCES}/${file})`))].join(', ');
 }
 
-function purposes(contracts, head) {
-  return table(
-    [head, 'purpose'],
-    contracts.map((contract) => [`\`${contract.pattern}\``, `${purposeOf(contract)}${patience(contract)}`]),
-  );
+function purposes(contracts, nameOf = ({ pattern }) => `\`${pattern}\``) {
+  return contracts.map((contract) => `- ${nameOf(contract)}: ${purposeOf(contract)}${patience(contract)}`).join('\n');
 }
 
 function patience({ timeoutMs = DEFAULT_TIMEOUT_MS }) {

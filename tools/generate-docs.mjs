@@ -53,25 +53,33 @@ function contentOf(file) {
 }
 
 function errorsPage() {
-  const rows = Object.entries(ERRORS).map(
-    ([name, { code, status, message, retryAfterSeconds, logLevel = 'not logged' }]) => [
-      code,
-      status,
-      message,
-      retryAfterSeconds === undefined ? '' : `${retryAfterSeconds} s`,
-      logLevel,
-      `\`${name}\``,
-    ],
-  );
-  rows.sort(([code], [otherCode]) => code - otherCode);
+  const errors = Object.entries(ERRORS).map(([name, error]) => ({ name, ...error }));
+  errors.sort((one, other) => one.code - other.code);
+  const namesWhere = (holds) => listOf(errors.filter(holds));
+  const waits = [...new Set(errors.map(({ retryAfterSeconds }) => retryAfterSeconds))].filter(Boolean);
   return page(
     'Errors',
     'libs/errors/src/errors.ts',
     `Every failed request is answered with \`{"code": <integer>, "error": "<text>"}\`. Programs decide by \`code\`; the text
 is for people, and is often more precise than the one below. Every error an endpoint can answer is in the
 [API](api.md).`,
-    table(['code', 'HTTP status', 'text', 'Retry-After', 'log level', 'name in the code'], rows),
+    `The header \`Retry-After\`, in seconds:`,
+    waits
+      .sort((one, other) => one - other)
+      .map((wait) => `- ${wait}: ${namesWhere(({ retryAfterSeconds }) => retryAfterSeconds === wait)}`)
+      .join('\n'),
+    `Logged: as errors ${namesWhere(({ logLevel }) => logLevel === 'error')}; as warnings ${namesWhere(
+      ({ logLevel }) => logLevel === 'warn',
+    )}.`,
+    table(
+      ['code', 'HTTP status', 'text', 'name in the code'],
+      errors.map(({ code, status, message, name }) => [code, status, message, `\`${name}\``]),
+    ),
   );
+}
+
+function listOf(errors) {
+  return errors.map(({ name }) => `\`${name}\``).join(', ');
 }
 
 function metricsPage() {
@@ -81,13 +89,11 @@ function metricsPage() {
     `Every process answers \`GET /metrics\` in Prometheus' text format. Which figures to watch, and the meaning of each alert:
 [Operations](operations.md#what-to-watch).`,
     metricsTable(new Metrics().described),
-    'Besides: `process_*` and `nodejs_*`, which report memory, processor time, event-loop lag and other figures of Node.',
-    `- Histograms have the usual \`_bucket\`, \`_sum\` and \`_count\`; counters, a zero from the start where all values of their labels are listed here.
-- No label names a user, a device or an application.
+    'Besides: `process_*` and `nodejs_*`, such as memory, processor time and event-loop lag.',
+    `- Counters with listed label values begin with a zero for each combination. No label names a user, a device or an application.
 - Gauges are read at each scrape, from stores and the broker once a second at most. A gauge that cannot be read within 2 s is left out, and so is one whose part the process does not have.
-- Every process reports the same value for shared stores (queues, the outbox, deliveries, waiting pushes): take the \`max\`, not the sum.
-- Counters belong to one process since its start. A process that ends loses its counts since the last scrape. \`gatepost_push_devices_total\` counts a device once, when the database has recorded the outcome;
-an outcome that a process has not recorded before it ends is in no counter. The exact figures of a push are in its [record](operations.md#pushes).`,
+- Every process reports the same value for shared stores (queues, outbox, deliveries, waiting pushes, channels of vendors that are paused or doubted): take the \`max\`, not the sum.
+- A process that ends loses the counts since its last scrape. The exact figures of a push are in its [record](operations.md#pushes).`,
   );
 }
 

@@ -21,7 +21,7 @@ export type JobName = (typeof JOBS)[number];
 export class Metrics extends PushMetrics {
   readonly buildInfo = this.gauge({
     name: 'gatepost_build_info',
-    help: '1, with the component and its version as labels',
+    help: '1',
     by: 'all',
     labels: { component: 'the service, or `standalone`', version: 'version of Gatepost' },
   });
@@ -34,7 +34,7 @@ export class Metrics extends PushMetrics {
 
   readonly httpRequests = this.histogram({
     name: 'gatepost_http_request_duration_seconds',
-    help: 'Duration of HTTP requests until the response, by method, route and status',
+    help: 'Duration of HTTP requests until the response',
     by: 'gateway',
     labels: { method: 'HTTP method', route: 'pattern of the path, or `unknown`', status: 'HTTP status' },
     buckets: LATENCY_BUCKETS_SECONDS,
@@ -74,7 +74,7 @@ export class Metrics extends PushMetrics {
 
   readonly eventsHandled = this.counter({
     name: 'gatepost_events_handled_total',
-    help: 'Attempts to handle an event: handled, to be retried, or dead-lettered',
+    help: 'Attempts to handle an event; dead: dead-lettered',
     by: 'services that receive events',
     labels: { outcome: ['ok', 'retry', 'dead'] },
   });
@@ -99,7 +99,7 @@ export class Metrics extends PushMetrics {
 
   readonly brokerQueue = this.gauge({
     name: 'gatepost_broker_queue_messages',
-    help: 'Messages that wait in a queue of RabbitMQ; every process that knows the queue reports the same value',
+    help: 'Messages that wait in a queue of RabbitMQ',
     by: 'processes that receive from the queue or publish to it',
     labels: {
       queue:
@@ -116,7 +116,7 @@ export class Metrics extends PushMetrics {
 
   readonly outboxWaiting = this.gauge({
     name: 'gatepost_outbox_waiting',
-    help: 'Events that wait in the outbox, counted up to 10,000; every process reports the same value',
+    help: 'Events that wait in the outbox, counted up to 10,000',
     by: 'services that publish events',
     labels: { schema: ['accounts'] },
   });
@@ -210,14 +210,14 @@ export class Metrics extends PushMetrics {
 
   readonly deliveriesWaiting = this.gauge({
     name: 'gatepost_deliveries_waiting',
-    help: 'Messages that wait for their first attempt (queued) or a retry (failed); every process reports the same value',
+    help: 'Messages that wait for their first attempt (queued) or a retry (failed)',
     by: 'mail',
     labels: { channel: CHANNELS, status: ['queued', 'failed'] },
   });
 
   readonly oldestDelivery = this.gauge({
     name: 'gatepost_delivery_oldest_waiting_seconds',
-    help: 'Age of the oldest waiting message, 0 where none waits; every process reports the same value',
+    help: 'Age of the oldest waiting message, 0 where none waits',
     by: 'mail',
     labels: { channel: CHANNELS },
   });

@@ -14,7 +14,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly pushesWaiting = this.gauge({
     name: 'gatepost_push_waiting',
-    help: 'Due pushes whose devices have not all been found, counted up to 10,000; every process reports the same value',
+    help: 'Due pushes whose devices have not all been found, counted up to 10,000',
     by: 'dispatchers',
   });
 
@@ -33,7 +33,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly pushDevices = this.counter({
     name: 'gatepost_push_devices_total',
-    help: 'Devices of pushes: queued, vendor (taken by the channel of a vendor) and unreachable are counted when the devices are found; delivered, overflowed and expired when the delivery statistics are computed, at least 10 minutes later',
+    help: 'Devices of pushes: queued, vendor (taken by the channel of a vendor) and unreachable when the devices are found; delivered, overflowed and expired at least 10 minutes later',
     by: 'dispatchers',
     labels: { outcome: ['queued', 'unreachable', 'delivered', 'overflowed', 'expired', 'vendor'] },
   });
@@ -47,7 +47,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly vendorWaiting = this.gauge({
     name: 'gatepost_push_vendor_waiting',
-    help: 'Devices of pushes that wait for a sender; every process reports the same value',
+    help: 'Devices of pushes that wait for a sender',
     by: 'senders',
     labels: { vendor: VENDORS },
   });
@@ -61,7 +61,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly vendorLanes = this.gauge({
     name: 'gatepost_push_vendor_lanes',
-    help: 'Channels of applications that an operator has paused, or whose vendor calls so many tokens invalid that none is removed; every process reports the same value',
+    help: 'Channels of applications that an operator has paused, or whose vendor calls so many tokens invalid that none is removed',
     by: 'senders',
     labels: { vendor: VENDORS, state: ['paused', 'doubted'] },
   });
@@ -83,7 +83,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly pushConnections = this.gauge({
     name: 'gatepost_push_connections',
-    help: 'Sockets of devices, by framing',
+    help: 'Sockets of devices',
     by: 'connectors',
     labels: { framing: ['gatepost', 'json', 'protobuf', 'base64'] },
   });
@@ -118,7 +118,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly pushAcknowledgements = this.counter({
     name: 'gatepost_push_acknowledgements_total',
-    help: 'Messages that devices have acknowledged (received), and writes of acknowledgements that were given up because Redis was unavailable for too long (dropped)',
+    help: 'Messages that devices have acknowledged; dropped: Redis was unavailable for too long to record it',
     by: 'connectors',
     labels: { outcome: ['received', 'dropped'] },
   });
