@@ -4,15 +4,20 @@ import { table } from './markdown.mjs';
 export function metricsTable(described) {
   const listed = new Set();
   return table(
-    ['name', 'kind', 'labels', 'exported by', 'meaning'],
-    described.map(({ name, kind, labels, by, help }) => [`\`${name}\``, kind, labelsText(labels, listed), by, help]),
+    ['name', 'kind and labels', 'exported by', 'meaning'],
+    described.map(({ name, kind, labels, by, help }) => [
+      `\`${name}\``,
+      [kind, ...labelTexts(labels, listed)].join('<br>'),
+      by,
+      help,
+    ]),
   );
 }
 
-function labelsText(labels, listed) {
-  return Object.entries(labels)
-    .map(([label, values]) => `\`${label}\`: ${typeof values === 'string' ? values : listOf(values, listed)}`)
-    .join('<br>');
+function labelTexts(labels, listed) {
+  return Object.entries(labels).map(
+    ([label, values]) => `\`${label}\`: ${typeof values === 'string' ? values : listOf(values, listed)}`,
+  );
 }
 
 function listOf(values, listed) {
