@@ -112,7 +112,12 @@ function links(contracts) {
 }
 
 function purposes(contracts, nameOf = ({ pattern }) => `\`${pattern}\``) {
-  return contracts.map((contract) => `- ${nameOf(contract)}: ${purposeOf(contract)}${patience(contract)}`).join('\n');
+  return contracts.map((contract) => `- ${nameOf(contract)}${purposeText(contract)}${patience(contract)}`).join('\n');
+}
+
+function purposeText(contract) {
+  const purpose = purposeOf(contract);
+  return purpose === '' ? '' : `: ${purpose}`;
 }
 
 function patience({ timeoutMs = DEFAULT_TIMEOUT_MS }) {

@@ -8,6 +8,7 @@ import { page, table } from './markdown.mjs';
 import { metricsTable } from './metrics-table.mjs';
 import { ensureBuilt, fail, ROOT } from './prepare.mjs';
 
+const USUAL_STATUS = 400;
 const HELP = `Usage: node tools/generate-docs.mjs [--check]
 
 Writes docs/errors.md from libs/errors, docs/contracts.md from libs/contracts, docs/metrics.md from libs/observability, and
@@ -63,7 +64,7 @@ function errorsPage() {
     `Every failed request is answered with \`{"code": <integer>, "error": "<text>"}\`. Programs decide by \`code\`; the text
 is for people, and is often more precise than the one below. Every error an endpoint can answer is in the
 [API](api.md).`,
-    `The header \`Retry-After\`, in seconds:`,
+    `The HTTP status is ${USUAL_STATUS}, or stands after the code. The header \`Retry-After\`, in seconds:`,
     waits
       .sort((one, other) => one - other)
       .map((wait) => `- ${wait}: ${namesWhere(({ retryAfterSeconds }) => retryAfterSeconds === wait)}`)
@@ -72,8 +73,12 @@ is for people, and is often more precise than the one below. Every error an endp
       ({ logLevel }) => logLevel === 'warn',
     )}.`,
     table(
-      ['code', 'HTTP status', 'text', 'name in the code'],
-      errors.map(({ code, status, message, name }) => [code, status, message, `\`${name}\``]),
+      ['code', 'text', 'name in the code'],
+      errors.map(({ code, status, message, name }) => [
+        status === USUAL_STATUS ? code : `${code} (${status})`,
+        message,
+        `\`${name}\``,
+      ]),
     ),
   );
 }

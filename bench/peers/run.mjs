@@ -56,8 +56,9 @@ if (names.length > 0) {
 }
 if (chosen.includes(PUSH)) reports.set('pushes', pushReport(await measurePushes({ names: PUSH_CASES, rounds })));
 
-const command = ['npm run bench:peers --', ...process.argv.slice(2)].join(' ');
+const options = process.argv.slice(2).filter((option) => option !== '--write');
+const how = [...(options.length === 0 ? [] : [`\`${options.join(' ')}\``]), machine()].join(', ');
 for (const [section, report] of reports) {
   process.stdout.write(`\n### ${section}\n\n${report}\n`);
-  if (values.write) writeSection(section, `\`${command}\`, ${machine()}\n\n${report}`);
+  if (values.write) writeSection(section, `${how}\n\n${report}`);
 }

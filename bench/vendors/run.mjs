@@ -120,7 +120,7 @@ function reportOf(name, devices, figures) {
     shown(figures[row], digits),
     target === undefined ? '' : judged(target, figures[row]),
   ]);
-  const command = `npm run bench:vendors -- --write --cases=${name} --devices=${devices}`;
+  const command = `--cases=${name} --devices=${devices}`;
   return [
     `\`${command}\`, ${machine()}`,
     ...(rates.length === 0 ? [] : [table(RATES_HEAD, rates)]),
