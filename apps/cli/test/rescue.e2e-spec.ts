@@ -267,7 +267,10 @@ describe('an interrupted gatepost rescue', () => {
       expect(scansAfter).toBeLessThan(20);
       expect(server.calls.some((call) => call.includes('scan/classes/Post') && call.includes('"$gt"'))).toBe(true);
       expect(new Set(idsOf(scanned('Post'))).size).toBe(whole);
-      expect(server.calls.filter((call) => call.startsWith('POST /1.1/exportData'))).toHaveLength(2);
+      // A kill can fall between the answer to a request for an export and its entry in the manifest.
+      const exports = server.calls.filter((call) => call.startsWith('POST /1.1/exportData')).length;
+      expect(exports - manifest().exports.length).toBeLessThanOrEqual(signal === 'SIGKILL' ? 1 : 0);
+      expect(manifest().exports).toHaveLength(2);
       expect(everything().filter(({ path }) => /\.(?:tmp|part|lock)$/.test(path))).toEqual([]);
     },
     60_000,
