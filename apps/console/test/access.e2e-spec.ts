@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import bcrypt from 'bcrypt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { consoleApi } from '#console-api';
 import { operatorMailsRpc, sealedInvitationContext } from '#contracts';
@@ -236,6 +238,18 @@ describe('a session', () => {
     expect((await change(PASSWORD, long)).status).toBe(200);
     expect((await change(`${long.slice(1)}x`, PASSWORD)).body['name']).toBe('PASSWORD_MISMATCH');
     expect((await change(long, PASSWORD)).status).toBe(200);
+  });
+
+  it('goes on where the next sign-in hashes the password at the present cost', async () => {
+    const bo = async () => (await console.operators.credentials('bo@example.com'))!;
+    const [visitor, { id, passwordHash: before }] = [await signIn(), await bo()];
+    const digest = createHash('sha256').update(PASSWORD).digest('base64');
+    const after = `bcrypt-sha256:${await bcrypt.hash(digest, 5)}`;
+    expect(await console.operators.rehash(id, { before: 'an earlier hash', after })).toBe(false);
+    expect(await console.operators.rehash(id, { before, after })).toBe(true);
+    const other = await signIn();
+    expect((await bo()).passwordHash).toMatch(/^bcrypt-sha256:\$2b\$04\$/);
+    expect([await status(visitor), await status(other)]).toEqual([200, 200]);
   });
 
   it('does not begin by a password that has changed since it was compared', async () => {

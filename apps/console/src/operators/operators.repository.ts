@@ -77,6 +77,22 @@ export class OperatorsRepository {
     return row;
   }
 
+  /**
+   * Replaces the hash of a password that stays the same; sessions go on. Nothing changes where the stored hash is no more the one that was
+   * compared. @returns whether it was replaced
+   */
+  async rehash(id: string, { before, after }: { readonly before: string; readonly after: string }): Promise<boolean> {
+    const rows = await this.database.query(
+      `WITH changed AS (UPDATE console.operators SET password_hash = $3 WHERE id = $1 AND password_hash = $2 RETURNING id),
+       kept AS (
+         UPDATE console.sessions SET password_tag = sha256(convert_to($3, 'UTF8'))
+          WHERE operator_id IN (SELECT id FROM changed) AND password_tag = sha256(convert_to($2, 'UTF8')))
+       SELECT id FROM changed`,
+      [id, before, after],
+    );
+    return rows.length > 0;
+  }
+
   /** The name of the operator with an address. */
   async nameAt(address: string): Promise<string | undefined> {
     const [row] = await this.database.query<{ name: string }>('SELECT name FROM console.operators WHERE address = $1', [

@@ -134,13 +134,21 @@ export class SignInService {
 
   private async check(address: string, { password, code }: GivenProof, places: readonly Place[]) {
     const known = await this.compare(address, password);
-    if (!known.hasSecondFactor) return known;
+    if (!known.hasSecondFactor) return this.rehashed(known, password);
     if (code === undefined) {
       await this.giveBack(places);
       throw appError('SECOND_FACTOR_REQUIRED');
     }
     if (!(await this.factors.useCode(known.id, code))) throw appError('SECOND_FACTOR_MISMATCH');
-    return known;
+    return this.rehashed(known, password);
+  }
+
+  /** After a change of GATEPOST_PASSWORD_COST a hash of the old cost would take another time than that of an unknown address. */
+  private async rehashed({ id, passwordHash }: CheckedOperator, password: string): Promise<CheckedOperator> {
+    if (!this.hasher.isOutdated(passwordHash)) return { id, passwordHash };
+    const after = await this.hasher.hash(password);
+    const isReplaced = await this.operators.rehash(id, { before: passwordHash, after });
+    return { id, passwordHash: isReplaced ? after : passwordHash };
   }
 
   private async giveBack(places: readonly Place[]): Promise<void> {
