@@ -8,10 +8,8 @@ import { platformKind, platformName, visibleUser } from './user.schema.js';
 
 /** Maximum number of users in one page of a search. */
 export const MAX_FOUND_USERS = 1_000;
-/** Up to this number the total of a search is exact. */
+/** Up to this number the total of a search is exact, but for a frequent text in the mode `contains`. */
 export const MAX_EXACT_TOTAL = 10_000;
-/** The same for a search in the mode `contains`. */
-export const MAX_EXACT_PARTS = 2_000;
 /** An application with more users needs the search index for searches in the mode `contains`. */
 export const MAX_USERS_WITHOUT_SEARCH_INDEX = 20_000;
 /** Minimum number of characters for searches in the mode `contains`: an index of trigrams finds no shorter text. */
@@ -21,7 +19,7 @@ const MAX_TEXT_LENGTH = 255;
 const ORDERS = ['newest', 'oldest', 'username'] as const;
 
 const count = z.number().int().min(0);
-/** `isExact` false: an estimate, greater than the number up to which counts are exact. */
+/** `isExact` false: an estimate. */
 const boundedCount = z.object({ value: count, isExact: z.boolean() });
 
 export type BoundedCount = z.output<typeof boundedCount>;

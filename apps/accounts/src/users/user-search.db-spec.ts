@@ -352,6 +352,20 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     }
   });
 
+  it.each(['prefix', 'contains'] as const)('finds users once whose name is their address, by %s', async (mode) => {
+    const rows = Array.from({ length: 3_000 }, (_, n) => {
+      const address = `twin${n}@example.org`;
+      return { id: `twin${n}`, username: address, email: address };
+    });
+    if (mode === 'prefix') await addUsers(SMALL, rows);
+    const startedAt = performance.now();
+    const { users, total } = await search.find(asked({ appId: SMALL, text: 'twin', mode }));
+    expect([total, users.length]).toEqual([{ value: 3_000, isExact: true }, 51]);
+    // To compare each with each would take seconds.
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    if (mode === 'contains') await database.query(`DELETE FROM accounts.users WHERE object_id LIKE 'twin%'`);
+  });
+
   it('collects the matches of a part that are all far from the place', async () => {
     // Only users of the second sixth have them: names end with their number.
     const far = asked({ text: 'a1', in: 'username', mode: 'contains' });

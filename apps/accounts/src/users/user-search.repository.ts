@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type BoundedCount, type FoundUser, type JsonObject, MAX_EXACT_PARTS, MAX_EXACT_TOTAL } from '#contracts';
+import { type BoundedCount, type FoundUser, type JsonObject, MAX_EXACT_TOTAL } from '#contracts';
 import type { Queryable } from '#database';
 import { appError } from '#errors';
 import { preparedStatementName, QueryDatabase } from '#objects/store';
@@ -59,8 +59,8 @@ const NEARBY_USERS = 20_000;
 const FAR_USERS = 100_000;
 /** Expected matches from which a page of them is looked for next to its place, because to collect them takes longer. */
 const FREQUENT = { prefix: 20_000, contains: 4_000 };
-/** Matches that are collected, counted and sorted. Those of a part that are not next to the place are seldom more. */
-const MAX_COLLECTED = { prefix: MAX_EXACT_TOTAL, contains: 20_000 };
+/** Matches of a part that are collected, counted and sorted. Those that are not next to the place are seldom more. */
+const MAX_COLLECTED_PARTS = 20_000;
 /** A large application stays one for this time, whatever is deleted. */
 const LARGE_MS = 600_000;
 /** After this time no further statement begins: its own three seconds would outlast the caller. */
@@ -76,7 +76,7 @@ export class UserSearchRepository {
 
   /**
    * One page. Few matches of a prefix are collected at once. Else PostgreSQL's statistics name frequent texts: a page of those is near its
-   * place in the order of the search, whose index is read. Of other texts, up to `MAX_COLLECTED` matches are collected, counted and sorted.
+   * place in the order of the search, whose index is read. Of other texts, up to `maxCollected` matches are collected, counted and sorted.
    * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
    */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
@@ -88,12 +88,13 @@ export class UserSearchRepository {
     const frequent = await this.findFrequent(search, planned, within);
     if (frequent !== undefined) return frequent;
     assertInTime(startedAt);
-    const found = await this.collectUpTo(search, MAX_COLLECTED[search.mode], within);
+    const found = await this.collectUpTo(search, maxCollected(search), within);
     if (found !== undefined) return found;
     assertInTime(startedAt);
     const nearby = await this.findNearby(search, FAR_USERS, within);
     if (nearby === undefined) assertInTime(startedAt);
-    return { users: nearby ?? (await this.findFar(search, within)), total: estimateOf(search, planned) };
+    const total = { value: Math.max(maxCollected(search) + 1, planned), isExact: false };
+    return { users: nearby ?? (await this.findFar(search, within)), total };
   }
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
@@ -131,7 +132,8 @@ export class UserSearchRepository {
   private async findFrequent(search: UserSearch, planned: number, within: Queryable): Promise<UserMatches | undefined> {
     if (planned < FREQUENT[search.mode] || !(await this.isLarge(search.appId))) return undefined;
     const users = await this.findNearby(search, NEARBY_USERS, within);
-    return users === undefined ? undefined : { users, total: estimateOf(search, planned) };
+    // `planned` is more than the number up to which counts are exact.
+    return users === undefined ? undefined : { users, total: { value: planned, isExact: false } };
   }
 
   /**
@@ -203,12 +205,9 @@ export class UserSearchRepository {
       const conditions = [...common, sql].join(' AND ');
       return `by${place} AS MATERIALIZED (SELECT object_id, ${key} AS key FROM accounts.users WHERE ${conditions} ${order} LIMIT ${most})`;
     });
-    // Most texts are in one field, where this costs nothing; UNION would hash every match.
+    // Most texts are in one field, where this costs nothing; UNION would hash every match. NOT IN is hashed, whatever rows are expected.
     const distinct = alternatives.map((_, place) => {
-      const before = Array.from(
-        { length: place },
-        (_, other) => `NOT EXISTS (SELECT FROM by${other} WHERE by${other}.object_id = by${place}.object_id)`,
-      );
+      const before = Array.from({ length: place }, (_, other) => `object_id NOT IN (SELECT object_id FROM by${other})`);
       return `SELECT * FROM by${place} WHERE ${['TRUE', ...before].join(' AND ')}`;
     });
     // Without a page where it stops, because its matches are then not the first ones of the order.
@@ -244,10 +243,9 @@ export class UserSearchRepository {
   }
 }
 
-/** More than the number up to which counts are exact. */
-function estimateOf(search: UserSearch, planned: number): BoundedCount {
-  const exact = isPart(search) ? MAX_EXACT_PARTS : MAX_EXACT_TOTAL;
-  return { value: Math.max(exact + 1, planned), isExact: false };
+/** The number of matches that are collected and sorted. Those of a part of a text need each row, those of a prefix mostly its index. */
+function maxCollected(search: UserSearch): number {
+  return isPart(search) ? MAX_COLLECTED_PARTS : MAX_EXACT_TOTAL;
 }
 
 function isPart({ text, mode }: UserSearch): boolean {
