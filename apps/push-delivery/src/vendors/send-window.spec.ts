@@ -1,8 +1,11 @@
+import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { SendWindow } from './send-window.js';
 
-const LIMIT = 100;
+const LIMIT = 400;
+
+afterEach(() => vi.restoreAllMocks());
 
 /** A window for which `waiting` requests ask at once. */
 async function windowWith(waiting: number) {
@@ -10,10 +13,10 @@ async function windowWith(waiting: number) {
   let [entered, left] = [0, 0];
   for (let request = 0; request < waiting; request += 1) void window.enter(false).then(() => (entered += 1));
   await setImmediate();
-  /** Each request takes the time, and makes room for the next. @returns the number that runs afterwards */
-  const answer = async (...times: number[]) => {
-    for (const tookMs of times) {
-      window.grow(tookMs);
+  /** So many requests end, each making room for the next. @returns the number that runs afterwards */
+  const answer = async (count: number) => {
+    for (let answered = 0; answered < count; answered += 1) {
+      window.grow();
       window.leave();
       left += 1;
       await setImmediate();
@@ -23,28 +26,30 @@ async function windowWith(waiting: number) {
   return { window, answer, running: () => entered - left };
 }
 
-const times = (count: number, ms: number): number[] => Array.from({ length: count }, () => ms);
+/** The event loop is busy for this share of the time. Each reading of the clock takes 10 ms. */
+function loadOf(initial: number): (share: number) => void {
+  let [utilization, clock] = [initial, 0];
+  vi.spyOn(performance, 'eventLoopUtilization').mockImplementation(() => ({ idle: 0, active: 0, utilization }));
+  vi.spyOn(performance, 'now').mockImplementation(() => (clock += 10));
+  return (share) => {
+    utilization = share;
+  };
+}
 
 describe('a window of requests', () => {
-  it('grows with quick answers, up to its limit', async () => {
-    const { answer, running } = await windowWith(1_000);
+  it('grows with each success, up to its limit', async () => {
+    loadOf(0.5);
+    const { answer, running } = await windowWith(2_000);
     expect(running()).toBe(10);
-    expect(await answer(...times(15, 50))).toBe(25);
-    expect(await answer(...times(500, 50))).toBe(LIMIT);
-  });
-
-  it('does not grow where requests take much longer than the quickest', async () => {
-    const far = await windowWith(1_000);
-    expect(await far.answer(50, ...times(500, 90))).toBe(11);
-    // A few milliseconds of a quick vendor are no sign of a crowd.
-    const near = await windowWith(1_000);
-    expect(await near.answer(1, ...times(20, 20))).toBe(31);
+    expect(await answer(15)).toBe(25);
+    expect(await answer(1_000)).toBe(LIMIT);
   });
 
   it('does not grow for requests that do not fill it', async () => {
+    loadOf(0.5);
     const { window, answer } = await windowWith(1);
     for (let answered = 0; answered < 50; answered += 1) {
-      await answer(50);
+      await answer(1);
       await window.enter(false);
     }
     let entered = 0;
@@ -53,10 +58,25 @@ describe('a window of requests', () => {
     expect(entered).toBe(9);
   });
 
-  it('measures anew after a rest: the vendor may be farther away', async () => {
-    const { window, answer } = await windowWith(1_000);
-    await answer(5);
-    window.reset();
-    expect(await answer(...times(100, 300))).toBeGreaterThan(50);
+  it('grows to a hundred in a process without idle time, and shrinks a larger crowd to that', async () => {
+    const setLoad = loadOf(1);
+    const { answer } = await windowWith(10_000);
+    expect(await answer(500)).toBe(100);
+    setLoad(0.5);
+    const crowd = await answer(1_000);
+    expect(crowd).toBeGreaterThan(150);
+    setLoad(1);
+    expect(await answer(1_000)).toBe(100);
+    setLoad(0.5);
+    expect(await answer(3_000)).toBeGreaterThan(150);
+  });
+
+  it('halves after a refusal, and recovers', async () => {
+    loadOf(0.5);
+    const { window, answer } = await windowWith(10_000);
+    await answer(1_000);
+    window.shrink();
+    expect(await answer(LIMIT)).toBeLessThan(LIMIT * 0.6);
+    expect(await answer(5_000)).toBe(LIMIT);
   });
 });

@@ -1,19 +1,29 @@
+import { performance } from 'node:perf_hooks';
+
 const FIRST_WINDOW = 10;
 /** Within this time the window shrinks once. */
 const SHRINK_INTERVAL_MS = 1_000;
-/** A request that takes longer than the quickest one by more than both has waited in this process, or in a crowd at the vendor. */
-const SLOW = { factor: 1.5, ms: 25 };
+/** A larger window is a matter of the processor: more requests at once than it can serve only wait longer. */
+const CROWD = 100;
+const LOAD_INTERVAL_MS = 100;
+/** The share of the time of the event loop. */
+const SATURATED = 0.95;
+const CROWD_SHRINKS_TO = 0.9;
+/** After a shrink a large window still grows by a twentieth in the time of a request. */
+const LEAST_GROWTH = 0.05;
 
 /**
- * Limits the requests at once: more after each quick success, half after a refusal (AIMD, with a fast start). Requests of single pushes
- * go before those of large ones.
+ * Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start), and fewer while a crowd of them
+ * keeps the process busy all the time. Requests of single pushes go before those of large ones.
  */
 export class SendWindow {
   #limit: number;
   #running = 0;
   #isStarting = true;
-  #quickestMs = Infinity;
   #shrunkAt = -Infinity;
+  #load = performance.eventLoopUtilization();
+  #loadedAt = performance.now();
+  #isSaturated = false;
   readonly #urgent: (() => void)[] = [];
   readonly #others: (() => void)[] = [];
 
@@ -37,16 +47,11 @@ export class SendWindow {
     }
   }
 
-  /**
-   * More requests at once bring nothing where they only wait longer, or where so many do not run.
-   * @param tookMs the time of a successful request, without its wait for a place
-   */
-  grow(tookMs: number): void {
-    this.#quickestMs = Math.min(this.#quickestMs, tookMs);
-    const isSlow = tookMs > Math.max(SLOW.factor * this.#quickestMs, this.#quickestMs + SLOW.ms);
-    if (isSlow) this.#isStarting = false;
-    if (isSlow || this.#running < this.#limit / 2) return;
-    this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : 1 / this.#limit));
+  grow(): void {
+    this.#readLoad();
+    const isCrowded = this.#isSaturated && this.#limit >= CROWD;
+    if (isCrowded || this.#running < this.#limit / 2) return;
+    this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit)));
   }
 
   shrink(): void {
@@ -59,6 +64,16 @@ export class SendWindow {
   reset(): void {
     this.#limit = 1;
     this.#isStarting = true;
-    this.#quickestMs = Infinity;
+  }
+
+  #readLoad(): void {
+    const now = performance.now();
+    if (now - this.#loadedAt < LOAD_INTERVAL_MS) return;
+    const load = performance.eventLoopUtilization();
+    this.#isSaturated = performance.eventLoopUtilization(load, this.#load).utilization > SATURATED;
+    [this.#load, this.#loadedAt] = [load, now];
+    if (!this.#isSaturated || this.#limit <= CROWD) return;
+    this.#isStarting = false;
+    this.#limit = Math.max(CROWD, this.#limit * CROWD_SHRINKS_TO);
   }
 }

@@ -97,11 +97,10 @@ export class VendorLane {
     try {
       const obstacle = this.#obstacle(signal);
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
-      const startedAt = performance.now();
+      const end = this.tools.requests.startTimer({ vendor: this.vendor });
       const outcomes = await this.#sendSafely(push, targets);
-      const tookMs = performance.now() - startedAt;
-      this.tools.requests.observe({ vendor: this.vendor }, tookMs / 1_000);
-      for (const outcome of outcomes) this.#learn(outcome, tookMs);
+      end();
+      for (const outcome of outcomes) this.#learn(outcome);
       return outcomes;
     } finally {
       this.#window.leave();
@@ -152,11 +151,11 @@ export class VendorLane {
     }
   }
 
-  #learn(outcome: Outcome, tookMs: number): void {
+  #learn(outcome: Outcome): void {
     if (outcome.kind === 'accepted' || outcome.kind === 'invalid' || outcome.kind === 'rejected') {
       this.#failures = 0;
       this.#lastRestMs = 0;
-      this.#window.grow(tookMs);
+      this.#window.grow();
     } else if (outcome.kind === 'credentials') this.#rest(outcome.reason, CREDENTIALS_REST_MS);
     else if (slowsLane(outcome)) this.#slow(outcome);
   }
