@@ -79,6 +79,24 @@ describe('a lane', () => {
     expect(asked.lane.restMs).toBeGreaterThan(29_000);
   });
 
+  it('asks with one request after a rest, whatever late answers came meanwhile', async () => {
+    const answers: ((outcome: Outcome) => void)[] = [];
+    const { lane } = laneWith(async () => [await new Promise<Outcome>((resolve) => answers.push(resolve))]);
+    const sent = Array.from({ length: 10 }, () => lane.send(push, [target], options));
+    await setImmediate();
+    for (const answer of answers.slice(0, 5)) answer({ kind: 'unsure', reason: 'no answer' });
+    await setImmediate();
+    for (const answer of answers.slice(5)) answer(good);
+    await Promise.all(sent);
+    expect(lane.restMs).toBeGreaterThan(500);
+    const afterRest = performance.now() + 2_000;
+    vi.spyOn(performance, 'now').mockReturnValue(afterRest);
+    for (let request = 0; request < 5; request += 1) void lane.send(push, [target], options);
+    await setImmediate();
+    expect(answers).toHaveLength(11);
+    vi.restoreAllMocks();
+  });
+
   it('does not rest because of servers that devices have chosen', async () => {
     const { lane, warn } = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', sparesLane: true }]));
     for (let request = 0; request < 20; request += 1) await lane.send(push, [target], options);

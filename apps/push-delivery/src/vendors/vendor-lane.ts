@@ -153,6 +153,8 @@ export class VendorLane {
 
   #learn(outcome: Outcome): void {
     if (outcome.kind === 'accepted' || outcome.kind === 'invalid' || outcome.kind === 'rejected') {
+      // A late answer to an earlier request does not show that the vendor is back.
+      if (this.restMs > 0) return;
       this.#failures = 0;
       this.#lastRestMs = 0;
       this.#window.grow();
