@@ -10,7 +10,7 @@ import {
   uidEntry,
   withUnionId,
 } from '../journeys/suites/third-party-accounts.js';
-import { outcomesOf, racesOn, repeated, type Round, times } from './race.js';
+import { ALONE, outcomesOf, racesOn, repeated, type Round, times } from './race.js';
 
 const MANY = 50;
 const SEVERAL = 20;
@@ -52,13 +52,17 @@ export function describeIdentityRaces(server: () => GatepostServer): void {
   describe('parallel logins by accounts of platforms', () => {
     const race = racesOn(server);
 
-    race(`make one user of a new identity that comes ${MANY} times`, async (round) => {
-      const { openid } = openidEntry();
-      const replies = await round.atOnce(MANY, (api) => enter(api, { weixin: openidEntry(openid) }));
-      expectOneUser(replies);
-      expect(await authDataOf(round.server, { id: String(idOf(replies[0])) })).toMatchObject({ weixin: { openid } });
-      await expectOwner(round, 'weixin', openid, idOf(replies[0]));
-    });
+    race(
+      `make one user of a new identity that comes ${MANY} times`,
+      async (round) => {
+        const { openid } = openidEntry();
+        const replies = await round.atOnce(MANY, (api) => enter(api, { weixin: openidEntry(openid) }));
+        expectOneUser(replies);
+        expect(await authDataOf(round.server, { id: String(idOf(replies[0])) })).toMatchObject({ weixin: { openid } });
+        await expectOwner(round, 'weixin', openid, idOf(replies[0]));
+      },
+      ALONE,
+    );
 
     race('make one user of a new identity that comes with the same name, address and number', async (round) => {
       const entry = { github: uidEntry() };
@@ -70,20 +74,24 @@ export function describeIdentityRaces(server: () => GatepostServer): void {
       expectOneUser(await round.atOnce(FEW, (api) => enter(api, entry, fields)));
     });
 
-    race(`make one user of a union id that comes by ${MANY} accounts`, async (round) => {
-      const unionid = unique('union');
-      const entries = Array.from({ length: MANY }, () => withUnionId(openidEntry(), unionid, true));
-      const replies = await round.atOnce(MANY, (api, index) => enter(api, { weixin: entries[index] }));
-      expectOneUser(replies);
-      // One of them is the account that is linked now; the union id finds the user for all of them.
-      const authData = (await authDataOf(round.server, { id: String(idOf(replies[0])) })) as Json;
-      expect([authData['_weixin_unionid'], entries]).toEqual([
-        { uid: unionid },
-        expect.arrayContaining([authData['weixin']]),
-      ]);
-      await expectOwner(round, '_weixin_unionid', unionid, idOf(replies[0]));
-      await expectPlatforms(round, idOf(replies[0]), ['_weixin_unionid', 'weixin']);
-    });
+    race(
+      `make one user of a union id that comes by ${MANY} accounts`,
+      async (round) => {
+        const unionid = unique('union');
+        const entries = Array.from({ length: MANY }, () => withUnionId(openidEntry(), unionid, true));
+        const replies = await round.atOnce(MANY, (api, index) => enter(api, { weixin: entries[index] }));
+        expectOneUser(replies);
+        // One of them is the account that is linked now; the union id finds the user for all of them.
+        const authData = (await authDataOf(round.server, { id: String(idOf(replies[0])) })) as Json;
+        expect([authData['_weixin_unionid'], entries]).toEqual([
+          { uid: unionid },
+          expect.arrayContaining([authData['weixin']]),
+        ]);
+        await expectOwner(round, '_weixin_unionid', unionid, idOf(replies[0]));
+        await expectPlatforms(round, idOf(replies[0]), ['_weixin_unionid', 'weixin']);
+      },
+      ALONE,
+    );
 
     race('make one user of two identities that come crosswise', async (round) => {
       const [github, gitlab] = [uidEntry(), uidEntry()];

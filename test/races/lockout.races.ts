@@ -9,7 +9,7 @@ import {
   unique,
   uniquePhone,
 } from '#testing';
-import { outcomeOf, outcomesOf, racesOn, type Requests, type Round, times, tokensOf } from './race.js';
+import { ALONE, outcomeOf, outcomesOf, racesOn, type Requests, type Round, times, tokensOf } from './race.js';
 
 const MANY = 100;
 const MISMATCH = 210;
@@ -20,8 +20,6 @@ const CHECKED = 7;
 /** The last of seven wrong passwords locks. */
 const MOST_MISMATCHES = CHECKED - 1;
 const LOCK_MS = 15 * 60_000;
-/** Comparisons are counted for a whole server: they are a round's own where no other runs beside it. */
-const ALONE = 1;
 
 const rightly = (api: ApiClient, { username, password }: TestUser) => api.post('/1.1/login', { username, password });
 const updatePassword = (api: ApiClient, { id, session, password }: TestUser, oldPassword: string) =>

@@ -139,6 +139,9 @@ export class Round {
   }
 }
 
+/** One round at a time: for races that count something of the whole server, or whose many requests would test the machine. */
+export const ALONE = 1;
+
 /** Describes a race: a test that runs it many times, a few rounds side by side. */
 export type Race = (title: string, run: (round: Round) => Promise<void>, atATime?: number) => void;
 

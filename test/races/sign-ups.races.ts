@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { type GatepostServer, type Json, signUp, unique, uniquePhone } from '#testing';
-import { outcomesOf, racesOn, repeated, type Round, times } from './race.js';
+import { ALONE, outcomesOf, racesOn, repeated, type Round, times } from './race.js';
 
 const MANY = 50;
 const SEVERAL = 20;
@@ -37,14 +37,18 @@ export function describeSignUpRaces(server: () => GatepostServer): void {
   describe.each(UNIQUE_FIELDS)('one user for each $field', ({ field, column, taken, forms }) => {
     const race = racesOn(server);
 
-    race(`of ${MANY} sign-ups`, async (round) => {
-      const [stored, other] = forms();
-      const replies = await round.atOnce(MANY, (api, index) =>
-        api.post('/1.1/users', newAccount({ [field]: index % 2 === 0 ? stored : other })),
-      );
-      expect(outcomesOf(replies)).toEqual([201, ...repeated(MANY - 1, taken)]);
-      await expectOneUser(round, column, stored);
-    });
+    race(
+      `of ${MANY} sign-ups`,
+      async (round) => {
+        const [stored, other] = forms();
+        const replies = await round.atOnce(MANY, (api, index) =>
+          api.post('/1.1/users', newAccount({ [field]: index % 2 === 0 ? stored : other })),
+        );
+        expect(outcomesOf(replies)).toEqual([201, ...repeated(MANY - 1, taken)]);
+        await expectOneUser(round, column, stored);
+      },
+      ALONE,
+    );
 
     race('of sign-ups and of changes of users who are there', async (round) => {
       const [stored, other] = forms();

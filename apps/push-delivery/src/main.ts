@@ -23,7 +23,7 @@ const schema = isConnector ? connectorEnvironment.extend(shared) : pushDeliveryE
 await run(() => {
   const env = loadConfig(schema, process.env);
   const config = pushDeliveryConfig(env);
-  // What dispatchers and senders read is soon garbage. V8 would let their heap grow to three times of what lives in it.
+  // Dispatchers and senders read large pages that they need for a moment. V8 collects them when the heap has grown by a quarter.
   if (!config.roles.has('connector')) setFlagsFromString('--heap-growing-percent=25');
   return startService({
     name: 'push-delivery',

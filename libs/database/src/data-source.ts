@@ -16,9 +16,9 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 /** A server that has not even reported the statement timeout after this time is unreachable. */
 const UNREACHABLE_AFTER_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
-/** JIT compilation takes longer than running any statement of the services. */
 /** One serves more look-ups than a processor core can ask for; the other one stands in while a page comes from the disk. */
 const LOOKUP_CONNECTIONS = 2;
+/** JIT compilation takes longer than running any statement of the services. */
 const NO_JIT = '-c jit=off';
 const PLANS = {
   'each-run': '-c plan_cache_mode=force_custom_plan',
