@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { clientNetworkOf } from '#admission';
 import { Clock } from '#bootstrap';
-import { type AppError, appError } from '#errors';
+import { type AppError, appError, messageOf } from '#errors';
 import { PasswordHasher } from '#security/passwords';
-import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
+import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from '../console.config.js';
 import {
   ATTEMPT_WINDOW_MS,
   lockedUntil,
@@ -13,7 +13,6 @@ import {
   MAX_ATTEMPTS_PER_NETWORK,
 } from './operator.rules.js';
 import { addressKey, OperatorsRepository } from './operators.repository.js';
-import { PublicUrl } from '../console.config.js';
 import { SecondFactors } from './second-factors.js';
 import { type LinkKind, SignInRepository } from './sign-in.repository.js';
 
@@ -47,6 +46,8 @@ interface GivenProof {
 /** Checks passwords under the limits of attempts, and makes sessions and links. */
 @Injectable()
 export class SignInService {
+  readonly #logger = new Logger('SignIn');
+
   constructor(
     private readonly operators: OperatorsRepository,
     private readonly repository: SignInRepository,
@@ -134,21 +135,28 @@ export class SignInService {
 
   private async check(address: string, { password, code }: GivenProof, places: readonly Place[]) {
     const known = await this.compare(address, password);
-    if (!known.hasSecondFactor) return this.rehashed(known, password);
+    if (!known.hasSecondFactor) return this.rehashed(known, address, password);
     if (code === undefined) {
       await this.giveBack(places);
       throw appError('SECOND_FACTOR_REQUIRED');
     }
     if (!(await this.factors.useCode(known.id, code))) throw appError('SECOND_FACTOR_MISMATCH');
-    return this.rehashed(known, password);
+    return this.rehashed(known, address, password);
   }
 
-  /** After a change of GATEPOST_PASSWORD_COST a hash of the old cost would take another time than that of an unknown address. */
-  private async rehashed({ id, passwordHash }: CheckedOperator, password: string): Promise<CheckedOperator> {
-    if (!this.hasher.isOutdated(passwordHash)) return { id, passwordHash };
-    const after = await this.hasher.hash(password);
-    const isReplaced = await this.operators.rehash(id, { before: passwordHash, after });
-    return { id, passwordHash: isReplaced ? after : passwordHash };
+  /** Replaces a hash of another cost than GATEPOST_PASSWORD_COST: it would be compared in another time than that of an unknown address. */
+  private async rehashed(known: CheckedOperator, address: string, password: string): Promise<CheckedOperator> {
+    if (!this.hasher.isOutdated(known.passwordHash)) return known;
+    try {
+      const after = await this.hasher.hash(password);
+      const isReplaced = await this.operators.rehash(known.id, { before: known.passwordHash, after });
+      // Another sign-in was first, with a hash of its own.
+      return isReplaced ? { id: known.id, passwordHash: after } : await this.compare(address, password);
+    } catch (error) {
+      // The next sign-in retries it; this one has succeeded, and has used its code.
+      this.#logger.debug(`the password was not rehashed: ${messageOf(error)}`);
+      return known;
+    }
   }
 
   private async giveBack(places: readonly Place[]): Promise<void> {

@@ -48,7 +48,7 @@ export class SendWindow {
   }
 
   grow(): void {
-    this.#readLoad();
+    this.#adaptToLoad();
     const isCrowded = this.#isSaturated && this.#limit >= CROWD;
     if (isCrowded || this.#running < this.#limit / 2) return;
     this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit)));
@@ -66,7 +66,7 @@ export class SendWindow {
     this.#isStarting = true;
   }
 
-  #readLoad(): void {
+  #adaptToLoad(): void {
     const now = performance.now();
     if (now - this.#loadedAt < LOAD_INTERVAL_MS) return;
     const load = performance.eventLoopUtilization();
