@@ -11,7 +11,8 @@ import {
 import { translateDriverError } from './driver-error.js';
 import { LookupConnections } from './lookup-connections.js';
 
-const CONNECT_TIMEOUT_MS = 2_000;
+/** Of the wait for a free connection too. Shorter than the five seconds of an RPC, so a request gets this 503. */
+const CONNECT_TIMEOUT_MS = 4_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** A server that has not even reported the statement timeout after this time is unreachable. */
 const UNREACHABLE_AFTER_MS = 1_000;
