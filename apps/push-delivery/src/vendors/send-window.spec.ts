@@ -1,82 +1,90 @@
-import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { SendWindow } from './send-window.js';
 
 const LIMIT = 400;
+const QUICK_MS = 50;
+const SLOW_MS = 100;
+/** With each reading of the clock. */
+const CLOCK_STEP_MS = 2;
 
-afterEach(() => vi.restoreAllMocks());
+beforeEach(() => {
+  let clock = 0;
+  vi.stubGlobal('performance', { now: () => (clock += CLOCK_STEP_MS) });
+});
+afterEach(() => vi.unstubAllGlobals());
 
-/** A window for which `waiting` requests ask at once. */
+/** A window for which `waiting` requests ask at once, and another one for each that ends. */
 async function windowWith(waiting: number) {
   const window = new SendWindow(LIMIT);
   let [entered, left] = [0, 0];
-  for (let request = 0; request < waiting; request += 1) void window.enter(false).then(() => (entered += 1));
+  const ask = () => void window.enter(false).then(() => (entered += 1));
+  for (let request = 0; request < waiting; request += 1) ask();
   await setImmediate();
   /** So many requests end, each making room for the next. @returns the number that runs afterwards */
-  const answer = async (count: number) => {
+  const answer = async (count: number, tookMs: number | undefined) => {
     for (let answered = 0; answered < count; answered += 1) {
-      window.grow();
+      window.grow(tookMs);
       window.leave();
       left += 1;
-      await setImmediate();
+      ask();
     }
+    await setImmediate();
     return entered - left;
   };
   return { window, answer, running: () => entered - left };
 }
 
-/** The event loop is busy for this share of the time. Each reading of the clock takes 10 ms. */
-function loadOf(initial: number): (share: number) => void {
-  let [utilization, clock] = [initial, 0];
-  vi.spyOn(performance, 'eventLoopUtilization').mockImplementation(() => ({ idle: 0, active: 0, utilization }));
-  vi.spyOn(performance, 'now').mockImplementation(() => (clock += 10));
-  return (share) => {
-    utilization = share;
-  };
-}
-
 describe('a window of requests', () => {
   it('grows with each success, up to its limit', async () => {
-    loadOf(0.5);
-    const { answer, running } = await windowWith(2_000);
+    const { answer, running } = await windowWith(1_000);
     expect(running()).toBe(10);
-    expect(await answer(15)).toBe(25);
-    expect(await answer(1_000)).toBe(LIMIT);
+    expect(await answer(15, QUICK_MS)).toBe(25);
+    expect(await answer(1_000, QUICK_MS)).toBe(LIMIT);
   });
 
   it('does not grow for requests that do not fill it', async () => {
-    loadOf(0.5);
     const { window, answer } = await windowWith(1);
-    for (let answered = 0; answered < 50; answered += 1) {
-      await answer(1);
-      await window.enter(false);
-    }
+    for (let answered = 0; answered < 50; answered += 1) await answer(1, QUICK_MS);
     let entered = 0;
     for (let request = 0; request < 50; request += 1) void window.enter(false).then(() => (entered += 1));
     await setImmediate();
     expect(entered).toBe(9);
   });
 
-  it('grows to a hundred in a process without idle time, and shrinks a larger crowd to that', async () => {
-    const setLoad = loadOf(1);
-    const { answer } = await windowWith(10_000);
-    expect(await answer(500)).toBe(100);
-    setLoad(0.5);
-    const crowd = await answer(1_000);
-    expect(crowd).toBeGreaterThan(150);
-    setLoad(1);
-    expect(await answer(1_000)).toBe(100);
-    setLoad(0.5);
-    expect(await answer(3_000)).toBeGreaterThan(150);
+  it('grows to a hundred without the time of an answer', async () => {
+    const { answer } = await windowWith(1_000);
+    expect(await answer(1_000, undefined)).toBe(100);
+  });
+
+  it('grows by a half at most until the time of the answers is known', async () => {
+    const { answer } = await windowWith(1_000);
+    const sizes: number[] = [];
+    for (let part = 0; part < 50; part += 1) sizes.push(await answer(10, QUICK_MS));
+    const growth = sizes.slice(1).map((size, index) => size / sizes[index]!);
+    expect(Math.max(...growth.slice(sizes.findIndex((size) => size >= 100)))).toBeLessThanOrEqual(1.51);
+    expect(sizes.at(-1)).toBeGreaterThan(300);
+  });
+
+  it('shrinks to a hundred while answers take longer than with fewer requests', async () => {
+    const { answer } = await windowWith(1_000);
+    expect(await answer(1_000, QUICK_MS)).toBe(LIMIT);
+    expect(await answer(1_000, SLOW_MS)).toBe(100);
+    expect(await answer(8_000, QUICK_MS)).toBe(LIMIT);
+  });
+
+  it('measures again after a while, so a vendor that has become slower gets many requests too', async () => {
+    const { answer } = await windowWith(1_000);
+    await answer(1_000, QUICK_MS);
+    expect(await answer(1_000, SLOW_MS)).toBe(100);
+    expect(await answer(16_000, SLOW_MS)).toBe(LIMIT);
   });
 
   it('halves after a refusal, and recovers', async () => {
-    loadOf(0.5);
-    const { window, answer } = await windowWith(10_000);
-    await answer(1_000);
+    const { window, answer } = await windowWith(1_000);
+    await answer(1_000, QUICK_MS);
     window.shrink();
-    expect(await answer(LIMIT)).toBeLessThan(LIMIT * 0.6);
-    expect(await answer(5_000)).toBe(LIMIT);
+    expect(await answer(LIMIT, QUICK_MS)).toBeLessThan(LIMIT * 0.6);
+    expect(await answer(8_000, QUICK_MS)).toBe(LIMIT);
   });
 });

@@ -1,29 +1,32 @@
-import { performance } from 'node:perf_hooks';
-
 const FIRST_WINDOW = 10;
 /** Within this time the window shrinks once. */
 const SHRINK_INTERVAL_MS = 1_000;
-/** A larger window is a matter of the processor: more requests at once than it can serve only wait longer. */
+/** A larger window depends on the time of the answers: requests that only wait longer bring nothing. */
 const CROWD = 100;
-const LOAD_INTERVAL_MS = 100;
-/** The share of the time of the event loop. */
-const SATURATED = 0.95;
+const READING = { leastMs: 100, leastAnswers: 50 };
+/** In one reading: a window that doubles with each answer is far too large before the answers show it. */
+const CROWD_GROWS_TO = 1.5;
 const CROWD_SHRINKS_TO = 0.9;
+/** Answers on average, beside the quickest reading. */
+const SLOW = 1.3;
+/** The quickest reading is forgotten after this time, and a hundred requests measure anew. */
+const QUICKEST_IS_VALID_MS = 30_000;
 /** After a shrink a large window still grows by a twentieth in the time of a request. */
 const LEAST_GROWTH = 0.05;
 
 /**
- * Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start), and fewer while a crowd of them
- * keeps the process busy all the time. Requests of single pushes go before those of large ones.
+ * Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start), and beyond a hundred only while the
+ * vendor's answers, with their wait in this process, come as quickly as with fewer. Requests of single pushes go before those of large ones.
  */
 export class SendWindow {
   #limit: number;
+  /** Until the next reading. */
+  #ceiling = CROWD;
   #running = 0;
   #isStarting = true;
   #shrunkAt = -Infinity;
-  #load = performance.eventLoopUtilization();
-  #loadedAt = performance.now();
-  #isSaturated = false;
+  #reading = { since: performance.now(), answers: 0, sumMs: 0 };
+  #quickest = { ms: Infinity, since: performance.now() };
   readonly #urgent: (() => void)[] = [];
   readonly #others: (() => void)[] = [];
 
@@ -47,11 +50,12 @@ export class SendWindow {
     }
   }
 
-  grow(): void {
-    this.#adaptToLoad();
-    const isCrowded = this.#isSaturated && this.#limit >= CROWD;
-    if (isCrowded || this.#running < this.#limit / 2) return;
-    this.#limit = Math.min(this.most, this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit)));
+  /** @param tookMs the time of a request that the vendor accepted; undefined for other ends, which may come without a request */
+  grow(tookMs?: number): void {
+    if (tookMs !== undefined) this.#read(tookMs);
+    if (this.#running < this.#limit / 2) return;
+    const grown = this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit));
+    this.#limit = Math.min(this.most, Math.max(this.#limit, this.#ceiling), grown);
   }
 
   shrink(): void {
@@ -66,14 +70,27 @@ export class SendWindow {
     this.#isStarting = true;
   }
 
-  #adaptToLoad(): void {
+  #read(tookMs: number): void {
+    const reading = this.#reading;
+    reading.answers += 1;
+    reading.sumMs += tookMs;
     const now = performance.now();
-    if (now - this.#loadedAt < LOAD_INTERVAL_MS) return;
-    const load = performance.eventLoopUtilization();
-    this.#isSaturated = performance.eventLoopUtilization(load, this.#load).utilization > SATURATED;
-    [this.#load, this.#loadedAt] = [load, now];
-    if (!this.#isSaturated || this.#limit <= CROWD) return;
+    if (now - reading.since < READING.leastMs || reading.answers < READING.leastAnswers) return;
+    this.#reading = { since: now, answers: 0, sumMs: 0 };
+    this.#adapt(reading.sumMs / reading.answers, now);
+  }
+
+  #adapt(meanMs: number, now: number): void {
+    if (now - this.#quickest.since > QUICKEST_IS_VALID_MS) {
+      this.#quickest = { ms: Infinity, since: now };
+      this.#limit = Math.min(this.#limit, CROWD);
+      this.#isStarting = true;
+    }
+    this.#quickest.ms = Math.min(this.#quickest.ms, meanMs);
+    const isSlow = meanMs > SLOW * this.#quickest.ms;
+    this.#ceiling = Math.max(CROWD, this.#limit * (isSlow ? CROWD_SHRINKS_TO : CROWD_GROWS_TO));
+    if (!isSlow || this.#limit <= CROWD) return;
     this.#isStarting = false;
-    this.#limit = Math.max(CROWD, this.#limit * CROWD_SHRINKS_TO);
+    this.#limit = this.#ceiling;
   }
 }
