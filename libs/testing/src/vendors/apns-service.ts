@@ -98,7 +98,9 @@ export class ApnsService {
   /** Changes the limit of streams, of open connections too. */
   limitStreams(streams: number): void {
     this.#streams = streams;
-    for (const session of this.#sessions) session.settings({ maxConcurrentStreams: streams });
+    // A session without requests is destroyed as soon as it is closed.
+    const open = [...this.#sessions].filter(({ destroyed }) => !destroyed);
+    for (const session of open) session.settings({ maxConcurrentStreams: streams });
   }
 
   /** Ends the connections as Apple does before maintenance: requests in progress are answered. */
