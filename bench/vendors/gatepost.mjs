@@ -37,10 +37,11 @@ export async function startGatepost({ services, folder, launch, commandOf }, pro
     await ready(port);
     return { child, port };
   };
+  const startDispatcher = () => start('push-delivery', { GATEPOST_PUSH_ROLES: 'dispatcher' });
   const [, gateway, dispatcher, sender] = await Promise.all([
     start('accounts', APP),
     start('gateway'),
-    start('push-delivery', { GATEPOST_PUSH_ROLES: 'dispatcher' }),
+    startDispatcher(),
     start('push-delivery', { GATEPOST_PUSH_ROLES: 'sender' }, { execArgv }),
   ]);
   for (const [vendor, fields] of Object.entries(credentials)) await setCredentials({ command, folder, vendor, fields });
@@ -49,9 +50,17 @@ export async function startGatepost({ services, folder, launch, commandOf }, pro
   const api = apiOf(`http://127.0.0.1:${gateway.port}`);
   return {
     sender: sender.child,
-    dispatcher: dispatcher.child,
+    get dispatcher() {
+      return dispatcher.child;
+    },
+    /** Replaces the dispatcher by a new one, whose memory is that of a process that has done nothing. */
+    async replaceDispatcher() {
+      await ended(dispatcher.child);
+      Object.assign(dispatcher, await startDispatcher());
+    },
     standIns,
     push: api.push,
+    untilDone: api.untilDone,
     untilSettled: api.untilSettled,
     requestSeconds: (vendor) => requestSeconds(sender.port, vendor),
     register: (counts) => register(database, standIns, counts),
@@ -111,6 +120,10 @@ function apiOf(url) {
   };
   return {
     push: (body) => ask('/1.1/push', body),
+    /** Resolves once the dispatcher has filled the queues of all devices. */
+    async untilDone({ objectId }) {
+      while ((await ask(`/1.1/notifications/${objectId}`)).status !== 'done') await sleep(POLL_MS);
+    },
     /**
      * Resolves once each device has its outcome.
      * @param counts the number of devices by vendor @throws Error where a vendor has not accepted all of them
@@ -141,7 +154,7 @@ async function requestSeconds(port, vendor) {
 
 /**
  * Makes installations, and removes all others.
- * @param counts their number by vendor @returns the address of the first one
+ * @param counts their number by vendor, or by `own` for devices that have none @returns the address of the first one
  */
 async function register(database, standIns, counts) {
   await database.query('TRUNCATE push.installations CASCADE');
@@ -175,7 +188,7 @@ function tokenOf(vendor, address) {
 }
 
 function fieldsOf(vendor, address) {
-  if (vendor === 'apns') return {};
+  if (vendor === 'apns' || vendor === 'own') return {};
   return vendor === 'web-push' ? { webPush: address } : { vendor: NAMES_IN_SDKS[vendor], registrationId: address };
 }
 
