@@ -66,18 +66,30 @@ describe('a window of requests', () => {
     expect(sizes.at(-1)).toBeGreaterThan(300);
   });
 
-  it('shrinks to a hundred while answers take longer than with fewer requests', async () => {
-    const { answer } = await windowWith(1_000);
-    expect(await answer(1_000, QUICK_MS)).toBe(LIMIT);
-    expect(await answer(1_000, SLOW_MS)).toBe(100);
-    expect(await answer(8_000, QUICK_MS)).toBe(LIMIT);
+  it('stays at the number of requests that the vendor answers as quickly as a hundred', async () => {
+    const { answer, running } = await windowWith(1_000);
+    const sizes: number[] = [];
+    for (let part = 0; part < 500; part += 1) sizes.push(await answer(10, running() <= 200 ? QUICK_MS : SLOW_MS));
+    expect(Math.min(...sizes.slice(100))).toBeGreaterThan(150);
+    expect(Math.max(...sizes.slice(100))).toBeLessThan(250);
   });
 
-  it('measures again after a while, so a vendor that has become slower gets many requests too', async () => {
+  it('shrinks where the vendor becomes slower, and grows again where a hundred requests take as long', async () => {
     const { answer } = await windowWith(1_000);
     await answer(1_000, QUICK_MS);
-    expect(await answer(1_000, SLOW_MS)).toBe(100);
-    expect(await answer(16_000, SLOW_MS)).toBe(LIMIT);
+    const sizes: number[] = [];
+    for (let part = 0; part < 1_000; part += 1) sizes.push(await answer(10, SLOW_MS));
+    expect(Math.min(...sizes)).toBeLessThan(110);
+    expect(sizes.at(-1)).toBe(LIMIT);
+  });
+
+  it('measures anew after half a minute', async () => {
+    const { answer } = await windowWith(1_000);
+    expect(await answer(14_000, QUICK_MS)).toBe(LIMIT);
+    const sizes: number[] = [];
+    for (let part = 0; part < 200; part += 1) sizes.push(await answer(10, QUICK_MS));
+    expect(Math.min(...sizes)).toBeLessThan(160);
+    expect(sizes.at(-1)).toBe(LIMIT);
   });
 
   it('halves after a refusal, and recovers', async () => {

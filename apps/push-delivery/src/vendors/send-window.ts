@@ -35,7 +35,7 @@ export class SendWindow {
   }
 
   async enter(isUrgent: boolean): Promise<void> {
-    if (this.#running < this.#limit) this.#running += 1;
+    if (this.#running + 1 <= this.#limit) this.#running += 1;
     else await new Promise<void>((resolve) => (isUrgent ? this.#urgent : this.#others).push(resolve));
   }
 
@@ -88,9 +88,13 @@ export class SendWindow {
     }
     this.#quickest.ms = Math.min(this.#quickest.ms, meanMs);
     const isSlow = meanMs > SLOW * this.#quickest.ms;
-    this.#ceiling = Math.max(CROWD, this.#limit * (isSlow ? CROWD_SHRINKS_TO : CROWD_GROWS_TO));
-    if (!isSlow || this.#limit <= CROWD) return;
-    this.#isStarting = false;
-    this.#limit = this.#ceiling;
+    // Requests of a larger window may still run.
+    const growth = this.#running > this.#limit ? 1 : CROWD_GROWS_TO;
+    this.#ceiling = Math.max(CROWD, this.#limit * (isSlow ? CROWD_SHRINKS_TO : growth));
+    if (isSlow && this.#limit > CROWD) {
+      this.#isStarting = false;
+      this.#limit = this.#ceiling;
+      // So few requests do not wait for each other: the vendor has become slower.
+    } else if (isSlow) this.#quickest.ms = meanMs;
   }
 }
