@@ -1,6 +1,6 @@
 import type { DeliveryCounts, JsonObject, VendorCounts } from '#contracts';
 import type { QueryClass } from '#objects';
-import type { NotificationRow } from '../pushes/push.row.js';
+import type { ListedNotification, NotificationRow } from '../pushes/push.row.js';
 import { shownWhere } from './push-target.rules.js';
 
 /** The fields of pushes that a query may name. `msg` is the content sent to devices. */
@@ -30,7 +30,7 @@ export const NOTIFICATION_QUERY_CLASS: QueryClass = {
  * sees `where`, because it may contain the ids of other installations.
  */
 export function presentNotification(
-  row: NotificationRow,
+  row: ListedNotification,
   platforms: Readonly<Record<string, DeliveryCounts>>,
   vendors: Readonly<Record<string, VendorCounts>>,
   { isMaster }: { readonly isMaster: boolean },

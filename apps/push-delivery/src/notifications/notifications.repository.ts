@@ -9,12 +9,20 @@ import { currentTraceparent } from '#observability';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { beginDue } from '../dispatch/lanes.repository.js';
 import { NotificationEntity } from '../pushes/push.entity.js';
-import type { NewNotification, NotificationRow, NotificationStatus } from '../pushes/push.row.js';
+import type {
+  ListedNotification,
+  NewNotification,
+  NotificationRow,
+  NotificationStatus,
+} from '../pushes/push.row.js';
 import { IS_TARGET } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
-/** Columns of the dispatcher, which responses do not show. */
+/** Columns of the dispatcher, which lists do not show. */
 const INTERNAL = [
+  'seq',
+  'message',
+  'flowControl',
   'isBulk',
   'leaseOwner',
   'leaseUntil',
@@ -26,7 +34,7 @@ const INTERNAL = [
 ] as const;
 const LISTED = {
   table: 'push.notifications',
-  columns: `${selectList(NotificationEntity, { except: ['seq', ...INTERNAL] })}, seq::float8 AS seq`,
+  columns: selectList(NotificationEntity, { except: INTERNAL }),
   size: 'octet_length(target::text) + octet_length(data::text)',
 };
 
@@ -112,8 +120,8 @@ export class NotificationsRepository {
     return found === null ? undefined : { partition: found.cursorPartition, requestId: found.requestId };
   }
 
-  list(within: Queryable, query: CompiledFind): Promise<NotificationRow[]> {
-    return listBounded<NotificationRow>(within, LISTED, query);
+  list(within: Queryable, query: CompiledFind): Promise<ListedNotification[]> {
+    return listBounded<ListedNotification>(within, LISTED, query);
   }
 
   count(within: Queryable, query: CompiledCount): Promise<number> {

@@ -15,7 +15,7 @@ import {
 import { DEVICE_QUEUES, type DeviceQueues, PARTITIONS, type QueueStatistics } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
 import { messageIdOf } from '../dispatch/delivery-statistics.js';
-import type { NotificationRow } from '../pushes/push.row.js';
+import type { ListedNotification, NotificationRow } from '../pushes/push.row.js';
 import { QueryDatabase } from '#objects/store';
 import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
@@ -184,7 +184,7 @@ export class NotificationsService {
 
   /** The current counts of pushes by platform; those of the records while the queues are unavailable. */
   async #countsOfAll(
-    rows: readonly NotificationRow[],
+    rows: readonly ListedNotification[],
     read: DeviceQueues['statistics'],
   ): Promise<Record<string, DeliveryCounts>[]> {
     const counted = rows.filter(hasGrowingCounts);
@@ -198,7 +198,7 @@ export class NotificationsService {
   }
 
   #statisticsOf(
-    rows: readonly NotificationRow[],
+    rows: readonly ListedNotification[],
     read: DeviceQueues['statistics'],
   ): Promise<ReadonlyMap<string, QueueStatistics>[]> {
     return read(rows.map(messageIdOf)).catch((error: unknown) => {
@@ -220,7 +220,7 @@ function assertMaster({ isMaster }: Caller): void {
 }
 
 /** Whether the queues know more than the record: a scheduled push is in no queue, and final counts are in the record. */
-function hasGrowingCounts({ status, nextStatisticsAt }: NotificationRow): boolean {
+function hasGrowingCounts({ status, nextStatisticsAt }: ListedNotification): boolean {
   return status === 'in-queue' || nextStatisticsAt !== null;
 }
 

@@ -80,6 +80,9 @@ export interface NotificationRow extends Omit<NewNotification, 'requestId'> {
   readonly updatedAt: Date;
 }
 
+/** The part of a push that lists show. */
+export type ListedNotification = Omit<NotificationRow, 'seq' | 'message' | 'flowControl'>;
+
 /** A position in the scan of installations: by partition, then by object id. */
 export interface ScanPosition {
   readonly partition: number;
