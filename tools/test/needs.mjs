@@ -26,7 +26,7 @@ const RULES = [
   { files: /^apps\/gateway\/test\/request-counters\./, needs: ['redis'] },
   { files: /^apps\/gateway\/test\/openapi\./, needs: [], uses: ['browser'] },
   { files: /^apps\/(gateway|auth-linking)\//, needs: [] },
-  { files: /^apps\/mail\/test\/(smtp-utf8|text-message-providers)\./, needs: [] },
+  { files: /^apps\/mail\/test\/(smtp-channel|text-message-providers)\./, needs: [] },
   { files: /^apps\/push-delivery\/test\/(connector|connector-faults|sdk-clients)\./, needs: ['redis'] },
   { files: /^apps\/console\/test\/dead-letters\./, needs: ['postgresql', 'rabbitmq'] },
   { files: /^apps\/(console|standalone)\//, needs: ['postgresql'] },

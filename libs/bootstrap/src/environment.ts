@@ -259,7 +259,7 @@ export const environment = z.object({
   SMTP_URL: url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465')
     .optional()
     .describe(
-      'SMTP server that sends mails (smtp: uses STARTTLS where the server offers it). Unset: mails are written to files.',
+      'SMTP server that sends mails (smtp: uses STARTTLS where the server offers it, with ?requireTLS=true always). Unset: mails are written to files.',
     ),
   OTEL_EXPORTER_OTLP_ENDPOINT: otlpUrl
     .optional()

@@ -1,0 +1,78 @@
+import { SMTPServer } from 'smtp-server';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Secret } from '#bootstrap';
+import { freePorts } from '#testing';
+import { ChannelUnavailable } from '../src/deliveries/delivery.channel.js';
+import type { Delivery } from '../src/deliveries/delivery.rules.js';
+import { type MailComposer, SmtpChannel } from '../src/mails/mail.channels.js';
+
+const composer = {
+  compose: ({ id, recipient }: Delivery) =>
+    Promise.resolve({
+      options: {
+        from: 'us@shop.example',
+        to: { name: '', address: recipient },
+        text: 'a letter',
+        messageId: `<${id}>`,
+      },
+      messageId: `<${id}>`,
+    }),
+} as unknown as MailComposer;
+
+const deliveryTo = (recipient: string) => ({ id: recipient, recipient }) as Delivery;
+
+const ends: (() => unknown)[] = [];
+
+/** A server without STARTTLS, and the channel to it. */
+async function open({ hidesSmtpUtf8 = false, query = '' } = {}) {
+  const recipients: string[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    hideSMTPUTF8: hidesSmtpUtf8,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    onData: (stream, session, done) => {
+      recipients.push(...session.envelope.rcptTo.map(({ address }) => address));
+      stream.resume().on('end', done);
+    },
+  });
+  const port = await freePorts(1);
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const channel = new SmtpChannel(composer, { url: new Secret(`smtp://127.0.0.1:${port}${query}`), connections: 1 });
+  ends.push(() => {
+    channel.onApplicationShutdown();
+    server.close();
+  });
+  return { channel, recipients };
+}
+
+afterEach(() => {
+  for (const end of ends.splice(0)) end();
+});
+
+describe('a server without STARTTLS', () => {
+  it('gets no mail where the URL requires it: mails wait', async () => {
+    const { channel, recipients } = await open({ query: '/?requireTLS=true' });
+    await expect(channel.send(deliveryTo('ada@example.com'))).rejects.toBeInstanceOf(ChannelUnavailable);
+    expect(recipients).toEqual([]);
+  });
+});
+
+describe('an address with non-ASCII letters before the @', () => {
+  it('is sent if the server supports it', async () => {
+    const { channel, recipients } = await open();
+    await channel.send(deliveryTo('ada@example.com'));
+    await channel.send(deliveryTo('用户@example.com'));
+    expect(recipients).toEqual(['ada@example.com', '用户@example.com']);
+  });
+
+  it('is rejected with a clear reason if the server does not support it', async () => {
+    const { channel, recipients } = await open({ hidesSmtpUtf8: true });
+    await channel.send(deliveryTo('ada@example.com'));
+    await expect(channel.send(deliveryTo('用户@example.com'))).rejects.toMatchObject({
+      name: 'DeliveryRefused',
+      message: expect.stringContaining('SMTPUTF8') as string,
+    });
+    await channel.send(deliveryTo('kim@bücher.example'));
+    expect(recipients).toHaveLength(2);
+  });
+});
