@@ -8,8 +8,9 @@ const SLOW_MS = 100;
 /** With each reading of the clock. */
 const CLOCK_STEP_MS = 2;
 
+let clock = 0;
 beforeEach(() => {
-  let clock = 0;
+  clock = 0;
   vi.stubGlobal('performance', { now: () => (clock += CLOCK_STEP_MS) });
 });
 afterEach(() => vi.unstubAllGlobals());
@@ -78,14 +79,15 @@ describe('a window of requests', () => {
     const { answer } = await windowWith(1_000);
     await answer(1_000, QUICK_MS);
     const sizes: number[] = [];
-    for (let part = 0; part < 1_000; part += 1) sizes.push(await answer(10, SLOW_MS));
+    for (let part = 0; part < 800; part += 1) sizes.push(await answer(10, SLOW_MS));
     expect(Math.min(...sizes)).toBeLessThan(110);
     expect(sizes.at(-1)).toBe(LIMIT);
   });
 
   it('measures anew after half a minute', async () => {
     const { answer } = await windowWith(1_000);
-    expect(await answer(14_000, QUICK_MS)).toBe(LIMIT);
+    expect(await answer(1_000, QUICK_MS)).toBe(LIMIT);
+    clock += 30_000;
     const sizes: number[] = [];
     for (let part = 0; part < 200; part += 1) sizes.push(await answer(10, QUICK_MS));
     expect(Math.min(...sizes)).toBeLessThan(160);

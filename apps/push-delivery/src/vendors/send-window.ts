@@ -55,7 +55,7 @@ export class SendWindow {
     if (tookMs !== undefined) this.#read(tookMs);
     if (this.#running < this.#limit / 2) return;
     const grown = this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit));
-    this.#limit = Math.min(this.most, Math.max(this.#limit, this.#ceiling), grown);
+    this.#limit = Math.min(this.most, this.#ceiling, grown);
   }
 
   shrink(): void {
@@ -67,6 +67,7 @@ export class SendWindow {
 
   reset(): void {
     this.#limit = 1;
+    this.#ceiling = CROWD;
     this.#isStarting = true;
   }
 
