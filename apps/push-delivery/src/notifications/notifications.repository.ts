@@ -9,12 +9,7 @@ import { currentTraceparent } from '#observability';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { beginDue } from '../dispatch/lanes.repository.js';
 import { NotificationEntity } from '../pushes/push.entity.js';
-import type {
-  ListedNotification,
-  NewNotification,
-  NotificationRow,
-  NotificationStatus,
-} from '../pushes/push.row.js';
+import type { ListedNotification, NewNotification, NotificationRow, NotificationStatus } from '../pushes/push.row.js';
 import { IS_TARGET } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
