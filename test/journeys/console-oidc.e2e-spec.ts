@@ -86,6 +86,7 @@ describe('the issuer in a browser', () => {
     const other = await visit();
     await other.goto(`${origin()}/operators`);
     await other.waitForURL(/\/sign-in/);
+    await byIssuer(other).waitFor();
     expect(await accessibilityProblems(other)).toEqual([]);
     await byIssuer(other).click();
     await enterAccount(other, 'ada');

@@ -143,7 +143,7 @@ describe('deliveries for operators', () => {
   it('keeps time, outcome and answer of the last ten attempts', async () => {
     const id = await add();
     const attempt = async (outcome: 'failed' | 'released' | 'sent', error: string | null) => {
-      await database.query('UPDATE mail.deliveries SET next_attempt_at = now()');
+      await database.query(`UPDATE mail.deliveries SET next_attempt_at = now() - interval '1 second'`);
       const { items } = await sender.take('mail', 1);
       await repository.settle([{ id, lease: items[0]!.lease, outcome, error, delaySeconds: 0 }]);
     };

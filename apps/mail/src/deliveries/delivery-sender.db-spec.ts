@@ -168,7 +168,7 @@ describe('the sender', () => {
       });
       // Part of the delay has passed already.
       waits.push(Math.ceil((await onlyRow()).waits / 5) * 5);
-      await database.query('UPDATE mail.deliveries SET next_attempt_at = now()');
+      await database.query(`UPDATE mail.deliveries SET next_attempt_at = now() - interval '1 second'`);
       sender.wake('mail');
     }
     expect(waits).toEqual([5, 30, 120, 300, 900, 900]);
@@ -241,7 +241,7 @@ describe('the sender', () => {
     const [taken] = await database.transaction((tx) => repository.claim(tx, claim));
     sender.onApplicationBootstrap();
     expect(await database.transaction((tx) => repository.claim(tx, claim))).toEqual([]);
-    await database.query('UPDATE mail.deliveries SET next_attempt_at = now()');
+    await database.query(`UPDATE mail.deliveries SET next_attempt_at = now() - interval '1 second'`);
     sender.wake('mail');
     await waitFor({ sent: 1 });
     const late = { id: taken!.id, lease: taken!.lease, outcome: 'dead', error: 'late', delaySeconds: 0 } as const;

@@ -126,7 +126,7 @@ describe('the delivery statistics writer', () => {
       };
       await expect(writer.processBatch()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
       expect((await stored(objectId)).nextAt).not.toBeNull();
-      await database.query('UPDATE push.notifications SET next_tally_at = now()');
+      await database.query(`UPDATE push.notifications SET next_tally_at = now() - interval '1 second'`);
       await writer.processBatch();
       expect(await stored(objectId)).toMatchObject({ counts: { web: { enqueued: 2, acknowledged: 1 } }, nextAt: null });
       expect(await outcomes()).toMatchObject({ delivered: 1, expired: 2 });
