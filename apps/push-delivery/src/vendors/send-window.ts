@@ -3,14 +3,15 @@ const FIRST_WINDOW = 10;
 const SHRINK_INTERVAL_MS = 1_000;
 /** A larger window depends on the time of the answers: requests that only wait longer bring nothing. */
 const CROWD = 100;
-const READING = { leastMs: 100, leastAnswers: 50 };
+/** The mean of fewer answers, or of fewer than the window has, varies too much. */
+const READING = { leastMs: 100, leastAnswers: 100 };
 /** In one reading: a window that doubles with each answer is far too large before the answers show it. */
 const CROWD_GROWS_TO = 1.5;
 const CROWD_SHRINKS_TO = 0.9;
 /** Answers on average, beside the quickest reading. */
 const SLOW = 1.3;
 /** The quickest reading is forgotten after this time, and a hundred requests measure anew. */
-const QUICKEST_IS_VALID_MS = 30_000;
+const QUICKEST_IS_VALID_MS = 120_000;
 /** After a shrink a large window still grows by a twentieth in the time of a request. */
 const LEAST_GROWTH = 0.05;
 
@@ -76,7 +77,7 @@ export class SendWindow {
     reading.answers += 1;
     reading.sumMs += tookMs;
     const now = performance.now();
-    if (now - reading.since < READING.leastMs || reading.answers < READING.leastAnswers) return;
+    if (now - reading.since < READING.leastMs || reading.answers < Math.max(READING.leastAnswers, this.#limit)) return;
     this.#reading = { since: now, answers: 0, sumMs: 0 };
     this.#adapt(reading.sumMs / reading.answers, now);
   }
