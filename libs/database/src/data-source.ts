@@ -11,7 +11,7 @@ import {
 import { translateDriverError } from './driver-error.js';
 import { LookupConnections } from './lookup-connections.js';
 
-/** Of the wait for a free connection too. Shorter than the five seconds of an RPC, so a request gets this 503. */
+/** Shorter than the five seconds of an RPC, whose caller then gets this 503. */
 const CONNECT_TIMEOUT_MS = 4_000;
 const STATEMENT_TIMEOUT_MS = 5_000;
 /** A server that has not even reported the statement timeout after this time is unreachable. */
@@ -38,6 +38,8 @@ export interface DatabaseOptions {
   /** Connections at most. Look-ups have up to two more. */
   readonly poolSize: number;
   readonly applicationName: string;
+  /** The longest wait for a connection, a new or a free one, in milliseconds. Default: 4 seconds. */
+  readonly connectTimeoutMs?: number;
   /** Timeout of statements, in milliseconds. Default: 5 seconds. */
   readonly statementTimeoutMs?: number;
   /**
@@ -115,13 +117,14 @@ export class ServiceDataSource extends DataSource {
 function connectionOf({
   url,
   applicationName,
+  connectTimeoutMs = CONNECT_TIMEOUT_MS,
   statementTimeoutMs = STATEMENT_TIMEOUT_MS,
   plans,
 }: DatabaseOptions): ClientConfig {
   return {
     connectionString: url,
     application_name: applicationName,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
     query_timeout: statementTimeoutMs + UNREACHABLE_AFTER_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,

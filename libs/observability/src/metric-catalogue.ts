@@ -61,11 +61,13 @@ class Histogram<Label extends string> {
     series.sum += value;
   }
 
-  /** @returns what observes the seconds since this call */
-  startTimer(labels: Labels<Label> = {}): () => void {
+  /** @returns what observes the seconds since this call, and returns them */
+  startTimer(labels: Labels<Label> = {}): () => number {
     const startedAt = performance.now();
     return () => {
-      this.observe(labels, (performance.now() - startedAt) / 1_000);
+      const seconds = (performance.now() - startedAt) / 1_000;
+      this.observe(labels, seconds);
+      return seconds;
     };
   }
 

@@ -113,6 +113,7 @@ export async function newDatabase(): Promise<string> {
   await client.connect();
   try {
     await client.query(`CREATE DATABASE ${name}`);
+    // As for the run's own database (tools/test/cleanup.mjs).
     await client.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
   } finally {
     await client.end();

@@ -13,8 +13,8 @@ import type { ListedNotification, NewNotification, NotificationRow, Notification
 import { IS_TARGET } from '../installations/push-targets.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
-/** Columns of the dispatcher, which lists do not show. */
-const INTERNAL = [
+/** Columns that lists do not show: most are the dispatcher's. */
+const UNLISTED = [
   'seq',
   'message',
   'flowControl',
@@ -29,7 +29,7 @@ const INTERNAL = [
 ] as const;
 const LISTED = {
   table: 'push.notifications',
-  columns: selectList(NotificationEntity, { except: INTERNAL }),
+  columns: selectList(NotificationEntity, { except: UNLISTED }),
   size: 'octet_length(target::text) + octet_length(data::text)',
 };
 

@@ -3,12 +3,12 @@ const FIRST_WINDOW = 10;
 const SHRINK_INTERVAL_MS = 1_000;
 /** A larger window depends on the time of the answers: requests that only wait longer bring nothing. */
 const CROWD = 100;
-/** The mean of fewer answers, or of fewer than the window has, varies too much. */
-const READING = { leastMs: 100, leastAnswers: 100 };
+/** A reading is the mean of as many answers as the window has, a hundred at least, and of this time at least. */
+const READING_MS = 100;
 /** In one reading: a window that doubles with each answer is far too large before the answers show it. */
 const CROWD_GROWS_TO = 1.5;
 const CROWD_SHRINKS_TO = 0.9;
-/** Answers on average, beside the quickest reading. */
+/** A reading, beside the quickest one. */
 const SLOW = 1.3;
 /** The quickest reading is forgotten after this time, and a hundred requests measure anew. */
 const QUICKEST_IS_VALID_MS = 120_000;
@@ -26,8 +26,8 @@ export class SendWindow {
   #running = 0;
   #isStarting = true;
   #shrunkAt = -Infinity;
-  #reading = { since: performance.now(), answers: 0, sumMs: 0 };
-  #quickest = { ms: Infinity, since: performance.now() };
+  #reading = { since: performance.now(), answers: 0, seconds: 0 };
+  #quickest = { seconds: Infinity, since: performance.now() };
   readonly #urgent: (() => void)[] = [];
   readonly #others: (() => void)[] = [];
 
@@ -51,9 +51,9 @@ export class SendWindow {
     }
   }
 
-  /** @param tookMs the time of a request that the vendor accepted; undefined for other ends, which may come without a request */
-  grow(tookMs?: number): void {
-    if (tookMs !== undefined) this.#read(tookMs);
+  /** @param seconds the time of a request that the vendor accepted; undefined for other ends, which may come without a request */
+  grow(seconds?: number): void {
+    if (seconds !== undefined) this.#read(seconds);
     if (this.#running < this.#limit / 2) return;
     const grown = this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit));
     this.#limit = Math.min(this.most, this.#ceiling, grown);
@@ -72,31 +72,35 @@ export class SendWindow {
     this.#isStarting = true;
   }
 
-  #read(tookMs: number): void {
+  #read(seconds: number): void {
     const reading = this.#reading;
     reading.answers += 1;
-    reading.sumMs += tookMs;
+    reading.seconds += seconds;
     const now = performance.now();
-    if (now - reading.since < READING.leastMs || reading.answers < Math.max(READING.leastAnswers, this.#limit)) return;
-    this.#reading = { since: now, answers: 0, sumMs: 0 };
-    this.#adapt(reading.sumMs / reading.answers, now);
+    if (now - reading.since < READING_MS || reading.answers < Math.max(CROWD, this.#limit)) return;
+    this.#reading = { since: now, answers: 0, seconds: 0 };
+    this.#adapt(reading.seconds / reading.answers, now);
   }
 
-  #adapt(meanMs: number, now: number): void {
+  #adapt(seconds: number, now: number): void {
     if (now - this.#quickest.since > QUICKEST_IS_VALID_MS) {
-      this.#quickest = { ms: Infinity, since: now };
+      this.#quickest = { seconds: Infinity, since: now };
       this.#limit = Math.min(this.#limit, CROWD);
       this.#isStarting = true;
     }
-    this.#quickest.ms = Math.min(this.#quickest.ms, meanMs);
-    const isSlow = meanMs > SLOW * this.#quickest.ms;
+    this.#quickest.seconds = Math.min(this.#quickest.seconds, seconds);
+    if (seconds > SLOW * this.#quickest.seconds) this.#slowDown(seconds);
     // Requests of a larger window may still run.
-    const growth = this.#running > this.#limit ? 1 : CROWD_GROWS_TO;
-    this.#ceiling = Math.max(CROWD, this.#limit * (isSlow ? CROWD_SHRINKS_TO : growth));
-    if (isSlow && this.#limit > CROWD) {
-      this.#isStarting = false;
+    else this.#ceiling = Math.max(CROWD, this.#limit * (this.#running > this.#limit ? 1 : CROWD_GROWS_TO));
+  }
+
+  #slowDown(seconds: number): void {
+    this.#ceiling = Math.max(CROWD, this.#limit * CROWD_SHRINKS_TO);
+    // A hundred requests do not wait for each other: the vendor has become slower.
+    if (this.#limit <= CROWD) this.#quickest.seconds = seconds;
+    else {
       this.#limit = this.#ceiling;
-      // So few requests do not wait for each other: the vendor has become slower.
-    } else if (isSlow) this.#quickest.ms = meanMs;
+      this.#isStarting = false;
+    }
   }
 }

@@ -98,11 +98,9 @@ export class VendorLane {
       const obstacle = this.#obstacle(signal);
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
       const end = this.tools.requests.startTimer({ vendor: this.vendor });
-      const startedAt = performance.now();
       const outcomes = await this.#sendSafely(push, targets);
-      end();
-      const tookMs = performance.now() - startedAt;
-      for (const outcome of outcomes) this.#learn(outcome, tookMs);
+      const seconds = end();
+      for (const outcome of outcomes) this.#learn(outcome, seconds);
       return outcomes;
     } finally {
       this.#window.leave();
@@ -153,13 +151,13 @@ export class VendorLane {
     }
   }
 
-  #learn(outcome: Outcome, tookMs: number): void {
+  #learn(outcome: Outcome, seconds: number): void {
     if (outcome.kind === 'accepted' || outcome.kind === 'invalid' || outcome.kind === 'rejected') {
       // A late answer to an earlier request does not show that the vendor is back.
       if (this.restMs > 0) return;
       this.#failures = 0;
       this.#lastRestMs = 0;
-      this.#window.grow(outcome.kind === 'accepted' ? tookMs : undefined);
+      this.#window.grow(outcome.kind === 'accepted' ? seconds : undefined);
     } else if (outcome.kind === 'credentials') this.#rest(outcome.reason, CREDENTIALS_REST_MS);
     else if (slowsLane(outcome)) this.#slow(outcome);
   }

@@ -88,8 +88,8 @@ export async function countRows(
   return (await within.query<{ count: number }>(statement, parameters, name))[0]?.count ?? 0;
 }
 
-/** Statement timeout in milliseconds, shorter than the timeout of the RPC: the caller of a longer query has given up. */
-const STATEMENT_TIMEOUT_MS = 3_000;
+/** Together the time limit of the RPC: the caller of a longer query has given up. */
+const TIMEOUTS = { connectTimeoutMs: 2_000, statementTimeoutMs: 3_000 };
 
 /** A database for client-defined statements. */
 class ClientQueryDatabase extends Database {
@@ -113,7 +113,7 @@ export class QueryDatabase extends ClientQueryDatabase implements OnApplicationS
   readonly indexed: Database;
 
   constructor(options: DatabaseOptions) {
-    const bounded = { ...options, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
+    const bounded = { ...options, ...TIMEOUTS };
     super({ ...bounded, plans: 'each-run' });
     this.indexed = new ClientQueryDatabase({
       ...bounded,
