@@ -4,9 +4,9 @@ import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { setNonce } from 'get-nonce';
-import { type ReactNode, StrictMode, useState } from 'react';
+import { type ReactNode, startTransition, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { createQueryClient, sessionQuery } from './api/queries';
+import { createQueryClient } from './api/queries';
 import { createConsoleRouter } from './router';
 import { Gates } from './shell/gates-dialog';
 import {
@@ -59,17 +59,29 @@ function Console({ first }: { readonly first: Chosen }): ReactNode {
   );
 }
 
+/**
+ * Draws the first page when it is whole: its session, its script and its texts load side by side. A transition is drawn in slices, between
+ * which a slow processor answers the operator.
+ */
 async function start(root: Element): Promise<void> {
-  // Both are on their way while the other loads.
-  void queries.query(sessionQuery).catch(() => undefined);
   const language = preferredLanguage();
   document.documentElement.lang = tagOf(language);
-  const texts = await loadTexts(language);
-  createRoot(root).render(
-    <StrictMode>
-      <Console first={{ language, texts }} />
-    </StrictMode>,
-  );
+  const page = router.load();
+  beginFirstScript();
+  const [texts] = await Promise.all([loadTexts(language), page]);
+  startTransition(() => {
+    createRoot(root).render(
+      <StrictMode>
+        <Console first={{ language, texts }} />
+      </StrictMode>,
+    );
+  });
+}
+
+/** The router asks for the session before it loads the script of a page; where a script fails, the router says so. */
+function beginFirstScript(): void {
+  const [routes] = router.getMatchedRoutes(router.latestLocation.pathname);
+  for (const route of routes) router.loadRouteChunk(route)?.catch(() => undefined);
 }
 
 const root = document.querySelector('#root');

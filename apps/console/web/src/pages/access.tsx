@@ -7,7 +7,7 @@ import { consoleApi, MIN_PASSWORD_LENGTH, type RouteReply, type Session } from '
 import { call } from '../api/call';
 import { goToIssuer, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
-import { asksForCode, CodeField, passwordMistake } from '../parts/code-field';
+import { asksForCode, CodeField, passwordMistake } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Failure } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';

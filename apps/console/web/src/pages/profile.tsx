@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, MIN_PASSWORD_LENGTH } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
-import { asksForCode, CodeField, passwordMistake } from '../parts/code-field';
+import { asksForCode, CodeField, passwordMistake } from '../parts/fields';
 import { useNotices } from '../parts/dialogs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';

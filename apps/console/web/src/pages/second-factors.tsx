@@ -6,7 +6,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { addPasskey } from '../api/sign-in';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
-import { CodeField } from '../parts/code-field';
+import { CodeField } from '../parts/fields';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, CopyButton, Failure, Panel } from '../parts/panel';

@@ -1,10 +1,11 @@
-import { Badge, Button, Group, SegmentedControl, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { Badge, Button, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
+import { Segments } from '../parts/fields';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -143,16 +144,14 @@ function Editor({ params, template }: EditorProps): ReactNode {
     <SimpleGrid cols={{ base: 1, lg: 2 }}>
       <Panel title={t.templates.source}>
         <TextInput label={t.templates.subject} {...fieldOf('subject')} />
-        <SegmentedControl
-          aria-label={t.templates.part}
+        <Segments
+          label={t.templates.part}
           value={shown}
-          data={[
+          options={[
             { value: 'html', label: t.templates.html },
             { value: 'text', label: t.templates.text },
           ]}
-          onChange={(value) => {
-            setShown(value);
-          }}
+          onChange={setShown}
         />
         <Textarea label={t.templates[shown]} rows={18} className="code" {...fieldOf(shown)} />
         <TemplateActs

@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
@@ -6,6 +6,7 @@ import { consoleApi, type ListedUser } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
+import { Segments } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Checked, LockedBadge } from '../parts/states';
@@ -118,11 +119,10 @@ function SearchBar(): ReactNode {
           change({ in: event.currentTarget.value as NonNullable<typeof search.in> });
         }}
       />
-      <SegmentedControl
-        size="sm"
-        aria-label={t.users.mode}
+      <Segments
+        label={t.users.mode}
         value={search.mode ?? 'prefix'}
-        data={[
+        options={[
           { value: 'prefix', label: t.users.beginsWith },
           { value: 'contains', label: t.users.contains },
         ]}

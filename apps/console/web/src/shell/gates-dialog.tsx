@@ -5,7 +5,7 @@ import { consoleApi, type Session } from '#console-api';
 import { call, type Gate, setGateDialog } from '../api/call';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
-import { asksForCode, CodeField } from '../parts/code-field';
+import { asksForCode, CodeField } from '../parts/fields';
 import { Failure } from '../parts/panel';
 import { type Texts, useTexts } from '../texts/texts';
 

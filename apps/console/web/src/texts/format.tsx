@@ -60,7 +60,7 @@ export function useFormats(): Formats {
   return formatsOf(tagOf(language), session?.operator?.timeZone ?? undefined);
 }
 
-/** By language and zone: browsers take long to make the formatters of `Intl`. */
+/** By language and zone. */
 const known = new Map<string, Formats>();
 
 function formatsOf(tag: string, timeZone: string | undefined): Formats {
@@ -70,18 +70,24 @@ function formatsOf(tag: string, timeZone: string | undefined): Formats {
   return formats;
 }
 
+/** Browsers take long to make a formatter of `Intl`: each is made when it is used first. */
+function onFirstUse<Formatter>(make: () => Formatter): () => Formatter {
+  let made: Formatter | undefined;
+  return () => (made ??= make());
+}
+
 function newFormats(tag: string, timeZone: string | undefined): Formats {
   const zone = timeZone === undefined ? {} : { timeZone };
   const numbers = (options: Intl.NumberFormatOptions = {}) => {
-    const format = new Intl.NumberFormat(tag, options);
-    return (value: number) => format.format(value);
+    const formatter = onFirstUse(() => new Intl.NumberFormat(tag, options));
+    return (value: number) => formatter().format(value);
   };
   const times = (options: Intl.DateTimeFormatOptions) => {
-    const format = new Intl.DateTimeFormat(tag, { ...options, ...zone });
-    return (iso: string) => format.format(new Date(iso));
+    const formatter = onFirstUse(() => new Intl.DateTimeFormat(tag, { ...options, ...zone }));
+    return (iso: string) => formatter().format(new Date(iso));
   };
   const megabytes = numbers({ style: 'unit', unit: 'megabyte', maximumFractionDigits: 1 });
-  const distances = new Intl.RelativeTimeFormat(tag, { numeric: 'auto' });
+  const distances = onFirstUse(() => new Intl.RelativeTimeFormat(tag, { numeric: 'auto' }));
   return {
     number: numbers(),
     percent: numbers({ style: 'percent', maximumFractionDigits: 0 }),
@@ -91,7 +97,7 @@ function newFormats(tag: string, timeZone: string | undefined): Formats {
     relative: (iso, from) => {
       const distance = Date.parse(iso) - from;
       const [unit, size] = UNITS.find(([, each]) => Math.abs(distance) >= each) ?? ['second', SECOND];
-      return distances.format(Math.round(distance / size), unit);
+      return distances().format(Math.round(distance / size), unit);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useId } from 'react';
 import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
 import { type Texts, useTexts } from '../texts/texts';
@@ -27,5 +27,35 @@ export function CodeField(props: TextInputProps): ReactNode {
       data-autofocus
       {...props}
     />
+  );
+}
+
+interface SegmentsProps<Value extends string> {
+  /** Names the choice for screen readers. */
+  readonly label: string;
+  readonly value: Value;
+  readonly options: readonly { readonly value: Value; readonly label: string }[];
+  readonly onChange: (value: Value) => void;
+}
+
+/** One of few values, side by side. Mantine's control measures itself when it is drawn, which takes a slow processor 100 ms. */
+export function Segments<Value extends string>({ label, value, options, onChange }: SegmentsProps<Value>): ReactNode {
+  const name = useId();
+  return (
+    <div role="radiogroup" aria-label={label} className="segments">
+      {options.map((option) => (
+        <label key={option.value}>
+          <input
+            type="radio"
+            name={name}
+            checked={option.value === value}
+            onChange={() => {
+              onChange(option.value);
+            }}
+          />
+          {option.label}
+        </label>
+      ))}
+    </div>
   );
 }
