@@ -18,6 +18,8 @@ const BUDGET = {
   everything: 480 * 1024,
 };
 const SMALLEST_TO_COMPRESS = 1024;
+/** The script of what several further pages need. */
+const SHARED = 'shared';
 
 type Bundle = Readonly<Record<string, Rolldown.OutputAsset | Rolldown.OutputChunk>>;
 
@@ -102,6 +104,24 @@ function dropSchema(_key: string, value: unknown): unknown {
   return isSchema(value) ? undefined : value;
 }
 
+/** Names the script that several pages share in the HTML: it arrives with the first one. */
+function sharedScriptAtOnce(): Plugin {
+  return {
+    name: 'shared-script-at-once',
+    transformIndexHtml: {
+      order: 'post',
+      handler: (_html, { bundle = {} }) =>
+        Object.values(bundle)
+          .filter(({ name }) => name === SHARED)
+          .map(({ fileName }) => ({
+            tag: 'link',
+            attrs: { rel: 'modulepreload', crossorigin: true, href: `/${fileName}` },
+            injectTo: 'head',
+          })),
+    },
+  };
+}
+
 /** Writes a Brotli and a gzip variant beside each text file, so that the server compresses nothing. */
 function compressedVariants(): Plugin {
   return {
@@ -120,7 +140,7 @@ function compressedVariants(): Plugin {
 
 export default defineConfig({
   root: fromHere('.'),
-  plugins: [withoutSchemas(), react(), byteBudget(), compressedVariants()],
+  plugins: [withoutSchemas(), react(), byteBudget(), sharedScriptAtOnce(), compressedVariants()],
   build: {
     outDir: OUT,
     emptyOutDir: true,
@@ -132,6 +152,17 @@ export default defineConfig({
     cssCodeSplit: false,
     reportCompressedSize: false,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        // A script a round trip: what every page needs, then what several pages share beside each page's own.
+        codeSplitting: {
+          groups: [
+            { name: 'first', tags: ['$initial'], priority: 1 },
+            { name: SHARED, minShareCount: 3 },
+          ],
+        },
+      },
+    },
   },
   // For the development of the page: the service answers what is below /api.
   server: { proxy: { '/api': 'http://localhost:8090' } },

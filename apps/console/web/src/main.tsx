@@ -6,7 +6,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { setNonce } from 'get-nonce';
 import { type ReactNode, startTransition, StrictMode, useState } from 'react';
 import { createRoot } from 'react-dom/client';
-import { createQueryClient } from './api/queries';
+import { createQueryClient, sessionQuery } from './api/queries';
 import { createConsoleRouter } from './router';
 import { Gates } from './shell/gates-dialog';
 import {
@@ -66,9 +66,8 @@ function Console({ first }: { readonly first: Chosen }): ReactNode {
 async function start(root: Element): Promise<void> {
   const language = preferredLanguage();
   document.documentElement.lang = tagOf(language);
-  const page = router.load();
-  beginFirstScript();
-  const [texts] = await Promise.all([loadTexts(language), page]);
+  beginFirstPage();
+  const [texts] = await Promise.all([loadTexts(language), router.load()]);
   startTransition(() => {
     createRoot(root).render(
       <StrictMode>
@@ -78,8 +77,9 @@ async function start(root: Element): Promise<void> {
   });
 }
 
-/** The router asks for the session before it loads the script of a page; where a script fails, the router says so. */
-function beginFirstScript(): void {
+/** The router asks for the session, then for the script of the page. Where one fails, it asks again and shows the problem. */
+function beginFirstPage(): void {
+  void queries.query(sessionQuery).catch(() => undefined);
   const [routes] = router.getMatchedRoutes(router.latestLocation.pathname);
   for (const route of routes) router.loadRouteChunk(route)?.catch(() => undefined);
 }

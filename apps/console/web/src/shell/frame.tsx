@@ -1,17 +1,4 @@
-import {
-  ActionIcon,
-  Alert,
-  Anchor,
-  AppShell,
-  Burger,
-  Button,
-  Divider,
-  Group,
-  Kbd,
-  Menu,
-  ScrollArea,
-  Text,
-} from '@mantine/core';
+import { ActionIcon, Alert, Anchor, Burger, Button, Divider, Group, Kbd, Menu, Text } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
 import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router';
@@ -34,16 +21,11 @@ export function Frame(): ReactNode {
   const { search, Palette } = usePalette();
   useHotkeys([['mod+K', search]], []);
   return (
-    <AppShell
-      header={{ height: 52 }}
-      navbar={{ width: 208, breakpoint: 'sm', collapsed: { mobile: !isMenuOpen } }}
-      padding={{ base: 'sm', sm: 'lg' }}
-      transitionDuration={0}
-    >
+    <div className="frame">
       <Anchor href="#page-title" className="skip">
         {t.shell.skip}
       </Anchor>
-      <AppShell.Header px="md">
+      <header>
         <Group h="100%" justify="space-between" wrap="nowrap" gap="xs">
           <Group gap="xs" wrap="nowrap" miw={0}>
             <Burger
@@ -71,18 +53,16 @@ export function Frame(): ReactNode {
             <OperatorMenu />
           </Group>
         </Group>
-      </AppShell.Header>
-      <AppShell.Navbar aria-label={t.shell.pages}>
-        <AppShell.Section grow component={ScrollArea} px="xs" py="sm">
-          <Navigation appId={appId} />
-        </AppShell.Section>
-      </AppShell.Navbar>
-      <AppShell.Main bg="var(--ground)">
+      </header>
+      <nav aria-label={t.shell.pages} className={isMenuOpen ? 'open' : ''}>
+        <Navigation appId={appId} />
+      </nav>
+      <main>
         <UpgradeNotice />
         <Outlet />
-      </AppShell.Main>
+      </main>
       {Palette !== undefined && <Palette appId={appId} />}
-    </AppShell>
+    </div>
   );
 }
 
@@ -170,7 +150,7 @@ function ApplicationMenu({ appId }: { readonly appId: string | undefined }): Rea
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        <ScrollArea.Autosize mah="60vh">
+        <div className="choices">
           {data?.items.map((application) => (
             <Menu.Item
               key={application.id}
@@ -182,7 +162,7 @@ function ApplicationMenu({ appId }: { readonly appId: string | undefined }): Rea
               <bdi>{application.name}</bdi>
             </Menu.Item>
           ))}
-        </ScrollArea.Autosize>
+        </div>
         <Menu.Divider />
         <Menu.Item component={Link} to="/apps">
           {may('apps.create') ? t.shell.allAndNew : t.shell.all}
