@@ -4,7 +4,7 @@ import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { setNonce } from 'get-nonce';
-import { type ReactNode, startTransition, StrictMode, useState } from 'react';
+import { type ReactNode, startTransition, StrictMode, useDeferredValue, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { createQueryClient, sessionQuery } from './api/queries';
 import { createConsoleRouter } from './router';
@@ -26,14 +26,18 @@ setNonce(nonce);
 
 const colorSchemes = localStorageColorSchemeManager({ key: 'gatepost-theme' });
 const queries = createQueryClient();
-const router = createConsoleRouter(queries);
 
 interface Chosen {
   readonly language: Language;
   readonly texts: Texts;
 }
 
-function Console({ first }: { readonly first: Chosen }): ReactNode {
+interface ConsoleProps {
+  readonly first: Chosen;
+  readonly router: ReturnType<typeof createConsoleRouter>;
+}
+
+function Console({ first, router }: ConsoleProps): ReactNode {
   const [{ language, texts }, setChosen] = useState(first);
   const choose = async (next: Language) => {
     rememberLanguage(next);
@@ -50,13 +54,19 @@ function Console({ first }: { readonly first: Chosen }): ReactNode {
     >
       <TextsContext value={{ language, texts, choose: (next) => void choose(next) }}>
         <QueryClientProvider client={queries}>
-          <Notifications position="bottom-right" limit={4} />
+          <Notices />
           <Gates />
           <RouterProvider router={router} />
         </QueryClientProvider>
       </TextsContext>
     </MantineProvider>
   );
+}
+
+/** The first page has no notice yet: it is drawn without the places of notices. */
+function Notices(): ReactNode {
+  const isPageDrawn = useDeferredValue(true, false);
+  return isPageDrawn && <Notifications position="bottom-right" limit={4} />;
 }
 
 /**
@@ -66,23 +76,25 @@ function Console({ first }: { readonly first: Chosen }): ReactNode {
 async function start(root: Element): Promise<void> {
   const language = preferredLanguage();
   document.documentElement.lang = tagOf(language);
-  beginFirstPage();
+  const router = createConsoleRouter(queries);
+  beginFirstPage(router);
   const [texts] = await Promise.all([loadTexts(language), router.load()]);
   startTransition(() => {
     createRoot(root).render(
       <StrictMode>
-        <Console first={{ language, texts }} />
+        <Console first={{ language, texts }} router={router} />
       </StrictMode>,
     );
   });
 }
 
 /** The router asks for the session, then for the script of the page. Where one fails, it asks again and shows the problem. */
-function beginFirstPage(): void {
+function beginFirstPage(router: ConsoleProps['router']): void {
   void queries.query(sessionQuery).catch(() => undefined);
   const [routes] = router.getMatchedRoutes(router.latestLocation.pathname);
   for (const route of routes) router.loadRouteChunk(route)?.catch(() => undefined);
 }
 
 const root = document.querySelector('#root');
-if (root !== null) void start(root);
+// A task of its own: to evaluate the scripts has kept a slow processor busy.
+if (root !== null) setTimeout(() => void start(root));

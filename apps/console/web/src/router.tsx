@@ -21,14 +21,19 @@ const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
 /** A value of another kind in a URL is left out. */
 const maybe = <Schema extends z.ZodMiniType>(schema: Schema) => z.catch(z.optional(schema), undefined);
 const oneOf = <const Values extends readonly string[]>(...values: Values) => maybe(z.enum(values));
-const text = maybe(z.string());
-const flag = maybe(z.boolean());
-const page = z.object({ after: text });
+const text = () => maybe(z.string());
+const flag = () => maybe(z.boolean());
+const page = () => z.object({ after: text() });
+/** Makes the schema of a page's URL when the page is opened: to make all of them takes a slow processor as long as a page. */
+function searchOf<Search>(schema: () => z.ZodMiniType<Search>): (search: Record<string, unknown>) => Search {
+  let made: z.ZodMiniType<Search> | undefined;
+  return (search) => (made ??= schema()).parse(search);
+}
 
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  validateSearch: z.object({ to: text }),
+  validateSearch: searchOf(() => z.object({ to: text() })),
   component: lazyRouteComponent(() => import('./pages/access'), 'SignInPage'),
 });
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
@@ -80,36 +85,40 @@ const overview = createRoute({
 const users = createRoute({
   getParentRoute: () => app,
   path: '/users',
-  validateSearch: z.extend(page, {
-    q: text,
-    in: oneOf('any', 'username', 'email', 'phone', 'id'),
-    mode: oneOf('prefix', 'contains'),
-    emailVerified: flag,
-    hasPassword: flag,
-    platform: text,
-    since: text,
-    order: oneOf('newest', 'oldest', 'username'),
-  }),
+  validateSearch: searchOf(() =>
+    z.extend(page(), {
+      q: text(),
+      in: oneOf('any', 'username', 'email', 'phone', 'id'),
+      mode: oneOf('prefix', 'contains'),
+      emailVerified: flag(),
+      hasPassword: flag(),
+      platform: text(),
+      since: text(),
+      order: oneOf('newest', 'oldest', 'username'),
+    }),
+  ),
   component: lazyRouteComponent(() => import('./pages/users'), 'UsersPage'),
 });
 const limits = createRoute({
   getParentRoute: () => app,
   path: '/limits',
-  validateSearch: page,
+  validateSearch: searchOf(page),
   component: lazyRouteComponent(() => import('./pages/limits'), 'LimitsPage'),
 });
 const user = createRoute({
   getParentRoute: () => app,
   path: '/users/$userId',
-  validateSearch: z.object({
-    tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history'),
-  }),
+  validateSearch: searchOf(() =>
+    z.object({
+      tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history'),
+    }),
+  ),
   component: lazyRouteComponent(() => import('./pages/user'), 'UserPage'),
 });
 const roles = createRoute({
   getParentRoute: () => app,
   path: '/roles',
-  validateSearch: z.extend(page, { q: text }),
+  validateSearch: searchOf(() => z.extend(page(), { q: text() })),
   component: lazyRouteComponent(() => import('./pages/roles'), 'RolesPage'),
 });
 const role = createRoute({
@@ -120,7 +129,7 @@ const role = createRoute({
 const devices = createRoute({
   getParentRoute: () => app,
   path: '/devices',
-  validateSearch: z.extend(page, { type: text, channel: text, user: text, connected: flag }),
+  validateSearch: searchOf(() => z.extend(page(), { type: text(), channel: text(), user: text(), connected: flag() })),
   component: lazyRouteComponent(() => import('./pages/devices'), 'DevicesPage'),
 });
 const device = createRoute({
@@ -131,9 +140,11 @@ const device = createRoute({
 const pushes = createRoute({
   getParentRoute: () => app,
   path: '/pushes',
-  validateSearch: z.extend(page, {
-    status: oneOf('scheduled', 'in-queue', 'done', 'error'),
-  }),
+  validateSearch: searchOf(() =>
+    z.extend(page(), {
+      status: oneOf('scheduled', 'in-queue', 'done', 'error'),
+    }),
+  ),
   component: lazyRouteComponent(() => import('./pages/pushes'), 'PushesPage'),
 });
 const newPush = createRoute({
@@ -149,11 +160,13 @@ const push = createRoute({
 const messages = createRoute({
   getParentRoute: () => app,
   path: '/messages',
-  validateSearch: z.extend(page, {
-    status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
-    channel: oneOf('mail', 'sms'),
-    user: text,
-  }),
+  validateSearch: searchOf(() =>
+    z.extend(page(), {
+      status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
+      channel: oneOf('mail', 'sms'),
+      user: text(),
+    }),
+  ),
   component: lazyRouteComponent(() => import('./pages/messages'), 'MessagesPage'),
 });
 const message = createRoute({
@@ -179,9 +192,11 @@ const permissions = createRoute({
 const settings = createRoute({
   getParentRoute: () => app,
   path: '/settings',
-  validateSearch: z.object({
-    tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors'),
-  }),
+  validateSearch: searchOf(() =>
+    z.object({
+      tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors'),
+    }),
+  ),
   component: lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage'),
 });
 const health = createRoute({
@@ -192,13 +207,15 @@ const health = createRoute({
 const audit = createRoute({
   getParentRoute: () => frame,
   path: '/audit',
-  validateSearch: z.extend(page, {
-    operator: text,
-    app: text,
-    action: text,
-    target: text,
-    outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
-  }),
+  validateSearch: searchOf(() =>
+    z.extend(page(), {
+      operator: text(),
+      app: text(),
+      action: text(),
+      target: text(),
+      outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
+    }),
+  ),
   component: lazyRouteComponent(() => import('./pages/audit'), 'AuditPage'),
 });
 const operators = createRoute({

@@ -31,8 +31,8 @@ export type CallInput<R extends ConsoleRoute> = Part<'params', RouteInput<R>['pa
   Part<'body', RouteInput<R>['body']>;
 
 /** What an error answer holds; nothing of it where another server has answered. */
-const answered = z.partial(z.object({ error: z.string(), name: z.string(), requestId: z.string() }));
-type Answered = z.output<typeof answered>;
+const answered = () => z.partial(z.object({ error: z.string(), name: z.string(), requestId: z.string() }));
+type Answered = z.output<ReturnType<typeof answered>>;
 
 interface AnyInput {
   readonly params?: Readonly<Record<string, unknown>>;
@@ -213,7 +213,7 @@ function queryText(query: Readonly<Record<string, unknown>>): string {
 }
 
 function errorOf(answer: unknown, response: Response): CallError {
-  const parsed = answered.safeParse(answer);
+  const parsed = answered().safeParse(answer);
   const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN);
   return new CallError(
     parsed.success ? parsed.data : {},

@@ -1,7 +1,7 @@
 import { ActionIcon, Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { type ReactNode, useDeferredValue } from 'react';
 import { CallError } from '../api/call';
 import { useTexts } from '../texts/texts';
 import { Icon } from './icon';
@@ -63,7 +63,9 @@ interface AnswerProps<Reply> {
 
 /** What a query has answered; before it a skeleton, after a failure what went wrong. Older data stays, with the failure above it. */
 export function Answer<Reply>({ of, lines = 6, children }: AnswerProps<Reply>): ReactNode {
-  const { data, error, refetch } = of;
+  const { error, refetch } = of;
+  // A long list is drawn in slices, between which a slow processor answers the operator.
+  const data = useDeferredValue(of.data);
   return (
     <>
       {error !== null && <Failure error={error} again={() => void refetch()} />}
