@@ -19,6 +19,7 @@ const FROM = '/frame/apps/$appId/users';
 /** It looks like an address or a number: such a text stands in the history of this tab, and in no URL. */
 const PERSONAL = /@|\d{5,}/;
 const TYPING_MS = 250;
+const NONE: ReadonlySet<string> = new Set();
 
 export function UsersPage(): ReactNode {
   const t = useTexts();
@@ -47,8 +48,7 @@ export function UsersPage(): ReactNode {
       <Panel>
         <SearchBar />
         <Filters />
-        {/* A selection belongs to one page of one question. */}
-        <UserList key={useLocation({ select: ({ searchStr }) => searchStr })} appId={appId} />
+        <UserList appId={appId} />
       </Panel>
       {isNewOpen && (
         <NewUser
@@ -239,7 +239,7 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
   const may = useMay(appId);
   const users = useUsers(appId);
   const columns = useUserColumns(appId);
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useSelection();
   return (
     <Answer of={users} lines={12}>
       {({ items, next, total }) => (
@@ -273,6 +273,16 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
       )}
     </Answer>
   );
+}
+
+/** The ids that are chosen on this page of this question. */
+function useSelection(): [ReadonlySet<string>, (ids: ReadonlySet<string>) => void] {
+  const page = useLocation({ select: ({ searchStr }) => searchStr });
+  const [selection, setSelection] = useState<{ readonly page: string; readonly ids: ReadonlySet<string> }>();
+  const choose = (ids: ReadonlySet<string>) => {
+    setSelection({ page, ids });
+  };
+  return [selection?.page === page ? selection.ids : NONE, choose];
 }
 
 function NoUsers(): ReactNode {
