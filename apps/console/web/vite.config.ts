@@ -112,7 +112,7 @@ function sharedScriptAtOnce(): Plugin {
       order: 'post',
       handler: (_html, { bundle = {} }) =>
         Object.values(bundle)
-          .filter(({ name }) => name === SHARED)
+          .filter((file) => file.type === 'chunk' && file.name === SHARED)
           .map(({ fileName }) => ({
             tag: 'link',
             attrs: { rel: 'modulepreload', crossorigin: true, href: `/${fileName}` },

@@ -10,7 +10,7 @@ import { Segments } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Checked, LockedBadge } from '../parts/states';
-import { type Column, DataTable, Pager } from '../table/data-table';
+import { type Column, DataTable, Pager, useSelection } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { NewUser } from './new-user';
@@ -19,7 +19,6 @@ const FROM = '/frame/apps/$appId/users';
 /** It looks like an address or a number: such a text stands in the history of this tab, and in no URL. */
 const PERSONAL = /@|\d{5,}/;
 const TYPING_MS = 250;
-const NONE: ReadonlySet<string> = new Set();
 
 export function UsersPage(): ReactNode {
   const t = useTexts();
@@ -273,16 +272,6 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
       )}
     </Answer>
   );
-}
-
-/** The ids that are chosen on this page of this question. */
-function useSelection(): [ReadonlySet<string>, (ids: ReadonlySet<string>) => void] {
-  const page = useLocation({ select: ({ searchStr }) => searchStr });
-  const [selection, setSelection] = useState<{ readonly page: string; readonly ids: ReadonlySet<string> }>();
-  const choose = (ids: ReadonlySet<string>) => {
-    setSelection({ page, ids });
-  };
-  return [selection?.page === page ? selection.ids : NONE, choose];
 }
 
 function NoUsers(): ReactNode {

@@ -1,6 +1,6 @@
 import { Group, Table, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { Link, useLocation } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
 
@@ -92,6 +92,18 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
       </Table>
     </div>
   );
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** The ids that are chosen: a selection belongs to one page of one question. */
+export function useSelection(): [ReadonlySet<string>, (ids: ReadonlySet<string>) => void] {
+  const page = useLocation({ select: ({ searchStr }) => searchStr });
+  const [selection, setSelection] = useState<{ readonly page: string; readonly ids: ReadonlySet<string> }>();
+  const choose = (ids: ReadonlySet<string>) => {
+    setSelection({ page, ids });
+  };
+  return [selection?.page === page ? selection.ids : NONE, choose];
 }
 
 function classesOf(from: Column<unknown>['from'], isNumber: boolean): string {
