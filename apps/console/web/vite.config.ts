@@ -150,6 +150,8 @@ export default defineConfig({
     // Inlined assets would be data: URLs in styles, which the policy of the page forbids.
     assetsInlineLimit: 0,
     cssCodeSplit: false,
+    // BUDGET is the limit.
+    chunkSizeWarningLimit: 1_000,
     reportCompressedSize: false,
     modulePreload: { polyfill: false },
     rolldownOptions: {
