@@ -68,8 +68,9 @@ describe('requests that Gatepost does not serve', () => {
       forwarding: {
         internalNetworks: ['127.0.0.1'],
         maxBodyBytes: 60 * MIB,
-        answerTimeoutMs: 1_000,
-        idleTimeoutMs: 500,
+        // An upload of 50 MiB and its pause must fit, also on a busy machine.
+        answerTimeoutMs: 3_000,
+        idleTimeoutMs: 1_500,
         totalTimeoutMs: 20_000,
       },
     });
