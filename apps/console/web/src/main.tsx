@@ -88,7 +88,10 @@ async function start(root: Element): Promise<void> {
   });
 }
 
-/** The router asks for the session, then for the script of the page. Where one fails, it asks again and shows the problem. */
+/**
+ * The router would ask for the session, which `index.html` has begun to load, and then for the script of the page. Where one fails, the
+ * router asks again and shows the problem.
+ */
 function beginFirstPage(router: ConsoleProps['router']): void {
   void queries.query(sessionQuery).catch(() => undefined);
   const [routes] = router.getMatchedRoutes(router.latestLocation.pathname);

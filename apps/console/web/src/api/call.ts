@@ -30,7 +30,7 @@ export type CallInput<R extends ConsoleRoute> = Part<'params', RouteInput<R>['pa
   Part<'query', RouteInput<R>['query']> &
   Part<'body', RouteInput<R>['body']>;
 
-/** What an error answer holds; nothing of it where another server has answered. */
+/** What an error answer holds; nothing of it where another server has answered. Made when there is an error: pages begin sooner. */
 const answered = () => z.partial(z.object({ error: z.string(), name: z.string(), requestId: z.string() }));
 type Answered = z.output<ReturnType<typeof answered>>;
 

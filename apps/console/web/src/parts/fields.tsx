@@ -53,7 +53,7 @@ export function Segments<Value extends string>({ label, value, options, onChange
               onChange(option.value);
             }}
           />
-          {option.label}
+          <span>{option.label}</span>
         </label>
       ))}
     </div>

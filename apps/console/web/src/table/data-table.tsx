@@ -96,9 +96,9 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The ids that are chosen: a selection belongs to one page of one question. */
+/** The ids that are chosen: a selection belongs to one page of one question, whose text may stand in the history alone. */
 export function useSelection(): [ReadonlySet<string>, (ids: ReadonlySet<string>) => void] {
-  const page = useLocation({ select: ({ searchStr }) => searchStr });
+  const page = useLocation({ select: ({ searchStr, state }) => `${searchStr} ${state.text ?? ''}` });
   const [selection, setSelection] = useState<{ readonly page: string; readonly ids: ReadonlySet<string> }>();
   const choose = (ids: ReadonlySet<string>) => {
     setSelection({ page, ids });
