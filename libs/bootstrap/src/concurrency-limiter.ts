@@ -70,6 +70,11 @@ export class ConcurrencyLimiter {
     }
   }
 
+  /** Whether work waits for its turn. */
+  get isWaiting(): boolean {
+    return this.#waiting > 0;
+  }
+
   /** Starts no work for this time. A pause within a pause does not prolong it. */
   pause(ms: number): void {
     if (this.#isClosed) return;

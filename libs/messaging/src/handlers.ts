@@ -18,6 +18,7 @@ import {
   assertFits,
   decodeRequest,
   encodeError,
+  type EncodedReply,
   encodeReply,
   type EventMessage,
   Forwarded,
@@ -188,7 +189,9 @@ export function EventHandler<C extends EventContract>(contract: C) {
   };
 }
 
-type RpcMethod<C extends RpcContract> = (data: RpcData<C>) => Promise<RpcReply<C> | Forwarded<RpcReply<C>>>;
+type RpcMethod<C extends RpcContract> = (
+  data: RpcData<C>,
+) => Promise<RpcReply<C> | Forwarded<RpcReply<C>> | EncodedReply<RpcReply<C>>>;
 
 /** Binds a controller method to a contract. The compiler checks the method against the contract's types. */
 export function RpcHandler<C extends RpcContract>(contract: C) {

@@ -12,8 +12,10 @@ export { OperatorSocket, type ServedOperators, serveOperators } from './operator
 export { BrokerQueues, type DeadLetter, DeadLetters } from './rabbit/operator-queues.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export {
+  type EncodedReply,
   forward,
   type Forwarded,
+  listReply,
   MAX_MESSAGE_BYTES,
   type RpcTransport,
   TRANSPORT,

@@ -14,6 +14,7 @@ import {
   decodeReply,
   encodeRequest,
   type EventMessage,
+  jsonOfReply,
   type RpcTransport,
   TRANSPORT,
   type Transport,
@@ -29,11 +30,18 @@ export class RpcClient {
    * @throws AppError the error of the service, or SERVICE_UNAVAILABLE after the contract's timeout
    */
   async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
-    const { pattern, timeoutMs } = contract;
-    return inSpan({ name: pattern, kind: 'client' }, async () => {
-      const reply = await this.transport.request(pattern, encodeRequest({ pattern, data }), timeoutMs);
-      return contract.reply.parse(decodeReply(reply)) as RpcReply<C>;
-    });
+    return this.#request(contract, data, (reply) => contract.reply.parse(decodeReply(reply)) as RpcReply<C>);
+  }
+
+  /** As `call`, for a caller that passes the reply on: its JSON, unread. */
+  async callForJson<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<string> {
+    return this.#request(contract, data, jsonOfReply);
+  }
+
+  #request<Read>({ pattern, timeoutMs }: RpcContract, data: unknown, read: (reply: string) => Read): Promise<Read> {
+    return inSpan({ name: pattern, kind: 'client' }, async () =>
+      read(await this.transport.request(pattern, encodeRequest({ pattern, data }), timeoutMs)),
+    );
   }
 }
 

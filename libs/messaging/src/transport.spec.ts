@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { decodeReply, decodeRequest, encodeError, encodeReply, encodeRequest } from './transport.js';
+import {
+  decodeReply,
+  decodeRequest,
+  encodeError,
+  encodeReply,
+  encodeRequest,
+  jsonOfReply,
+  listReply,
+} from './transport.js';
 
 describe('an envelope', () => {
   it('decodes requests and replies', () => {
@@ -27,5 +35,37 @@ describe('an envelope', () => {
     const internal: unknown = expect.objectContaining({ errorName: 'INTERNAL' });
     expect(() => decodeRequest(text)).toThrow(internal);
     if (text !== '{"pattern":1}') expect(() => decodeReply(text)).toThrow(internal);
+  });
+});
+
+describe('a reply that its receiver passes on', () => {
+  it('is the object as JSON', () => {
+    expect(jsonOfReply(encodeReply({ results: [{ a: '}}' }], count: 1 }))).toBe('{"results":[{"a":"}}"}],"count":1}');
+    expect(jsonOfReply(encodeReply({}))).toBe('{}');
+  });
+
+  it('is the error of the service', () => {
+    expect(() => jsonOfReply(encodeError(appError('FORBIDDEN')))).toThrow(
+      expect.objectContaining({ errorName: 'FORBIDDEN' }),
+    );
+  });
+
+  it.each(['', 'no json', '{"data":7}', '{"data":[]}', '{"data":{'])('that is no object (%j) is INTERNAL', (text) => {
+    expect(() => jsonOfReply(text)).toThrow(expect.objectContaining({ errorName: 'INTERNAL' }));
+  });
+});
+
+describe('a list', () => {
+  it.each([0, 1, 100, 101, 250, 1_000])('of %i results is encoded as JSON.stringify does it', async (length) => {
+    const results = Array.from({ length }, (_, number) => ({ number, text: '",]}' }));
+    for (const list of [{ results, count: 7 }, { results }, { results, count: undefined }])
+      expect(encodeReply(await listReply(list))).toBe(JSON.stringify({ data: list }));
+  });
+
+  it('lets other work of the process run in between', async () => {
+    let isElseDone = false;
+    setImmediate(() => (isElseDone = true));
+    await listReply({ results: Array.from({ length: 101 }, () => ({})) });
+    expect(isElseDone).toBe(true);
   });
 });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { CustomTransportStrategy, Server } from '@nestjs/microservices';
 import type { RpcContract, RpcData, RpcReply } from '#contracts';
 import { appError, AppError, fromWireError, toWireError } from '#errors';
@@ -113,8 +114,10 @@ export function decodeRequest(text: string): RequestEnvelope {
 }
 
 export function encodeReply(data: unknown): string {
-  return JSON.stringify({ data });
+  return data instanceof EncodedReply ? `${DATA}${data.json}}` : JSON.stringify({ data });
 }
+
+const DATA = '{"data":';
 
 export function encodeError(error: AppError): string {
   return JSON.stringify({ error: toWireError(error) });
@@ -125,6 +128,16 @@ export function decodeReply(text: string): unknown {
   const reply = membersOf(text);
   if (reply['error'] !== undefined) throw fromWireError(reply['error']);
   return reply['data'];
+}
+
+/**
+ * The object that a reply contains, as JSON, without parsing it.
+ * @throws as `decodeReply`
+ */
+export function jsonOfReply(text: string): string {
+  if (text.startsWith(`${DATA}{`) && text.endsWith('}}')) return text.slice(DATA.length, -1);
+  decodeReply(text);
+  throw malformed('a reply without an object');
 }
 
 function membersOf(text: string): Readonly<Record<string, unknown>> {
@@ -166,4 +179,30 @@ export function forward<C extends RpcContract>(contract: C, data: RpcData<C>): F
   const body = encodeRequest({ pattern: contract.pattern, data });
   assertFits(body);
   return new Forwarded(contract.pattern, body);
+}
+
+/** A reply that its handler has encoded. */
+export class EncodedReply<Reply = unknown> {
+  /** For the compiler only: the reply that the caller will receive. */
+  declare protected readonly reply: Reply;
+
+  constructor(readonly json: string) {}
+}
+
+/** Results of a list that are encoded without a pause. */
+const RESULTS_AT_ONCE = 100;
+
+/** Encodes a long list in pieces, so that other requests do not wait for the whole. A short list stays as it is. */
+export async function listReply<List extends { readonly results: readonly object[] }>(
+  list: List,
+): Promise<List | EncodedReply<List>> {
+  const { results, ...others } = list;
+  if (results.length <= RESULTS_AT_ONCE) return list;
+  const pieces: string[] = [];
+  for (let from = 0; from < results.length; from += RESULTS_AT_ONCE) {
+    pieces.push(JSON.stringify(results.slice(from, from + RESULTS_AT_ONCE)).slice(1, -1));
+    await setImmediate();
+  }
+  const end = JSON.stringify({ results: [], ...others }).slice('{"results":['.length);
+  return new EncodedReply(`{"results":[${pieces.join(',')}${end}`);
 }

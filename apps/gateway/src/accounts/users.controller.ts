@@ -1,9 +1,10 @@
-import { Controller, Delete, Get, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
+import { Controller, Delete, Get, Header, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { accountsRpc, authLinkingRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
 import { userClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { JSON_TYPE } from '../http/json-body.js';
 import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
 import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
@@ -43,12 +44,10 @@ export class UsersController {
   }
 
   @Get()
+  @Header(...JSON_TYPE)
   @Endpoint(usersEndpoints.list)
-  async list(
-    @RequestCaller() caller: Caller,
-    @QueryParams() params: Record<string, unknown>,
-  ): Promise<{ results: JsonObject[]; count?: number | undefined }> {
-    return this.rpc.call(objectsRpc.find, { caller, className: '_User', ...parseListQuery(params) });
+  async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
+    return this.rpc.callForJson(objectsRpc.find, { caller, className: '_User', ...parseListQuery(params) });
   }
 
   @Get('me')

@@ -13,6 +13,7 @@ import { RpcClient } from '#messaging';
 import { installationClass } from '#objects';
 import { hasAuthData } from '../accounts/user.schemas.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { JSON_TYPE } from '../http/json-body.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
 import { originsOf } from '../http/sub-request.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
@@ -39,7 +40,10 @@ export class BatchController {
   async run(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     assertNotWithinBatch(request);
     const response = await runBatch(request, this.config.batchTimeoutMs);
-    void reply.code(200).type('application/json; charset=utf-8').send(response);
+    void reply
+      .code(200)
+      .header(...JSON_TYPE)
+      .send(response);
   }
 }
 

@@ -1,6 +1,8 @@
 import { appError } from '#errors';
 import type { JsonObject, JsonValue } from '#contracts';
 
+/** The header of a response that a service has encoded as JSON. */
+export const JSON_TYPE = ['content-type', 'application/json; charset=utf-8'] as const;
 /** Checked before any recursive function processes the document. */
 const MAX_NESTING = 64;
 const FORBIDDEN_KEY = '__proto__';

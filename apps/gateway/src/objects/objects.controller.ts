@@ -1,9 +1,22 @@
-import { Controller, Delete, Get, HttpStatus, Inject, Injectable, Post, Put, Res, type Type } from '@nestjs/common';
+import {
+  Controller,
+  Delete,
+  Get,
+  Header,
+  HttpStatus,
+  Inject,
+  Injectable,
+  Post,
+  Put,
+  Res,
+  type Type,
+} from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { accountsRpc, type Caller, type JsonObject, type ObjectsRpc, type Principal } from '#contracts';
 import { RpcClient } from '#messaging';
 import { ANONYMOUS, type ObjectClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
+import { JSON_TYPE } from '../http/json-body.js';
 import { JsonBody, ObjectId, ObjectIds, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import type { ObjectEndpoints } from './object.endpoints.js';
@@ -71,13 +84,11 @@ export function objectsController({
     }
 
     @Get()
+    @Header(...JSON_TYPE)
     @Endpoint(endpoints.list)
-    async list(
-      @RequestCaller() caller: Caller,
-      @QueryParams() params: Record<string, unknown>,
-    ): Promise<{ results: JsonObject[]; count?: number | undefined }> {
+    async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
       const query = parseListQuery(params);
-      return this.rpc.call(contract.find, { ...(await this.about(caller)), ...query });
+      return this.rpc.callForJson(contract.find, { ...(await this.about(caller)), ...query });
     }
 
     @Get(':objectId')

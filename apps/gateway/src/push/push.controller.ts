@@ -1,7 +1,8 @@
-import { Controller, Delete, Get, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
+import { Controller, Delete, Get, Header, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
 import { type Caller, type JsonObject, pushRpc, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
+import { JSON_TYPE } from '../http/json-body.js';
 import { JsonBody, ObjectId, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { parseListQuery } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
@@ -53,12 +54,10 @@ export class NotificationsController {
   constructor(private readonly rpc: RpcClient) {}
 
   @Get('notifications')
+  @Header(...JSON_TYPE)
   @Endpoint(notificationsEndpoints.list)
-  list(
-    @RequestCaller() caller: Caller,
-    @QueryParams() params: Record<string, unknown>,
-  ): Promise<{ results: JsonObject[]; count?: number | undefined }> {
-    return this.rpc.call(pushRpc.findNotifications, { caller, ...parseListQuery(params) });
+  async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
+    return this.rpc.callForJson(pushRpc.findNotifications, { caller, ...parseListQuery(params) });
   }
 
   @Get(['notifications/:objectId', 'tables/Notifications/:objectId'])
@@ -82,13 +81,11 @@ export class ScheduledPushesController {
   constructor(private readonly rpc: RpcClient) {}
 
   @Get()
+  @Header(...JSON_TYPE)
   @Endpoint(scheduledPushesEndpoints.list)
-  list(
-    @RequestCaller() caller: Caller,
-    @QueryParams() params: Record<string, unknown>,
-  ): Promise<{ results: JsonObject[] }> {
+  async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
     const { limit, skip } = parseListQuery(params);
-    return this.rpc.call(pushRpc.findScheduled, { caller, limit, skip });
+    return this.rpc.callForJson(pushRpc.findScheduled, { caller, limit, skip });
   }
 
   @Get(':id')

@@ -204,3 +204,21 @@ export class SerialExecutor {
     return result;
   }
 }
+
+/** Groups items by a number, such as their partition. */
+export function groupedBy<T>(items: readonly T[], keyOf: (item: T) => number): [number, T[]][] {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const together = groups.get(key);
+    if (together === undefined) groups.set(key, [item]);
+    else together.push(item);
+  }
+  return [...groups];
+}
+
+/** Splits a list into lists of this size. */
+export function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
+}

@@ -2,15 +2,17 @@ import type { PushMessage } from '#contracts';
 import type { Redis, RedisScript } from '#redis';
 import {
   type Acknowledgement,
+  chunksOf,
   type ConnectedDevice,
   type ConnectOutcome,
   type DeviceAddress,
   type DevicePresence,
-  type DeviceState,
   type DeviceQueueLimits,
   type DeviceQueues,
+  type DeviceState,
   type EnqueueBatch,
   type EnqueuedDevice,
+  groupedBy,
   type MessageId,
   type MessageRef,
   partitionOf,
@@ -21,7 +23,7 @@ import {
   type QueueStatistics,
   type SessionRef,
 } from './device-queues.js';
-import { ALL_PARTITIONS, chunksOf, groupedBy, RedisPushStatistics } from './redis-push-statistics.store.js';
+import { ALL_PARTITIONS, RedisPushStatistics } from './redis-push-statistics.store.js';
 import {
   ACKNOWLEDGE,
   CLEAR,

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { type Redis, RedisScript } from '#redis';
 import {
   BEHIND_ALL,
+  chunksOf,
+  groupedBy,
   type MessageId,
   partitionOf,
   PARTITIONS,
@@ -10,9 +12,12 @@ import {
 } from './device-queues.js';
 import { BEGIN } from './redis-queue-scripts.store.js';
 
-/** Pushes per script, and such scripts at once: another command waits for them for less than a millisecond. */
+/** Maximum number of pushes per script. */
 const SCRIPT_PUSHES = 50;
-const CONCURRENT_SCRIPTS = 4;
+/** Pushes in scripts that are sent at once: another command waits for them for less than a millisecond. */
+const PUSHES_AT_ONCE = 240;
+/** A script takes Redis as long as the look-ups of so many pushes, besides its own. */
+const SCRIPT_COST = 8;
 /** The mark of a finished push stays this long. */
 const MARK_KEPT_MS = 60 * 60 * 1_000;
 /** The process that adds up the counts has this time for a batch; then another process may do it. */
@@ -145,20 +150,22 @@ export class RedisPushStatistics {
   async exact(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
     const found = pushes.map(() => new Map<string, QueueStatistics>());
     const reads = chunksOf([...pushes.entries()], SCRIPT_PUSHES).flatMap((some) =>
-      ALL_PARTITIONS.map((partition) => () => this.#read(STATISTICS, partition, { some, found })),
+      ALL_PARTITIONS.map((partition) => ({
+        pushes: some.length,
+        run: () => this.#read(STATISTICS, partition, { some, found }),
+      })),
     );
-    await this.#reads.run(() => inGroups(reads));
+    await this.#reads.run(() => runTogether(reads));
     return found;
   }
 
   /** Reads the sums, one look-up for each push. */
   async recent(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
     const found = pushes.map(() => new Map<string, QueueStatistics>());
-    const byPartition = groupedBy([...pushes.entries()], ([, push]) => totalPartitionOf(push));
-    await inGroups(
-      byPartition.flatMap(([partition, all]) =>
-        chunksOf(all, SCRIPT_PUSHES).map((some) => () => this.#read(TOTALS, partition, { some, found })),
-      ),
+    await forEachPartition(
+      [...pushes.entries()],
+      ([, push]) => totalPartitionOf(push),
+      (partition, some) => this.#read(TOTALS, partition, { some, found }),
     );
     return found;
   }
@@ -173,19 +180,15 @@ export class RedisPushStatistics {
       changes.push(...some);
       isMore ||= some.length === SCRIPT_PUSHES;
     };
-    await inGroups(ALL_PARTITIONS.map((partition) => () => findIn(partition)));
-    await this.#forEachPartition(changes, totalPartitionOf, (partition, some) =>
+    await runTogether(ALL_PARTITIONS.map((partition) => ({ pushes: SCRIPT_PUSHES, run: () => findIn(partition) })));
+    await forEachPartition(changes, totalPartitionOf, (partition, some) =>
       this.run(ADD_UP, partition, some.filter(({ counts }) => counts.length > 0).flatMap(additionValues)),
     );
-    await this.#forEachPartition(
+    const stampOf = ({ appId, id, stamp }: Change) => [appId, id, stamp];
+    await forEachPartition(
       changes,
       ({ partition }) => partition,
-      (partition, some) =>
-        this.run(
-          SETTLE_CHANGED,
-          partition,
-          some.flatMap(({ appId, id, stamp }) => [appId, id, stamp]),
-        ),
+      (partition, some) => this.run(SETTLE_CHANGED, partition, some.flatMap(stampOf)),
     );
     return isMore;
   }
@@ -214,7 +217,10 @@ export class RedisPushStatistics {
   async #read(
     script: RedisScript,
     partition: number,
-    { some, found }: { readonly some: readonly [number, MessageId][]; readonly found: Map<string, QueueStatistics>[] },
+    {
+      some,
+      found,
+    }: { readonly some: readonly (readonly [number, MessageId])[]; readonly found: Map<string, QueueStatistics>[] },
   ): Promise<void> {
     const values = some.flatMap(([, { appId, id }]) => [appId, id]);
     const reply = await this.run<string>(script, partition, values);
@@ -223,18 +229,6 @@ export class RedisPushStatistics {
       if (statistics !== undefined) addCounts(statistics, counts);
     }
   }
-
-  #forEachPartition(
-    changes: readonly Change[],
-    keyOf: (change: Change) => number,
-    run: (partition: number, some: readonly Change[]) => Promise<unknown>,
-  ): Promise<void> {
-    return inGroups(
-      groupedBy(changes, keyOf).flatMap(([partition, all]) =>
-        chunksOf(all, SCRIPT_PUSHES).map((some) => () => run(partition, some)),
-      ),
-    );
-  }
 }
 
 /** The sums of a push are in the partition that its own id selects. */
@@ -242,9 +236,38 @@ function totalPartitionOf({ appId, id }: MessageId): number {
   return partitionOf({ appId, installationId: id });
 }
 
-/** Runs a few at once, so that other commands are not behind all of them. */
-async function inGroups(works: readonly (() => Promise<unknown>)[]): Promise<void> {
-  for (const together of chunksOf(works, CONCURRENT_SCRIPTS)) await Promise.all(together.map((work) => work()));
+/** A script that looks up this many pushes. */
+interface CountingScript {
+  readonly pushes: number;
+  readonly run: () => Promise<unknown>;
+}
+
+/** Runs a few scripts at once, so that other commands are not behind all of them. */
+async function runTogether(scripts: readonly CountingScript[]): Promise<void> {
+  let together: Promise<unknown>[] = [];
+  let pushes = 0;
+  for (const script of scripts) {
+    if (pushes > 0 && pushes + SCRIPT_COST + script.pushes > PUSHES_AT_ONCE) {
+      await Promise.all(together);
+      together = [];
+      pushes = 0;
+    }
+    together.push(script.run());
+    pushes += SCRIPT_COST + script.pushes;
+  }
+  await Promise.all(together);
+}
+
+/** Runs a script for the items of each partition. */
+function forEachPartition<Item>(
+  items: readonly Item[],
+  partitionFor: (item: Item) => number,
+  run: (partition: number, some: readonly Item[]) => Promise<unknown>,
+): Promise<void> {
+  const scripts = groupedBy(items, partitionFor).flatMap(([partition, all]) =>
+    chunksOf(all, SCRIPT_PUSHES).map((some) => ({ pushes: some.length, run: () => run(partition, some) })),
+  );
+  return runTogether(scripts);
 }
 
 function additionValues({ appId, id, partition, keepMs, counts }: Change): (string | number)[] {
@@ -273,22 +296,4 @@ function isCounted(kind: string): kind is keyof QueueStatistics {
 
 function pairsOf(reply: readonly string[]): [string, string][] {
   return Array.from({ length: reply.length / 2 }, (_, index) => [reply[index * 2] ?? '', reply[index * 2 + 1] ?? '']);
-}
-
-/** Groups items by a number, such as their partition. */
-export function groupedBy<T>(items: readonly T[], keyOf: (item: T) => number): [number, T[]][] {
-  const groups = new Map<number, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const together = groups.get(key);
-    if (together === undefined) groups.set(key, [item]);
-    else together.push(item);
-  }
-  return [...groups];
-}
-
-/** Splits a list into lists of this size. */
-export function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
-  const count = Math.ceil(items.length / size);
-  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
 }

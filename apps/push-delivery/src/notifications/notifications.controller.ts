@@ -1,6 +1,6 @@
 import { Controller, Inject } from '@nestjs/common';
 import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
-import { RpcHandler } from '#messaging';
+import { type EncodedReply, listReply, RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { NotificationsService } from './notifications.service.js';
 import { PushAudienceService } from './push-audience.service.js';
@@ -8,6 +8,7 @@ import { SendPushService } from './send-push.service.js';
 
 type Push = typeof pushRpc;
 type Operations = typeof pushOperationsRpc;
+type MaybeEncoded<Name extends keyof Push> = RpcReply<Push[Name]> | EncodedReply<RpcReply<Push[Name]>>;
 
 @Controller()
 export class NotificationsController {
@@ -35,11 +36,11 @@ export class NotificationsController {
   }
 
   @RpcHandler(pushRpc.findNotifications)
-  findNotifications({
+  async findNotifications({
     caller,
     ...list
-  }: RpcData<Push['findNotifications']>): Promise<RpcReply<Push['findNotifications']>> {
-    return this.notifications.find(caller, list);
+  }: RpcData<Push['findNotifications']>): Promise<MaybeEncoded<'findNotifications'>> {
+    return listReply(await this.notifications.find(caller, list));
   }
 
   @RpcHandler(pushRpc.removeNotification)
@@ -52,8 +53,8 @@ export class NotificationsController {
   }
 
   @RpcHandler(pushRpc.findScheduled)
-  async findScheduled({ caller, ...page }: RpcData<Push['findScheduled']>): Promise<RpcReply<Push['findScheduled']>> {
-    return { results: await this.notifications.findScheduled(caller, page) };
+  async findScheduled({ caller, ...page }: RpcData<Push['findScheduled']>): Promise<MaybeEncoded<'findScheduled'>> {
+    return listReply({ results: await this.notifications.findScheduled(caller, page) });
   }
 
   @RpcHandler(pushRpc.getScheduled)

@@ -125,7 +125,7 @@ export class NotificationsService {
     return results;
   }
 
-  /** Long lists wait for each other, and a pause follows each: pushes get at least half of the process's time. */
+  /** Long lists wait for each other, with pauses between them: pushes get at least half of the process's time. */
   #inTurn(limit: number, read: () => Promise<JsonObject[]>): Promise<JsonObject[]> {
     if (limit <= SHORT_LIST) return read();
     const deadlineMs = performance.now() + LONGEST_WAIT_MS;
@@ -134,7 +134,7 @@ export class NotificationsService {
       try {
         return await read();
       } finally {
-        this.#lists.pause(Math.min(performance.now() - startedAt, LONGEST_PAUSE_MS));
+        if (this.#lists.isWaiting) this.#lists.pause(Math.min(performance.now() - startedAt, LONGEST_PAUSE_MS));
       }
     };
     return this.#lists.run(work, { deadlineMs });

@@ -3,7 +3,7 @@ import { Clock } from '#bootstrap';
 import type { JsonObject, ObjectsRpc, ObjectWrite, RpcData, RpcReply } from '#contracts';
 import { Database, type Tx } from '#database';
 import { appError } from '#errors';
-import { RpcHandler } from '#messaging';
+import { type EncodedReply, listReply, RpcHandler } from '#messaging';
 import { inLockOrder, newObjectId } from '../stored-object.js';
 import { ObjectAccess } from './object-access.js';
 import { ObjectReader } from './object-reader.js';
@@ -56,8 +56,10 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
       principal,
       className,
       ...list
-    }: RpcData<ObjectsRpc['find']>): Promise<RpcReply<ObjectsRpc['find']>> {
-      return this.reader.find(requesterOf({ caller, principal }), className, list);
+    }: RpcData<ObjectsRpc['find']>): Promise<
+      RpcReply<ObjectsRpc['find']> | EncodedReply<RpcReply<ObjectsRpc['find']>>
+    > {
+      return listReply(await this.reader.find(requesterOf({ caller, principal }), className, list));
     }
 
     @RpcHandler(contract.update)
