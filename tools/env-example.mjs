@@ -12,6 +12,7 @@ const SERVER_SECRETS = {
   POSTGRES_PASSWORD:
     "Password of the database's user. PostgreSQL takes it over at its first start only. Letters and digits, as it becomes part of a URL.",
   RABBITMQ_PASSWORD: "Password of RabbitMQ's user. The same holds for it.",
+  REDIS_PASSWORD: 'Password of Redis: letters and digits.',
 };
 const COMPOSE_ONLY = {
   GATEPOST_DOMAIN: [

@@ -13,6 +13,7 @@ import { pushDeliveryEnvironment } from '../../apps/push-delivery/src/push-deliv
 
 interface ComposeService {
   readonly build?: { readonly args: { readonly APP: string } };
+  readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string | null>>;
   readonly networks?: readonly string[];
   readonly ports?: readonly string[];
@@ -50,10 +51,22 @@ function isPassed(path: string): boolean {
 }
 
 describe('docker-compose.yml', () => {
+  it('starts Redis with the password that its clients have', () => {
+    const { command } = compose.services['redis'] ?? {};
+    expect(command?.slice(-2)).toEqual(['--requirepass', '${REDIS_PASSWORD:-}']);
+  });
+
   it('runs every service', () => {
     const apps = readdirSync(join(ROOT, 'apps')).filter((app) => !NO_SERVICES.includes(app));
     expect(Object.keys(SERVICES)).toEqual(apps.toSorted());
     expect(apps.filter((app) => compose.services[app]?.build?.args.APP !== app)).toEqual([]);
+  });
+
+  it.each(['DATABASE_URL', 'REDIS_URL', 'AMQP_URL'])('protects the server of %s by a password of .env', (name) => {
+    const urls = Object.keys(SERVICES).map((service) => compose.services[service]?.environment?.[name] ?? null);
+    const given = urls.filter((url) => url !== null);
+    expect(given.length).toBeGreaterThan(1);
+    for (const url of given) expect(url).toMatch(/^\w+:\/\/\w*:\$\{[A-Z]+_PASSWORD:\?set /);
   });
 
   it.each(Object.entries(SERVICES))('gives %s every variable that it reads', (name, { shape }) => {
