@@ -54,9 +54,18 @@ const importNote = z.object({ field: z.string(), reason: z.string(), by: z.strin
 
 export type ImportNote = z.output<typeof importNote>;
 
+/** What a later copy of the same version may add to a user: an export can lack it, and another user can have the address or number. */
+export const COMPLETED_FIELDS = ['password', 'sessionToken', 'email', 'mobilePhoneNumber'] as const;
+
+export type CompletedField = (typeof COMPLETED_FIELDS)[number];
+
+const lacks = z.array(z.enum(COMPLETED_FIELDS)).optional();
+
 const importVerdict = z.object({
   outcome: z.enum(['imported', 'imported_without', 'unchanged', 'kept_newer', 'refused']),
   notes: z.array(importNote),
+  /** Of an object that is written: what it lacks then. */
+  lacks,
 });
 
 export type ImportVerdict = z.output<typeof importVerdict>;
@@ -80,7 +89,7 @@ const importObjectsRequest = z.object({
       /** By claim, the object that would have it; null: it would be free. */
       owners: z.record(z.string(), z.string().nullable()),
       /** Objects that earlier batches would have written. */
-      objects: z.array(z.object({ objectId, createdAt: z.iso.datetime(), updatedAt: z.iso.datetime() })),
+      objects: z.array(z.object({ objectId, createdAt: z.iso.datetime(), updatedAt: z.iso.datetime(), lacks })),
     })
     .optional(),
 });
@@ -102,7 +111,7 @@ export type ImportObjectsReply = z.output<typeof importObjectsReply>;
 function importRpc(service: 'accounts' | 'push-delivery') {
   return {
     /**
-     * Stores the objects in transactions of up to 100, idempotent by `objectId`: the same `updatedAt` is unchanged, a newer object replaces, an older
+     * Stores the objects in transactions of up to 100, idempotent by `objectId`: the same `updatedAt` adds what is missing, a newer object replaces, an older
      * one is kept. No mail, text message or event follows. Fails with NOT_FOUND where there is no such application or class.
      */
     importObjects: rpc(`${service}.importObjects`, importObjectsRequest, importObjectsReply, IMPORT_TIMEOUT_MS),

@@ -177,6 +177,68 @@ describe('an import of users', () => {
     expect(changed.passwordVersion).toBe(after.passwordVersion + 1);
   });
 
+  it('completes a user by a later export of the same version, which has the password and the token', async () => {
+    await imported([row('a', 5), row('b', 5)]);
+    await users.recordLogin(app, await stored('b'), new Date(CREATED + 99 * MINUTE_MS));
+    const loggedIn = await stored('b');
+    const rows = ['a', 'b'].map((id) => row(id, 5, { password: HASH, salt: 's', sessionToken: `t${id}` }));
+    const completed = ['imported', 'imported sessionToken:'];
+    expect(await imported(rows, { isPreview: true })).toEqual(completed);
+    expect(await imported(rows)).toEqual(completed);
+    const [a, b] = [await stored('a'), await stored('b')];
+    expect([a.passwordHash, b.passwordHash]).toEqual([expect.stringMatching(/^imported:/), expect.any(String)]);
+    expect(sessions.reveal(a)).toBe('ta');
+    // A client may hold the token since the login.
+    expect(sessions.reveal(b)).toBe(sessions.reveal(loggedIn));
+    expect(await imported(rows)).toEqual(['unchanged', 'unchanged']);
+    expect(await imported([row('a', 5), row('a', 5, { password: HASH, salt: 's' })])).toEqual([
+      'unchanged',
+      'unchanged',
+    ]);
+    expect(await stored('a')).toEqual(a);
+  });
+
+  it('keeps a proof of a login where it completes the user', async () => {
+    const qq = { authData: { qq: { openid: 'o' } } };
+    await imported([row('a', 5, qq)]);
+    const proven = new Map([
+      ['qq', { kind: 'qq' as const, uid: 'o', isVerified: true, entry: { openid: 'o', new: 1 } }],
+    ]);
+    await database.transaction(async (tx) => {
+      const before = await stored('a');
+      await users.update(tx, app, { ...before, identities: proven, lastChangeAt: before.updatedAt });
+    });
+    expect(await imported([row('a', 5, { ...qq, password: HASH, salt: 's' })])).toEqual(['imported']);
+    const { identities, passwordHash } = await stored('a');
+    expect(identities?.get('qq')).toMatchObject({ isVerified: true, entry: { new: 1 } });
+    expect(passwordHash).not.toBeNull();
+  });
+
+  it('completes a user by a value that was taken before', async () => {
+    const ada = { email: 'a@b.co' };
+    await imported([row('ada', 5, ada)]);
+    const bob = row('bob', 5, ada);
+    expect(await imported([bob])).toEqual(['imported_without email:ada']);
+    expect(await imported([bob])).toEqual(['unchanged']);
+    await imported([row('ada', 6)]);
+    expect(await imported([bob])).toEqual(['imported']);
+    expect(await emailsOf('ada', 'bob')).toEqual([null, 'a@b.co']);
+    expect(await imported([bob, row('ada', 6)])).toEqual(['unchanged', 'unchanged']);
+  });
+
+  it('reads an export with passwords after one without, or before it', async () => {
+    const [scanned, exportedRow] = [row('a', 5), row('a', 5, { password: HASH, salt: 's', sessionToken: 'ta' })];
+    for (const rows of [
+      [scanned, exportedRow],
+      [exportedRow, scanned],
+    ]) {
+      await database.query('TRUNCATE accounts.users CASCADE');
+      await imported(rows);
+      const a = await stored('a');
+      expect([a.passwordHash !== null, sessions.reveal(a)]).toEqual([true, 'ta']);
+    }
+  });
+
   it('knows a session token that an accepted secret has hashed', async () => {
     await imported([row('a', 5, { sessionToken: 'ta' })]);
     const rotated = new Sealer('another secret of thirty-two characters', [
@@ -288,7 +350,7 @@ const PROPERTY_MS = 120_000;
 
 describe('a preview', () => {
   it(
-    'says what the import does, whatever stands in the export and here; a second import writes nothing again',
+    'says what the import does, whatever stands in the export and here; a second import only completes, a third writes nothing',
     async () => {
       await fc.assert(
         fc.asyncProperty(smallExport, smallExport, batchSizes, batchSizes, async (before, rows, one, other) => {
@@ -297,8 +359,10 @@ describe('a preview', () => {
           const preview = await imported(rows, { isPreview: true, batchSize: one });
           const first = await imported(rows, { batchSize: other });
           expect(preview).toEqual(first);
-          const second = await imported(rows, { batchSize: one });
-          const again = second.filter((outcome, index) => {
+          // An address that its owner has given up after its row.
+          await imported(rows, { batchSize: one });
+          const third = await imported(rows, { batchSize: other });
+          const again = third.filter((outcome, index) => {
             return first[index]?.startsWith('refused') === false && !/^(?:unchanged|kept_newer)$/.test(outcome);
           });
           expect(again).toEqual([]);

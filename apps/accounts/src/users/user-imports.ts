@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { ImportedObject, ImportedPassword } from '#contracts';
+import { COMPLETED_FIELDS, type CompletedField, type ImportedObject, type ImportedPassword } from '#contracts';
 import type { Queryable, Tx } from '#database';
+
 import { type Acl, claimsOf, type ImportClaim } from '#objects';
 import type { ImportedRow, ImportRules } from '#objects/store';
 import { Sealer } from '#security';
@@ -13,6 +14,8 @@ import { UsersRepository } from './users.repository.js';
 
 const TOKEN_CLAIM = 'sessionToken ';
 const IDENTITY_CLAIM = 'authData.';
+/** The token of a user that an export without tokens has brought begins with it: the token of another copy replaces it. */
+const STAND_IN = 'import-';
 
 /** The columns that the sender has parsed with the definition of the class. */
 type ImportedColumns = Pick<
@@ -69,14 +72,26 @@ export class UserImports implements ImportRules<UserRow> {
     return lastChangeAt ?? updatedAt;
   }
 
+  /** A token that a login here has used stays. Every other change here makes the user newer than the import. */
+  lacks(user: UserRow): CompletedField[] {
+    const lacks = {
+      password: user.passwordHash === null,
+      sessionToken: user.lastChangeAt === null && this.sessions.reveal(user).startsWith(STAND_IN),
+      email: user.email === null,
+      mobilePhoneNumber: user.mobilePhoneNumber === null,
+    };
+    return COMPLETED_FIELDS.filter((field) => lacks[field]);
+  }
+
   async prepare(
     rows: readonly ImportedRow<UserRow>[],
     { wrapPasswords }: { readonly wrapPasswords: boolean },
   ): Promise<UserRow[]> {
     const users: UserRow[] = [];
-    for (const { object, current } of rows) {
+    for (const { object, current, isAddition = false } of rows) {
       const password = await this.passwordOf(object, current, wrapPasswords);
-      users.push({ ...this.userOf(object, current), ...password });
+      const user = isAddition && current !== undefined ? this.completed(current, object) : this.userOf(object, current);
+      users.push({ ...user, ...password });
     }
     return users;
   }
@@ -93,14 +108,12 @@ export class UserImports implements ImportRules<UserRow> {
   private userOf(object: ImportedObject, current: UserRow | undefined): Omit<UserRow, keyof Password> {
     const { objectId, columns } = object;
     const contact: ImportedColumns = { ...NO_CONTACT, ...columns };
-    const { sessionTokenHash, sealedSessionToken } = this.sessionOf(object, current);
     return {
       objectId,
       ...contact,
       emailVersion: versionAfter(current?.emailVersion, current?.email !== contact.email),
       passwordVersion: current?.passwordVersion ?? 0,
-      sessionTokenHash,
-      sealedSessionToken,
+      ...this.sessionOf(object, current),
       identities: linkedIdentities(object),
       acl: object.acl as Acl | null,
       fields: object.fields,
@@ -109,12 +122,27 @@ export class UserImports implements ImportRules<UserRow> {
     };
   }
 
+  /** Its `updatedAt` stays: the version is the same. */
+  private completed(current: UserRow, object: ImportedObject): UserRow {
+    const columns: Partial<ImportedColumns> = object.columns;
+    return {
+      ...current,
+      ...columns,
+      emailVersion: versionAfter(current.emailVersion, columns.email !== undefined),
+      ...this.sessionOf(object, current),
+    };
+  }
+
   private sessionOf(
     { objectId, sessionToken }: ImportedObject,
     current: UserRow | undefined,
   ): Pick<UserRow, 'sessionTokenHash' | 'sealedSessionToken'> {
     if (sessionToken !== undefined) return this.sessions.columnsOf(sessionToken, objectId);
-    return current ?? this.sessions.create(objectId).columns;
+    if (current !== undefined) {
+      const { sessionTokenHash, sealedSessionToken } = current;
+      return { sessionTokenHash, sealedSessionToken };
+    }
+    return this.sessions.columnsOf(`${STAND_IN}${this.sessions.create(objectId).token}`, objectId);
   }
 
   /** The imported password, unless the stored one was imported from the same hash: then a login or its owner may have replaced it. */

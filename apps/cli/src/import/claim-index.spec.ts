@@ -4,6 +4,7 @@ import { ClaimIndex } from './claim-index.js';
 
 const TIME = '2020-01-01T00:00:00.000Z';
 const LATER = '2021-01-01T00:00:00.000Z';
+const LATEST = '2022-01-01T00:00:00.000Z';
 
 const user = (objectId: string, more: Partial<ImportedObject> = {}): ImportedObject => ({
   ...{ objectId, createdAt: TIME, updatedAt: TIME, acl: null, columns: {}, fields: {}, ...more },
@@ -27,7 +28,7 @@ describe('the claims of a preview', () => {
   it('are free once a newer version of their object lacks them', () => {
     const index = new ClaimIndex();
     index.store([stored('a', ['email x', 'username a'])], []);
-    index.store([stored('a', ['email y', 'username a'])], []);
+    index.store([stored('a', ['email y', 'username a'], { updatedAt: LATER })], []);
     expect([index.owner('email x'), index.owner('email y')]).toEqual([null, 'a']);
     index.store([stored('b', ['email x'])], []);
     expect(index.owner('email x')).toBe('b');
@@ -36,16 +37,17 @@ describe('the claims of a preview', () => {
   it('can move within one batch, and in a ring', () => {
     const index = new ClaimIndex();
     index.store([stored('a', ['n 1']), stored('b', ['n 2']), stored('c', ['n 3'])], []);
-    index.store([stored('a', ['n 2']), stored('b', ['n 3']), stored('c', ['n 1'])], []);
+    const later = { updatedAt: LATER };
+    index.store([stored('a', ['n 2'], later), stored('b', ['n 3'], later), stored('c', ['n 1'], later)], []);
     expect(['n 1', 'n 2', 'n 3'].map((claim) => index.owner(claim))).toEqual(['c', 'a', 'b']);
   });
 
   it('keep the session token of an object whose newer version has none', () => {
     const index = new ClaimIndex();
     index.store([stored('a', ['sessionToken t', 'email x'], { sessionToken: 't' })], []);
-    index.store([stored('a', [])], []);
+    index.store([stored('a', [], { updatedAt: LATER })], []);
     expect([index.owner('sessionToken t'), index.owner('email x')]).toEqual(['a', null]);
-    index.store([stored('a', ['sessionToken u'], { sessionToken: 'u' })], []);
+    index.store([stored('a', ['sessionToken u'], { sessionToken: 'u', updatedAt: LATEST })], []);
     expect([index.owner('sessionToken t'), index.owner('sessionToken u')]).toEqual([null, 'a']);
   });
 
@@ -56,6 +58,15 @@ describe('the claims of a preview', () => {
     // The service gives up the address of the stored user once more: it does not know of the batches before.
     index.store([stored('a', [], { updatedAt: LATER })], ['email x']);
     expect(index.owner('email x')).toBe('b');
+  });
+
+  it('grow by those that another copy of the same version adds', () => {
+    const index = new ClaimIndex();
+    index.store([{ ...stored('a', ['username a']), lacks: ['password', 'email', 'sessionToken'] }], []);
+    expect(index.earlier([user('a')], []).objects[0]?.lacks).toEqual(['password', 'sessionToken', 'email']);
+    index.store([{ ...stored('a', ['email x']), lacks: ['sessionToken'] }], []);
+    expect([index.owner('username a'), index.owner('email x')]).toEqual(['a', 'a']);
+    expect(index.earlier([user('a')], []).objects[0]?.lacks).toEqual(['sessionToken']);
   });
 
   it('that an earlier version in the same batch had are free', () => {
@@ -69,7 +80,7 @@ describe('the claims of a preview', () => {
     index.store([stored('a', ['email x'], { updatedAt: LATER }), stored('b', ['email y'])], ['email z']);
     expect(index.earlier([user('a'), user('a'), user('new')], ['email x', 'email z', 'email new'])).toEqual({
       owners: { 'email x': 'a', 'email z': null },
-      objects: [{ objectId: 'a', createdAt: TIME, updatedAt: LATER }],
+      objects: [{ objectId: 'a', createdAt: TIME, updatedAt: LATER, lacks: [] }],
     });
   });
 
@@ -87,7 +98,7 @@ describe('the claims of a preview', () => {
     for (let n = 0; n < count; n += 1)
       if (index.owner(`email ${n}`) !== idOf(n)) expect.fail(`the address of ${n} belongs to another`);
     const [last] = index.earlier([user(idOf(count - 1))], []).objects;
-    expect(last).toEqual({ objectId: idOf(count - 1), createdAt: TIME, updatedAt: TIME });
+    expect(last).toEqual({ objectId: idOf(count - 1), createdAt: TIME, updatedAt: TIME, lacks: [] });
     expect([index.owner(`email ${count}`), index.has(idOf(0)), index.has(idOf(count))]).toEqual([
       undefined,
       true,

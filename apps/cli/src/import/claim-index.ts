@@ -1,9 +1,16 @@
-import type { ImportedObject, ImportObjectsRequest } from '#contracts';
+import type { CompletedField, ImportedObject, ImportObjectsRequest } from '#contracts';
 import { ClaimTable, EMPTY } from './claim-table.js';
 import { ObjectList } from './object-list.js';
 
 /** The value is free: its object has given it up. */
 const RELEASED = 0xffff_ffff;
+
+/** An object that a batch would store. */
+interface StoredObject {
+  readonly object: ImportedObject;
+  readonly claims: readonly string[];
+  readonly lacks?: readonly CompletedField[] | undefined;
+}
 
 /**
  * The state that a preview's earlier batches would have left in the database: the objects, and the values that they would have. It takes about
@@ -33,28 +40,30 @@ export class ClaimIndex {
     });
     const known = [...new Set(objects.map(({ objectId }) => objectId))].flatMap((objectId) => {
       const number = this.#numberOf(objectId);
-      return number === EMPTY ? [] : [{ objectId, ...this.#objects.timesOf(number) }];
+      return number === EMPTY
+        ? []
+        : [{ objectId, ...this.#objects.timesOf(number), lacks: this.#objects.lacksOf(number) }];
     });
     return { owners: Object.fromEntries(owners), objects: known };
   }
 
   /**
-   * Notes that the objects of a batch would be stored, each with these values and no others.
+   * Notes that the objects of a batch would be stored, each with these values and no others; another copy of a known version adds its own.
    * @param released the values that the service has seen the batch give up. It does not know whether an object of an earlier batch has taken
    * one of them: that object keeps it
    */
-  store(
-    objects: readonly { readonly object: ImportedObject; readonly claims: readonly string[] }[],
-    released: readonly string[],
-  ): void {
-    const known = new Map(
-      objects.map(({ object }) => [this.#numberOf(object.objectId), { hasToken: object.sessionToken !== undefined }]),
-    );
-    known.delete(EMPTY);
+  store(objects: readonly StoredObject[], released: readonly string[]): void {
+    const known = new Map<number, { readonly hasToken: boolean }>();
+    for (const { object } of objects) {
+      const number = this.#numberOf(object.objectId);
+      if (number === EMPTY || this.#objects.isVersion(number, object)) continue;
+      known.set(number, { hasToken: object.sessionToken !== undefined });
+    }
     if (known.size > 0) this.#releaseAll(known);
     const numbers = new Set([EMPTY]);
-    for (const { object, claims } of objects) {
+    for (const { object, claims, lacks = [] } of objects) {
       const number = this.#add(object);
+      this.#objects.setLacks(number, lacks);
       numbers.add(number);
       for (const claim of claims) this.#claims.set(claim, number);
     }

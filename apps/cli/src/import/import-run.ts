@@ -167,10 +167,10 @@ export class ImportRun {
 
   #remember(className: ClassName, batch: readonly PendingRow[], { verdicts, released }: ImportObjectsReply): void {
     const stored = batch.flatMap(({ object }, index) => {
-      const { outcome = 'refused', notes = [] } = verdicts[index] ?? {};
+      const { outcome = 'refused', notes = [], lacks } = verdicts[index] ?? {};
       if (outcome !== 'imported' && outcome !== 'imported_without') return [];
       const kept = notes.reduce((one, { field }) => withoutClaim(one, field), object);
-      return [{ object: kept, claims: keysOf(className, kept) }];
+      return [{ object: kept, claims: keysOf(className, kept), lacks }];
     });
     this.#index(className).store(stored, released);
   }

@@ -1,4 +1,4 @@
-import type { ImportedObject } from '#contracts';
+import { COMPLETED_FIELDS, type CompletedField, type ImportedObject } from '#contracts';
 
 /** Entries of a page. Lists grow by pages, so that nothing is copied. */
 const PAGE_ENTRIES = 16_384;
@@ -7,12 +7,14 @@ const PAGE_BYTES = 262_144;
 const HEX = /^(?:[0-9a-f]{2})+$/;
 const HEX_BIT = 0x80;
 
-/** The ids and times of objects, numbered from 1 on: about 33 bytes each. */
+/** The ids and times of objects, and what they lack, numbered from 1 on: about 34 bytes each. */
 export class ObjectList {
   readonly #ids = new IdPages();
   readonly #places = new NumberPages(Uint32Array);
   readonly #createdAt = new NumberPages(Float64Array);
   readonly #updatedAt = new NumberPages(Float64Array);
+  /** A bit for each field. */
+  readonly #lacks = new NumberPages(Uint8Array);
   #length = 0;
 
   /** @returns its number */
@@ -27,6 +29,22 @@ export class ObjectList {
     this.#updatedAt.set(number - 1, Date.parse(updatedAt));
   }
 
+  /** Whether the object has this `updatedAt`. */
+  isVersion(number: number, { updatedAt }: Pick<ImportedObject, 'updatedAt'>): boolean {
+    return this.#updatedAt.at(number - 1) === Date.parse(updatedAt);
+  }
+
+  setLacks(number: number, lacks: readonly CompletedField[]): void {
+    let bits = 0;
+    for (const field of lacks) bits |= 1 << COMPLETED_FIELDS.indexOf(field);
+    this.#lacks.set(number - 1, bits);
+  }
+
+  lacksOf(number: number): CompletedField[] {
+    const bits = this.#lacks.at(number - 1);
+    return COMPLETED_FIELDS.filter((_, place) => (bits & (1 << place)) !== 0);
+  }
+
   idOf(number: number): string {
     return this.#ids.at(this.#places.at(number - 1));
   }
@@ -39,10 +57,12 @@ export class ObjectList {
   }
 }
 
-class NumberPages {
-  readonly #pages: (Uint32Array | Float64Array)[] = [];
+type PageType = Uint8ArrayConstructor | Uint32ArrayConstructor | Float64ArrayConstructor;
 
-  constructor(private readonly Page: Uint32ArrayConstructor | Float64ArrayConstructor) {}
+class NumberPages {
+  readonly #pages: InstanceType<PageType>[] = [];
+
+  constructor(private readonly Page: PageType) {}
 
   at(index: number): number {
     return this.#pages[Math.floor(index / PAGE_ENTRIES)]?.[index % PAGE_ENTRIES] ?? 0;

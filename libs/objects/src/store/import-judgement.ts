@@ -1,11 +1,14 @@
-import type {
-  ClassName,
-  ImportedObject,
-  ImportNote,
-  ImportObjectsReply,
-  ImportObjectsRequest,
-  ImportVerdict,
+import {
+  COMPLETED_FIELDS,
+  type ClassName,
+  type CompletedField,
+  type ImportedObject,
+  type ImportNote,
+  type ImportObjectsReply,
+  type ImportObjectsRequest,
+  type ImportVerdict,
 } from '#contracts';
+
 import { claimsOf, type ImportClaim, isTokenClaim, requiredField, withoutClaim } from '../import-claims.js';
 import type { ImportedRow } from './import-rules.js';
 
@@ -28,6 +31,8 @@ export interface KnownObject<Row> {
   readonly createdAt: Date;
   readonly changedAt: Date;
   readonly current?: Row;
+  /** What another copy of this version may add. */
+  readonly lacks: readonly CompletedField[];
 }
 
 /** The state by which the objects of a batch are judged. */
@@ -81,21 +86,67 @@ function judge<Row>(object: ImportedObject, state: JudgedState<Row>): ImportVerd
   const stored = taken.reduce((kept, { field }) => withoutClaim(kept, field), object);
   const [first] = taken;
   if (first !== undefined && claimsOf(state.className, stored).length === 0) return refused(first);
-  accept(stored, state);
-  return { outcome: taken.length === 0 ? 'imported' : 'imported_without', notes: taken };
+  const lacks = accept(stored, state);
+  return { outcome: taken.length === 0 ? 'imported' : 'imported_without', notes: taken, lacks };
 }
 
 /** The verdict about an object whose id is known, unless it replaces the known one. */
 function compared<Row>(
   object: ImportedObject,
   known: KnownObject<Row>,
-  { className }: JudgedState<Row>,
+  state: JudgedState<Row>,
 ): ImportVerdict | undefined {
-  const isAnother = className !== '_Installation' && known.createdAt.getTime() !== Date.parse(object.createdAt);
+  const isAnother = state.className !== '_Installation' && known.createdAt.getTime() !== Date.parse(object.createdAt);
   if (isAnother) return refused({ field: 'objectId', reason: 'belongs to another object', by: object.objectId });
   const difference = Date.parse(object.updatedAt) - known.changedAt.getTime();
   if (difference > 0) return undefined;
-  return { outcome: difference === 0 ? 'unchanged' : 'kept_newer', notes: [] };
+  return difference === 0 ? complete(object, known, state) : { outcome: 'kept_newer', notes: [] };
+}
+
+/** Adds what the known copy of the same version lacks, where it is free. Nothing else changes. */
+function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: JudgedState<Row>): ImportVerdict {
+  const { objectId } = object;
+  const { accepted, owners } = state;
+  const claims = claimsOf(state.className, object);
+  const free = claims.filter(({ key }) => (owners.get(key) ?? null) === null).map(({ field }) => field);
+  const isBrought = (field: CompletedField) =>
+    field === 'password' ? object.password !== undefined : free.includes(field);
+  const brought = known.lacks.filter(isBrought);
+  if (brought.length === 0) return { outcome: 'unchanged', notes: [] };
+  const before = accepted.get(objectId) ?? { object: emptyCopy(object), current: known.current, isAddition: true };
+  accepted.set(objectId, { ...before, object: withParts(before.object, object, brought) });
+  const isAdded = ({ field }: ImportClaim) => brought.some((each) => each === field);
+  for (const { key } of claims.filter(isAdded)) owners.set(key, objectId);
+  const lacks = known.lacks.filter((field) => !brought.includes(field));
+  state.known.set(objectId, { ...known, lacks });
+  const others = claims.filter(({ key }) => owners.get(key) !== objectId);
+  const notes = others.map(({ field }) => ({ field, reason: 'stays as another copy of this version has it' }));
+  return { outcome: 'imported', notes, lacks: [...lacks] };
+}
+
+function emptyCopy({ objectId, createdAt, updatedAt }: ImportedObject): ImportedObject {
+  return { objectId, createdAt, updatedAt, acl: null, columns: {}, fields: {} };
+}
+
+function withParts(
+  object: ImportedObject,
+  { password, sessionToken, columns }: ImportedObject,
+  brought: readonly CompletedField[],
+): ImportedObject {
+  const { email, emailVerified, mobilePhoneNumber, mobilePhoneVerified } = columns;
+  const parts = { password: { password }, sessionToken: { sessionToken } };
+  const added = { email: { email, emailVerified }, mobilePhoneNumber: { mobilePhoneNumber, mobilePhoneVerified } };
+  return brought.reduce(
+    (one, field) =>
+      field === 'email' || field === 'mobilePhoneNumber'
+        ? { ...one, columns: { ...one.columns, ...withoutAbsent(added[field]) } }
+        : { ...one, ...withoutAbsent(parts[field]) },
+    object,
+  );
+}
+
+function withoutAbsent<T extends object>(parts: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined)) as never;
 }
 
 function refused(note: ImportNote): ImportVerdict {
@@ -107,7 +158,8 @@ function takenBy<Row>({ objectId }: ImportedObject, { owners }: JudgedState<Row>
   return owner === objectId ? [] : [{ field: claim.field, reason: 'is taken', by: owner }];
 }
 
-function accept<Row>(object: ImportedObject, state: JudgedState<Row>): void {
+/** @returns what the object lacks then */
+function accept<Row>(object: ImportedObject, state: JudgedState<Row>): CompletedField[] {
   const { objectId } = object;
   const claims = new Set(claimsOf(state.className, object).map(({ key }) => key));
   if (state.known.has(objectId)) release(object, claims, state);
@@ -116,14 +168,27 @@ function accept<Row>(object: ImportedObject, state: JudgedState<Row>): void {
     state.released.delete(key);
   }
   const before = state.accepted.get(objectId);
-  const current = state.known.get(objectId)?.current;
+  const { current, lacks = COMPLETED_FIELDS } = state.known.get(objectId) ?? {};
   // The last version is written last, so that values that move between objects are free by then.
   state.accepted.delete(objectId);
   state.accepted.set(objectId, { object: completed(object, before?.object), current });
+  const stillLacks = state.className === '_User' ? lackedBy(object, lacks) : [];
   state.known.set(objectId, {
     createdAt: new Date(object.createdAt),
     changedAt: new Date(object.updatedAt),
+    lacks: stillLacks,
     ...(current === undefined ? {} : { current }),
+  });
+  return stillLacks;
+}
+
+/** A version without a password or a session token keeps those of the version before. */
+function lackedBy(object: ImportedObject, before: readonly CompletedField[]): CompletedField[] {
+  const { email = null, mobilePhoneNumber = null } = object.columns;
+  return COMPLETED_FIELDS.filter((field) => {
+    if (field === 'email') return email === null;
+    if (field === 'mobilePhoneNumber') return mobilePhoneNumber === null;
+    return object[field] === undefined && before.includes(field);
   });
 }
 

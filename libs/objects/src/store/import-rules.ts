@@ -1,4 +1,4 @@
-import type { ClassName, ImportedObject } from '#contracts';
+import type { ClassName, CompletedField, ImportedObject } from '#contracts';
 import type { Queryable, Tx } from '#database';
 import type { ObjectRow } from '../class-definition.js';
 import { claimsOf, type ImportClaim } from '../import-claims.js';
@@ -8,6 +8,8 @@ import type { ObjectRepository } from './object.repository.js';
 export interface ImportedRow<Row> {
   readonly object: ImportedObject;
   readonly current: Row | undefined;
+  /** The object has nothing but what the stored row of the same version lacks. */
+  readonly isAddition?: boolean;
 }
 
 /** How a class stores imported objects. `plainImport` serves classes without rules of their own. */
@@ -24,6 +26,8 @@ export interface ImportRules<Row extends ObjectRow> {
   claimsOf(row: Row): readonly ImportClaim[];
   /** When the row was last changed. A login is no change. */
   changedAt(row: Row): Date;
+  /** What another copy of the row's version may add. Absent: nothing. */
+  lacks?(row: Row): CompletedField[];
   /** The work that needs no transaction, such as hashing. @returns the row to store */
   prepare(rows: readonly ImportedRow<Row>[], options: { readonly wrapPasswords: boolean }): Promise<Row[]>;
   /** Stores what is outside of the rows. `replaced` are those of them that were stored before. @returns false where a value was taken */

@@ -187,11 +187,19 @@ export class ObjectImporter<Row extends ObjectRow> {
     const { className, rules, limitBytes } = this.parts;
     const held = stored.flatMap((row) => rules.claimsOf(row).map(({ key }) => [key, row.objectId] as const));
     const known = new Map<string, KnownObject<Row>>(
-      stored.map((row) => [row.objectId, { createdAt: row.createdAt, changedAt: rules.changedAt(row), current: row }]),
+      stored.map((row) => [
+        row.objectId,
+        {
+          createdAt: row.createdAt,
+          changedAt: rules.changedAt(row),
+          current: row,
+          lacks: rules.lacks?.(row) ?? [],
+        },
+      ]),
     );
-    for (const { objectId, createdAt, updatedAt } of earlier?.objects ?? []) {
+    for (const { objectId, createdAt, updatedAt, lacks = [] } of earlier?.objects ?? []) {
       const times = { createdAt: new Date(createdAt), changedAt: new Date(updatedAt) };
-      known.set(objectId, { ...known.get(objectId), ...times });
+      known.set(objectId, { ...known.get(objectId), ...times, lacks });
     }
     const all = new Map([...held, ...owners, ...(earlier?.owners ?? [])]);
     return judgeObjects(objects, { className, limitBytes, owners: all, known });
