@@ -17,7 +17,7 @@ interface Manifest {
   readonly missing: { what: string; reason: string; remedy: string }[];
   readonly notes: string[];
   readonly runs: { startedAt: string; finishedAt?: string; status?: number }[];
-  readonly exports: { kind: string; path?: string; fromDate: string | null }[];
+  readonly exports: { kind: string; path?: string; fromDate: string | null; classes?: { class: string }[] }[];
   readonly classes: { name: string; rows: number | null; serverRows: number | null; scans: { files: string[] }[] }[];
   readonly relations: { class: string; field: string; members: number; files: string[] }[];
   readonly files: { index: string; count: number; bytes: number };
@@ -121,7 +121,7 @@ describe('gatepost rescue', () => {
     const { import: paths, relations, exports, classes } = manifest();
     expect(exports.map(({ kind }) => kind)).toEqual(['data', 'schema']);
     expect(paths.slice(0, 2).every((path) => /^export\/(?:data|schema)-.*\.tar\.gz$/.test(path))).toBe(true);
-    expect(paths.filter((path) => path.startsWith('scan/_User'))).toEqual([]);
+    expect(paths.filter((path) => path.startsWith('scan/_User'))).toEqual(['scan/_User.0.jsonl']);
     expect(paths.every((path) => existsSync(join(out, path)))).toBe(true);
     expect(classes.every(({ rows, serverRows }) => rows === serverRows)).toBe(true);
     expect(idsOf(scanned('Post'))).toHaveLength(25);
@@ -167,8 +167,8 @@ describe('gatepost rescue', () => {
     server.behaviour.exportLacks = ['password', 'salt', 'sessionToken'];
     const { status, stdout } = await rescue();
     expect(status).toBe(2);
-    expect(stdout).toContain('- PASSWORDS: none of 3 users in the archives has password and salt.');
-    expect(stdout).toContain('- SESSIONS: only 0 of 3 users have a sessionToken.');
+    expect(stdout).toContain('- PASSWORDS: 3 of 3 users are in no archive with password and salt.');
+    expect(stdout).toContain('- SESSIONS: 3 of 3 users are in no archive with sessionToken.');
     expect(stdout).toContain('数据存储 › 导入导出 › 数据导出');
     expect(missing()).toHaveLength(2);
 
@@ -190,7 +190,39 @@ describe('gatepost rescue', () => {
     server.behaviour.exportLacks = ['password', 'salt', 'sessionToken'];
     expect(await rescue()).toMatchObject({ status: 0 });
     expect(manifest().import[0]).toBe('export/console.tar.gz');
-    expect(manifest().import.filter((path) => path.startsWith('export/data-'))).toEqual([]);
+
+    // The archive of the console does not have a later user, whom the next export has without a password.
+    server.store.putUser('dora', 'dora secret');
+    expect(await rescue()).toMatchObject({ status: 2 });
+    expect(missing()).toEqual([
+      'PASSWORDS: 1 of 4 users are in no archive with password and salt',
+      'SESSIONS: 1 of 4 users are in no archive with sessionToken',
+    ]);
+    expect(manifest().import.filter((path) => path.startsWith('export/data-')).length).toBeGreaterThan(0);
+    expect(manifest().import).toContain('scan/_User.0.jsonl');
+  });
+
+  it('needs no change for another export', async () => {
+    server.store.put('Post', { n: 1 }, new Date('2026-01-01T00:00:00Z'));
+    expect(await rescue()).toMatchObject({ status: 0 });
+    for (let run = 0; run < 2; run += 1) expect(await rescue()).toMatchObject({ status: 0 });
+    expect(missing()).toEqual([]);
+    server.store.putUser('bob', 'bob secret');
+    expect(await rescue()).toMatchObject({ status: 0 });
+    const exports = manifest().exports.filter(({ kind }) => kind === 'data');
+    expect(exports.map(({ classes = [] }) => classes.map((each) => each.class))).toEqual([['Post'], [], [], ['_User']]);
+  });
+
+  it('fetches what has changed since the begin of an old run that it continues', async () => {
+    fillSmall();
+    await rescue();
+    const startedAt = new Date(Date.parse(manifest().runs[0]?.startedAt ?? '') - 7_200_000).toISOString();
+    writeFileSync(join(out, 'manifest.json'), JSON.stringify({ ...manifest(), runs: [{ startedAt }] }));
+    server.store.putUser('dora', 'dora secret');
+    const { status, stderr } = await rescue();
+    expect([status, stderr.includes('is continued')]).toEqual([0, true]);
+    expect(scanned('_User').map(({ username }) => username)).toContain('dora');
+    expect(manifest().runs.map(({ finishedAt }) => finishedAt !== undefined)).toEqual([true, true]);
   });
 
   it('fetches what is new in a second run, and mends what is damaged', async () => {

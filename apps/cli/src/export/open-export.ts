@@ -33,13 +33,13 @@ interface Found {
  * Opens an export: files, folders and archives (tar, zip, gzip), recognised by content. Archives in a folder are opened, archives in an
  * archive are not. Nothing is written, except standard input to a nameless temporary file.
  * @param paths of files and folders; `-` is standard input
- * @throws StartError if a path cannot be read, or no input holds a file of an export
+ * @throws StartError if a path cannot be read, EmptyExportError if no input holds a file of an export
  */
 export async function openExport(paths: readonly string[], stdin: Readable): Promise<Export> {
   const found = nothingFound(paths.length > 1);
   try {
     for (const input of paths) await findIn(input, stdin, found);
-    if (![...found.sources.keys()].some(({ kind }) => kind !== 'other')) throw nothingToRead(paths, found.warnings);
+    if (![...found.sources.keys()].some(({ kind }) => kind !== 'other')) throw nothingToRead(paths, found);
   } catch (error) {
     await closeAll(found);
     throw error;
@@ -63,10 +63,22 @@ function nothingFound(isPrefixed: boolean): Found {
   return { sources: new Map(), warnings, closers: [], isPrefixed, listing: { warn, count, isDamaged: false } };
 }
 
-function nothingToRead(paths: readonly string[], warnings: readonly string[]): StartError {
+/** No input holds a file of an export. */
+export class EmptyExportError extends StartError {
+  constructor(
+    message: string,
+    /** An archive could not be read to its end. */
+    readonly isDamaged: boolean,
+  ) {
+    super(message);
+  }
+}
+
+function nothingToRead(paths: readonly string[], { warnings, listing }: Found): EmptyExportError {
   const inputs = paths.map((input) => (input === STANDARD_INPUT ? 'standard input' : quoted(input))).join(', ');
   const remedy = 'Pass the archive of the export, or a folder with files such as _User.0.jsonl.';
-  return new StartError([`No file of an export was found in ${inputs}.`, ...warnings, remedy].join(' '));
+  const text = [`No file of an export was found in ${inputs}.`, ...warnings, remedy].join(' ');
+  return new EmptyExportError(text, listing.isDamaged);
 }
 
 async function findIn(input: string, stdin: Readable, found: Found): Promise<void> {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { ExportRow } from '../export/export.types.js';
-import { openExport } from '../export/open-export.js';
+import { EmptyExportError, openExport } from '../export/open-export.js';
 import { quoted } from '../terminal.js';
 import { download } from './downloads.js';
 import { RequestError } from './leancloud-api.js';
@@ -17,6 +17,10 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const DATE_LENGTH = 10;
 const ARCHIVE = /\.(?:tar\.gz|tgz)$/i;
+/** The status of answers that LeanCloud gives again: the task is dropped. */
+const UNUSABLE = 200;
+/** LeanCloud makes no export for longer. */
+const OLDEST_TASK_MS = 2 * DAY_MS;
 const USER_COLUMNS = ['password', 'salt', 'sessionToken'] as const;
 /** Where an owner gets the archive without REST. */
 export const CONSOLE_EXPORT = '数据存储 › 导入导出 › 数据导出';
@@ -160,7 +164,9 @@ async function untilDone(context: RescueContext, state: ExportState, options: Ex
   for (;;) {
     const { status, download_url: url } = await jobOf(context, state);
     if (status === 'done' && url !== undefined) return url;
-    if (status !== 'running') throw new RequestError(`LeanCloud says that it is ${quoted(status)}`, 200);
+    if (status !== 'running') throw new RequestError(`LeanCloud says that it is ${quoted(status)}`, UNUSABLE);
+    if (Date.parse(context.startedAt) - Date.parse(state.startedAt) > OLDEST_TASK_MS)
+      throw new RequestError(`LeanCloud has not made it since ${state.startedAt}`, UNUSABLE);
     if (performance.now() >= endMs)
       throw new RequestError(`LeanCloud still makes it after ${options.waitMinutes} minutes`, undefined);
     progress.phase(`LeanCloud makes the ${state.kind} export`);
@@ -183,7 +189,7 @@ async function fetchArchive(context: RescueContext, state: ExportState, url: str
   const digest = await api.repeat(() => download(api, folder, task));
   const classes = await inspect(folder.resolve(temporary)).catch(async (error: unknown) => {
     await folder.remove(temporary);
-    throw new RequestError(`the archive is damaged (${codeOf(error)})`, undefined);
+    throw new RequestError(`the archive is damaged (${codeOf(error)})`, UNUSABLE);
   });
   const path = `${stem}.tar.gz`;
   await folder.publish(temporary, folder.resolve(path));
@@ -199,10 +205,12 @@ async function fetchArchive(context: RescueContext, state: ExportState, url: str
 
 type Exported = NonNullable<ExportState['classes']>[number];
 
-/** Counts the rows of each class in an archive, in one pass. @throws RequestError where it cannot be read to its end */
+/** Counts the rows of each class in an archive, in one pass. @throws RequestError, StartError where it cannot be read to its end */
 async function inspect(path: string): Promise<Exported[]> {
   const found = new Map<string, Exported>();
-  const archive = await openExport([path], Readable.from([]));
+  const archive = await openExport([path], Readable.from([])).catch(asNothing);
+  // LeanCloud has no row that changed since the export before.
+  if (archive === undefined) return [];
   try {
     if (archive.isDamaged) throw new RequestError('the archive ends early', undefined);
     const data = archive.parts.filter(({ kind }) => kind === 'rows');
@@ -211,6 +219,11 @@ async function inspect(path: string): Promise<Exported[]> {
     await archive.close();
   }
   return [...found.values()];
+}
+
+/** @throws every other error */
+function asNothing(error: unknown): undefined {
+  if (!(error instanceof EmptyExportError) || error.isDamaged) throw error;
 }
 
 function count(found: Map<string, Exported>, row: ExportRow): void {

@@ -113,22 +113,14 @@ export function newManifest(application: string, api: string): Manifest {
 
 /**
  * The files that an import reads, in order: archives, those with passwords first, then the oldest; then scanned classes; then relations.
- * Rows of a scan lack `password` and `salt`, so the scan of `_User` counts only where no archive has users. An archive whose users lack
- * passwords and session tokens does not count beside one that has them: the scan has its other classes.
+ * None is left out: each can have users that no other has, and an import takes the newest version, with the password of another copy.
  */
 export function importedPaths({ exports, classes, relations }: Manifest): string[] {
   const archives = exports.filter(({ path }) => path !== undefined);
-  const hasPasswords = archives.some((archive) => usersIn(archive).password > 0);
-  const counting = archives.filter((archive) => {
-    const { rows, password, sessionToken } = usersIn(archive);
-    return !hasPasswords || rows === 0 || password > 0 || sessionToken > 0;
-  });
   const rank = (archive: ExportState) => `${usersIn(archive).password > 0 ? '0' : '1'} ${archive.startedAt}`;
-  const hasUsers = counting.some((archive) => usersIn(archive).rows > 0);
-  const scans = classes.filter(({ name }) => name !== '_User' || !hasUsers).flatMap((state) => state.scans);
   return [
-    ...counting.toSorted((one, other) => rank(one).localeCompare(rank(other))).map(({ path = '' }) => path),
-    ...scans.flatMap(({ files }) => files),
+    ...archives.toSorted((one, other) => rank(one).localeCompare(rank(other))).map(({ path = '' }) => path),
+    ...classes.flatMap(({ scans }) => scans.flatMap(({ files }) => files)),
     ...relations.flatMap(({ finishedAt, previousFiles, files }) =>
       finishedAt === undefined ? [...previousFiles, ...files] : files,
     ),

@@ -1,6 +1,9 @@
+import { Readable } from 'node:stream';
+import type { JsonObject } from '#contracts';
+import { openExport } from '../export/open-export.js';
 import { print, quoted } from '../terminal.js';
 import { CONSOLE_EXPORT } from './export-archive.js';
-import { coverageOf, type Manifest, type Missing, usersIn } from './manifest.schema.js';
+import { coverageOf, type ExportState, type Manifest, type Missing, usersIn } from './manifest.schema.js';
 import { type RescueContext, RUN_AGAIN } from './rescue-context.js';
 import { rowsOf } from './rescue-folder.js';
 
@@ -12,9 +15,10 @@ const RULE = '='.repeat(72);
 export type Ending = 'finished' | 'interrupted' | { readonly refused: string };
 
 /** Everything that the folder lacks, the worst first. */
-export function missingFrom({ manifest, problems, startedAt }: RescueContext, ending: Ending): Missing[] {
+export async function missingFrom(context: RescueContext, ending: Ending): Promise<Missing[]> {
+  const { manifest, problems, startedAt } = context;
   const problemList = [...problems].map(([what, problem]) => ({ what, ...problem }));
-  return [...endingOf(ending), ...columnsMissing(manifest), ...rowsMissing(manifest, startedAt), ...problemList];
+  return [...endingOf(ending), ...(await columnsMissing(context)), ...rowsMissing(manifest, startedAt), ...problemList];
 }
 
 function endingOf(ending: Ending): Missing[] {
@@ -25,32 +29,69 @@ function endingOf(ending: Ending): Missing[] {
 }
 
 /** Columns of `_User` that only exports have. */
-function columnsMissing(manifest: Manifest): Missing[] {
-  const archives = manifest.exports.filter(({ path, kind }) => path !== undefined && kind !== 'schema').map(usersIn);
-  const sum = (column: keyof (typeof archives)[number]) => archives.reduce((total, users) => total + users[column], 0);
-  const scanned = manifest.classes.find(({ name }) => name === '_User')?.rows ?? 0;
-  const rows = sum('rows');
-  if (rows === 0 && scanned === 0) return [];
+async function columnsMissing(context: RescueContext): Promise<Missing[]> {
+  const { users, withoutPasswords, withoutSessions } = await coverageOfUsers(context);
+  if (users === 0) return [];
   const remedy = `Take the console's export (${CONSOLE_EXPORT}), put its .tar.gz into export/ of this folder, and run the same command again.`;
-  if (rows === 0)
-    return [
-      {
-        what: 'PASSWORDS AND SESSIONS',
-        reason: 'no archive has users; the scan has no password, salt, sessionToken',
-        remedy,
-      },
-    ];
-  const found: Missing[] = [];
-  if (sum('password') === 0 || sum('salt') === 0)
-    found.push({ what: 'PASSWORDS', reason: `none of ${rows} users in the archives has password and salt`, remedy });
-  // Every user has a session token, and a full archive that has them makes up for one that does not.
-  if (!archives.some((users) => users.rows > 0 && users.sessionToken >= users.rows))
-    found.push({
-      what: 'SESSIONS',
-      reason: `only ${sum('sessionToken')} of ${rows} users have a sessionToken`,
+  const found = [
+    { what: 'PASSWORDS', count: withoutPasswords, columns: 'password and salt' },
+    { what: 'SESSIONS', count: withoutSessions, columns: 'sessionToken' },
+  ];
+  return found
+    .filter(({ count }) => count > 0)
+    .map(({ what, count, columns }) => ({
+      what,
+      reason: `${count} of ${users} users are in no archive with ${columns}`,
       remedy,
-    });
-  return found;
+    }));
+}
+
+interface Coverage {
+  /** Different users of archives and scan, without those of the scan that registered after the last archive began. */
+  readonly users: number;
+  readonly withoutPasswords: number;
+  readonly withoutSessions: number;
+}
+
+const [SEEN, PASSWORDS, SESSIONS] = [1, 2, 4];
+
+/** A user can have no password, so archives count by their kind: those of LeanCloud's API all have a column, or none has. */
+async function coverageOfUsers({ manifest, folder }: RescueContext): Promise<Coverage> {
+  const archives = manifest.exports.filter(({ path, kind }) => path !== undefined && kind !== 'schema');
+  const has = (kind: ExportState['kind'], isIn: (users: ReturnType<typeof usersIn>) => boolean) =>
+    archives.some((archive) => archive.kind === kind && usersIn(archive).rows > 0 && isIn(usersIn(archive)));
+  const found = new Map<string, number>();
+  const note = (id: unknown, bits: number) => {
+    if (typeof id === 'string') found.set(id, (found.get(id) ?? 0) | bits);
+  };
+  for (const { kind, path = '' } of archives.filter((archive) => usersIn(archive).rows > 0)) {
+    const passwords = has(kind, ({ password, salt }) => password > 0 && salt > 0) ? PASSWORDS : 0;
+    // Every user has a session token.
+    const sessions = has(kind, ({ rows, sessionToken }) => sessionToken >= rows) ? SESSIONS : 0;
+    for await (const row of usersOf(folder.resolve(path))) note(row['objectId'], SEEN | passwords | sessions);
+  }
+  const lastAt = archives.map(({ startedAt }) => startedAt).reduce((one, other) => (one > other ? one : other), '');
+  for await (const { objectId, createdAt } of scannedUsers({ manifest, folder }))
+    if (lastAt === '' || String(createdAt) <= lastAt) note(objectId, SEEN);
+  const without = (bit: number) => [...found.values()].filter((bits) => (bits & bit) === 0).length;
+  return { users: found.size, withoutPasswords: without(PASSWORDS), withoutSessions: without(SESSIONS) };
+}
+
+/** The users in an archive. */
+async function* usersOf(path: string): AsyncGenerator<JsonObject> {
+  const archive = await openExport([path], Readable.from([]));
+  try {
+    const parts = archive.parts.filter(({ kind, className }) => kind === 'rows' && className === '_User');
+    for await (const row of archive.rowsOf(parts, true)) yield 'row' in row ? row.row : {};
+  } finally {
+    await archive.close();
+  }
+}
+
+/** The users in all scans. */
+function scannedUsers({ manifest, folder }: Pick<RescueContext, 'manifest' | 'folder'>) {
+  const scans = manifest.classes.find(({ name }) => name === '_User')?.scans ?? [];
+  return rowsOf(scans.flatMap(({ files }) => files.map((name) => folder.resolve(name))));
 }
 
 /** Classes with fewer rows than LeanCloud counts, where no archive makes up for it. */

@@ -19,6 +19,8 @@ const OTHERS = 0o077;
 const PARTIAL = 2;
 const MIB = 1024 * 1024;
 const SECOND_MS = 1_000;
+/** A continued run that began longer ago is followed by one that fetches what has changed since. */
+const OLDEST_CONTINUED_MS = 60 * 60 * SECOND_MS;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const KEY = /^[\x21-\x7e]{1,200}$/;
 
@@ -105,9 +107,16 @@ async function rescueWith(api: LeanCloudApi, progress: Progress, options: Rescue
   const { now, names, classes } = await firstAnswers(api);
   const folder = await RescueFolder.open(options.out, options.id, options.url);
   try {
-    const context = contextOf({ api, folder, progress, now, concurrency: options.concurrency });
+    const parts = { api, folder, progress, now, concurrency: options.concurrency };
+    let context = contextOf(parts);
     await folder.save();
-    const ending = await copyEverything(context, { names, classes }, options);
+    let ending = await copyEverything(context, { names, classes }, options);
+    if (ending === 'finished' && Date.parse(now) - Date.parse(context.startedAt) > OLDEST_CONTINUED_MS) {
+      // Parts of the continued run are as old as its begin.
+      markRun(folder.manifest, ending, await statusOf(context, ending));
+      context = contextOf(parts);
+      ending = await copyEverything(context, { names, classes }, options);
+    }
     await finish(context, ending, options);
   } finally {
     await folder.close();
@@ -194,15 +203,20 @@ async function writeSchemas({ folder }: RescueContext, classes: Schemas): Promis
 
 async function finish(context: RescueContext, ending: Ending, { json }: RescueOptions): Promise<void> {
   const { manifest, folder, progress } = context;
-  manifest.missing = missingFrom(context, ending);
   manifest.notes = await notesOn(context);
-  const status = manifest.missing.length > 0 ? PARTIAL : 0;
+  const status = await statusOf(context, ending);
   markRun(manifest, ending, status);
   await folder.save();
   progress.stop();
   if (json === true) print(JSON.stringify(summaryOf(manifest)));
   else printSummary(manifest, folder.path);
   if (status !== 0) reportFailure(status);
+}
+
+/** Notes what the folder lacks. @returns the exit status */
+async function statusOf(context: RescueContext, ending: Ending): Promise<number> {
+  context.manifest.missing = await missingFrom(context, ending);
+  return context.manifest.missing.length > 0 ? PARTIAL : 0;
 }
 
 /** An interrupted run stays open: the next one continues it. */
