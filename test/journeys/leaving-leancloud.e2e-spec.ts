@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import AV from 'leancloud-storage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -111,6 +111,17 @@ describe('an application that leaves LeanCloud', () => {
     const verified = await gatepost(server, 'import', 'verify', rescued(), '--app', leancloud.appId);
     expect(verified.stdout).toContain(`_User: ${USERS + 1} in the export, ${USERS + 1} here`);
     expect(verified.status).toBe(0);
+  });
+
+  it('is not said to be whole where its archive is cut', async () => {
+    const [archive = ''] = readdirSync(join(rescued(), 'export')).filter((name) => name.startsWith('data-'));
+    const bytes = readFileSync(join(rescued(), 'export', archive));
+    const cut = join(folder, 'cut.tar.gz');
+    writeFileSync(cut, bytes.subarray(0, bytes.length - 9));
+    const imported = await gatepost(server, 'import', cut, '--app', leancloud.appId, '--apply');
+    expect([imported.status, imported.stdout]).toEqual([2, expect.stringContaining('! The export is damaged')]);
+    const verified = await gatepost(server, 'import', 'verify', cut, '--app', leancloud.appId);
+    expect([verified.status, verified.stdout]).toEqual([2, expect.stringMatching(/^! .*(?:damaged|ends)/m)]);
   });
 
   it('brings what came since, is compared with LeanCloud, and is opened again after the freeze', async () => {

@@ -116,7 +116,9 @@ function structureOf(value: unknown, depth: number): JsonValue {
   if (depth >= MAX_DEPTH) throw new DocumentProblem(TOO_DEEP);
   if (Array.isArray(value)) return value.map((member) => valueOf(member, depth + 1));
   if (value instanceof Date) return { __type: 'Date', iso: isoOf(value) };
-  return '_bsontype' in (value as object) ? typedValueOf(value as TypedValue) : objectOf(value as object, depth);
+  // The types have the member from their class; a field of that name is data.
+  const isTyped = '_bsontype' in (value as object) && !Object.hasOwn(value as object, '_bsontype');
+  return isTyped ? typedValueOf(value as TypedValue) : objectOf(value as object, depth);
 }
 
 type TypedValue =

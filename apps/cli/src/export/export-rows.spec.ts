@@ -237,6 +237,13 @@ describe('BSON', () => {
     ]);
   });
 
+  it('keeps a field that is named as the mark of a type', async () => {
+    const document = serialize({ _id: id, createdAt: time, updatedAt: time, a: { _Bsontype: 'ObjectId', n: 1 } });
+    const bytes = Buffer.from(Buffer.from(document).toString('latin1').replace('_Bsontype', '_bsontype'), 'latin1');
+    const [row] = contents(await readFiles({ '_User.bson': bytes }));
+    expect(row).toMatchObject({ a: { _bsontype: 'ObjectId', n: 1 } });
+  });
+
   it.each(['_User.bson', '_User.bson.gz', '_User.x.bson.gz', 'backup'])(
     'reads several documents of %s by content',
     async (name) => {

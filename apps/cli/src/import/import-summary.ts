@@ -2,6 +2,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { StartError } from '#bootstrap';
 import type { ClassName, ImportedObject, ImportNote, ImportVerdict } from '#contracts';
+import { ClaimTable, EMPTY } from './claim-table.js';
 
 /** The place of a row in an export. */
 export interface RowPlace {
@@ -41,8 +42,8 @@ export class ImportSummary {
   readonly #startedAt = performance.now();
   readonly #report: WriteStream | undefined;
   #failure: Error | undefined;
-  #withoutToken = 0;
-  #withoutPassword = 0;
+  readonly #users = new UserParts();
+  readonly #installations = new ClaimTable();
   readonly #devices = new Map<string, number>();
 
   /** @param report the path of the report; readable by its owner only, because it names objects */
@@ -78,12 +79,10 @@ export class ImportSummary {
   }
 
   /** Counts what the owner must know before the switch. */
-  notice(className: ClassName, { password, sessionToken, columns, fields }: ImportedObject): void {
-    if (className === '_User') {
-      if (sessionToken === undefined) this.#withoutToken += 1;
-      if (password === undefined) this.#withoutPassword += 1;
-    }
-    if (className !== '_Installation') return;
+  notice(className: ClassName, object: ImportedObject): void {
+    if (className === '_User') this.#users.add(object);
+    if (className !== '_Installation' || !this.#installations.add(object.objectId)) return;
+    const { columns, fields } = object;
     const { deviceType = 'unknown' } = columns;
     const kind = [deviceType, fields['vendor']].filter((part) => typeof part === 'string').join('/');
     this.#devices.set(kind, (this.#devices.get(kind) ?? 0) + 1);
@@ -91,13 +90,14 @@ export class ImportSummary {
 
   /** Adds what was counted to the warnings. */
   conclude(): void {
-    if (this.#withoutToken > 0)
+    const { users, password, sessionToken } = this.#users.counts;
+    if (sessionToken < users)
       this.warn(
-        `${this.#withoutToken} users have no session token in the export: they must log in again. The console's export has the tokens.`,
+        `${users - sessionToken} users have no session token in the export: they must log in again. The console's export has the tokens.`,
       );
-    if (this.#withoutPassword > 0)
+    if (password < users)
       this.warn(
-        `${this.#withoutPassword} users have no usable password in the export. Users of text messages and platforms have none.`,
+        `${users - password} users have no usable password in the export. Users of text messages and platforms have none.`,
       );
     for (const [kind, count] of [...this.#devices].sort())
       this.warn(
@@ -139,5 +139,28 @@ export class ImportSummary {
 
   #assertWritable(): void {
     if (this.#failure !== undefined) throw this.#failure;
+  }
+}
+
+/** The parts of users that not every copy of a user in an export has. */
+const USER_PARTS = ['password', 'sessionToken', 'identities'] as const;
+
+/** Counts the users of an export, and those with each part in one of their copies. */
+export class UserParts {
+  readonly counts = { users: 0, password: 0, sessionToken: 0, identities: 0 };
+  /** By id, a bit for each part behind one that is always set. */
+  readonly #found = new ClaimTable();
+
+  add(user: ImportedObject): void {
+    const before = this.#found.get(user.objectId);
+    if (before === EMPTY) this.counts.users += 1;
+    let bits = before | 1;
+    for (const [place, part] of USER_PARTS.entries()) {
+      const bit = 2 << place;
+      if (user[part] === undefined || (bits & bit) !== 0) continue;
+      bits |= bit;
+      this.counts[part] += 1;
+    }
+    if (bits !== before) this.#found.set(user.objectId, bits);
   }
 }

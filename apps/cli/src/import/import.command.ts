@@ -29,14 +29,18 @@ interface Options {
 
 /** In this order: roles name users, and the members of roles name both. */
 const CLASSES: readonly ClassName[] = ['_User', '_Role', '_Installation'];
+/** The members of a relation of other classes than `_Role`. */
+const RELATION_FILE = /(?:^|\/)_Join[^/]*$/;
 const HELP = `
 Without --apply it is a preview: it reads everything, compares it with the database, prints the summary, and writes nothing.
-Run it again at any time: objects are recognised by their objectId, and the newer updatedAt counts.
+Run it again at any time: objects are recognised by their objectId, and the newer updatedAt counts. With the same updatedAt it adds
+passwords, session tokens, addresses and numbers that are missing.
 
 PATH is a file, a folder of any depth, a .tar.gz, .tar, .zip or .gz archive, or - for standard input.
 Classes other than _User, _Role and _Installation are counted, not imported. Guide: docs/leaving-leancloud.md
 
-Status: 0: every row is in; 2: some rows are refused or incomplete, or the import was interrupted; 1: nothing was done.`;
+Status: 0: every row is in; 2: some rows are refused or incomplete, the export is damaged, or the import was interrupted;
+1: nothing was done.`;
 
 /** `gatepost import …` */
 export function importCommand(withServer: WithServer): Command {
@@ -101,6 +105,7 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
   let failure: unknown;
   try {
     for (const warning of source.warnings) summary.warn(warning);
+    if (source.isDamaged) summary.warn('The export is damaged: what cannot be read stays behind. Download it again.');
     const changes = await importPermissions(rpc, source, { ...options, isPreview: options.apply !== true }, summary);
     await importAll(run, source, options, summary);
     progress?.stop();
@@ -114,7 +119,7 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
     progress?.stop();
     process.removeListener('SIGINT', onInterrupt);
     await summary.close();
-    reportEnd(run, summary, failure, options);
+    reportEnd(run, summary, failure, { ...options, isDamaged: source.isDamaged });
   }
 }
 
@@ -176,6 +181,8 @@ async function countOthers(source: Export, summary: ImportSummary): Promise<void
   for await (const { className } of source.rowsOf(source.parts.filter(isOther), true))
     counts.set(className, (counts.get(className) ?? 0) + 1);
   for (const [className, count] of counts) summary.warn(`${className}: ${count} rows are not imported.`);
+  for (const { file } of source.parts.filter(({ kind, file: path }) => kind === 'other' && RELATION_FILE.test(path)))
+    summary.warn(`${file}: the members of this relation are not imported.`);
 }
 
 function printSummary(
@@ -222,10 +229,15 @@ function printTable(classes: ReadonlyMap<string, ClassCounts>): void {
 }
 
 /** Sets the status, and says how to go on. */
-function reportEnd(run: ImportRun, summary: ImportSummary, failure: unknown, { apply }: Options): void {
+function reportEnd(
+  run: ImportRun,
+  summary: ImportSummary,
+  failure: unknown,
+  { apply, isDamaged }: Options & Pick<Export, 'isDamaged'>,
+): void {
   const hasWritten = apply === true && [...summary.classes.values()].some(({ imported }) => imported > 0);
   if (run.isStopped || failure !== undefined) {
     if (hasWritten) printAside('Run the same command again to go on: rows that are in stay unchanged.\n');
     reportFailure(hasWritten ? 2 : 1);
-  } else if (summary.isIncomplete) reportFailure(2);
+  } else if (summary.isIncomplete || isDamaged) reportFailure(2);
 }

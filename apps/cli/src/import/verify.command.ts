@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { StartError } from '#bootstrap';
-import type { ClassName, JsonObject } from '#contracts';
+import type { ClassName } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { parseImportedRow } from '#objects';
 import type { WithServer } from '../operator-connection.js';
@@ -9,11 +9,10 @@ import { LeanCloudApi } from '../rescue/leancloud-api.js';
 import { apiUrl, masterKeyIn, networks } from '../rescue/rescue.command.js';
 import { parsed } from '../rescue/scan-pages.js';
 import { print, printAside, reportFailure } from '../terminal.js';
-import { ClaimTable } from './claim-table.js';
 import { openSource } from './export-source.js';
 import type { Export, ExportRow } from '../export/export.types.js';
 import { ImportRun, rowsOf } from './import-run.js';
-import { ImportSummary } from './import-summary.js';
+import { ImportSummary, UserParts } from './import-summary.js';
 import { checkPassword } from './password-check.js';
 
 interface Options {
@@ -34,9 +33,8 @@ interface VerifiedClass {
   unreadable: number;
   /** Objects that are here, as they are in the export or newer. */
   here: number;
-  withPassword: number;
-  withSessionToken: number;
-  withIdentity: number;
+  /** Users of the export with each part. */
+  readonly parts: UserParts['counts'];
   /** The count of the real service, where it was asked. */
   original?: number;
 }
@@ -78,38 +76,32 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
   const classes = new Map<ClassName, VerifiedClass>();
   for (const className of CLASSES) {
     const verified = await sharesOf(source, className);
-    if (verified.objects + verified.unreadable === 0) continue;
+    // The real service may have a class that the export lacks.
+    if (verified.objects + verified.unreadable === 0 && options.url === undefined) continue;
     verified.here = verified.objects - (await missing(rpc, source, className, options.app));
     classes.set(className, verified);
   }
-  if (classes.size === 0) throw new StartError('The export has no users, roles or installations.');
+  if ([...classes.values()].every(({ objects, unreadable }) => objects + unreadable === 0))
+    throw new StartError('The export has no users, roles or installations.');
   await compareWithOriginal(classes, options);
-  if (options.json === true) print(JSON.stringify({ classes: Object.fromEntries(classes) }));
-  else for (const [className, verified] of classes) printClass(className, verified);
-  if ([...classes.values()].some(isMissing)) reportFailure(2);
+  const { warnings, isDamaged } = source;
+  if (options.json === true) print(JSON.stringify({ classes: Object.fromEntries(classes), isDamaged, warnings }));
+  else {
+    for (const [className, verified] of classes) printClass(className, verified);
+    for (const warning of warnings) print(`! ${warning}`);
+  }
+  if (isDamaged || [...classes.values()].some(isMissing)) reportFailure(2);
 }
 
 async function sharesOf(source: Export, className: ClassName): Promise<VerifiedClass> {
-  const verified = { objects: 0, unreadable: 0, here: 0, withPassword: 0, withSessionToken: 0, withIdentity: 0 };
-  const seen = new ClaimTable();
-  for await (const row of rowsOf(source, (part) => part.kind === 'rows' && part.className === className))
-    if ('problem' in row) verified.unreadable += 1;
-    else count(verified, className, row.row, seen);
-  return verified;
-}
-
-function count(verified: VerifiedClass, className: ClassName, row: JsonObject, seen: ClaimTable): void {
-  const parsed = parseImportedRow(className, row);
-  if ('refused' in parsed) {
-    verified.unreadable += 1;
-    return;
+  const parts = new UserParts();
+  const verified = { objects: 0, unreadable: 0, here: 0, parts: parts.counts };
+  for await (const exported of rowsOf(source, (part) => part.kind === 'rows' && part.className === className)) {
+    const row = 'problem' in exported ? exported : parseImportedRow(className, exported.row);
+    if ('object' in row) parts.add(row.object);
+    else verified.unreadable += 1;
   }
-  const { objectId, password, sessionToken, identities } = parsed.object;
-  if (!seen.add(objectId)) return;
-  verified.objects += 1;
-  verified.withPassword += Number(password !== undefined);
-  verified.withSessionToken += Number(sessionToken !== undefined);
-  verified.withIdentity += Number(identities !== undefined);
+  return { ...verified, objects: parts.counts.users };
 }
 
 /** How many objects of the export an import would still write or refuse. */
@@ -168,9 +160,10 @@ function printClass(className: ClassName, verified: VerifiedClass): void {
   );
   if (original !== undefined) print(`  ${original} at the real service`);
   if (className !== '_User') return;
-  print(`  with a password        ${share(verified.withPassword, objects)}`);
-  print(`  with a session token   ${share(verified.withSessionToken, objects)}`);
-  print(`  with a linked account  ${share(verified.withIdentity, objects)}`);
+  const { password, sessionToken, identities } = verified.parts;
+  print(`  with a password        ${share(password, objects)} in the export`);
+  print(`  with a session token   ${share(sessionToken, objects)} in the export`);
+  print(`  with a linked account  ${share(identities, objects)} in the export`);
 }
 
 function share(part: number, whole: number): string {
