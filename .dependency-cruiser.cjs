@@ -67,10 +67,10 @@ module.exports = {
     },
     {
       name: 'page-knows-only-the-contract',
-      comment: 'The page of the console runs in a browser: it knows packages and libs/console-api.',
+      comment: 'The page of the console runs in a browser: it knows packages and the routes of its API.',
       severity: 'error',
       from: { path: '^apps/console/web/' },
-      to: { path: '^(?:apps|libs)/', pathNot: '^(?:apps/console/web|libs/console-api)/' },
+      to: { path: '^(?:apps|libs)/', pathNot: '^apps/console/(?:web|src/api)/' },
     },
     {
       name: 'page-is-not-imported',
@@ -101,12 +101,12 @@ module.exports = {
       to: { path: '^(?:apps|libs)/', pathNot: '^libs/(?:contracts|errors)/' },
     },
     {
-      name: 'console-api-is-a-leaf',
+      name: 'console-routes-are-a-leaf',
       comment:
         'The routes of the console are part of its page: they import nothing of ours, least of all contracts with keys.',
       severity: 'error',
-      from: { path: '^libs/console-api/', pathNot: TESTS },
-      to: { path: '^(?:apps|libs)/', pathNot: '^libs/console-api/' },
+      from: { path: '^apps/console/src/api/', pathNot: TESTS },
+      to: { path: '^(?:apps|libs)/', pathNot: '^apps/console/src/api/' },
     },
     {
       name: 'gateway-has-no-database',
@@ -132,7 +132,8 @@ module.exports = {
       to: {
         pathNot: [
           String.raw`\.(?:rules|row|types|entity)\.ts$`,
-          '^libs/(?:console-api|contracts|errors)/',
+          '^libs/(?:contracts|errors)/',
+          '^apps/console/src/api/',
           '^libs/objects/src/(?!store/)',
         ],
       },

@@ -15,7 +15,7 @@ const SMALL_LINES = 40;
  */
 const LIMITS = {
   files: { limit: 580, goal: 580, says: 'product files' },
-  libraries: { limit: 13, goal: 13, says: 'libraries, not counting testing' },
+  libraries: { limit: 12, goal: 12, says: 'libraries, not counting testing' },
   foldersInCircles: { limit: 0, goal: 0, says: 'folders of an app that import each other in a circle' },
   smallSingleImporter: {
     limit: 15,

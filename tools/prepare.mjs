@@ -30,7 +30,7 @@ const PAGE_BUILD_STAMP = join(ROOT, 'dist', '.gatepost-page');
 /** Where the page of the console stands, and where it is built into. */
 const PAGE = join('apps', 'console', 'web');
 /** The files that the page imports from outside of its folder. */
-const PAGE_SOURCES = [PAGE, join('libs', 'console-api')];
+const PAGE_SOURCES = [PAGE, join('apps', 'console', 'src', 'api')];
 const BUILD_FILES = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 
 /** Ends the process with one line of explanation. */

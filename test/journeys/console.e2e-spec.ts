@@ -198,6 +198,31 @@ describe('the operator console in a browser', () => {
     await page.getByText('No user matches').waitFor();
   });
 
+  it('keeps no user selected that another search has put out of sight', async () => {
+    const api = appClient(server());
+    await signUp(api, { username: 'ida-one', email: 'ida@example.com' });
+    await signUp(api, { username: 'ida-two', email: 'two@example.com' });
+    const page = await signedIn();
+    await page.goto(ofApp('users?q=ida-'));
+    const search = page.getByLabel('Search', { exact: true });
+    const choice = page.getByRole('checkbox', { name: 'Select ida-one' });
+    // An address changes the history of the tab, a name the URL.
+    for (const [text, found] of [
+      ['two@example.com', 'ida-two'],
+      ['ida-two', 'ida-two'],
+    ] as const) {
+      await choice.check();
+      await page.getByText('1 selected').waitFor();
+      await search.fill(text);
+      await page.getByRole('checkbox', { name: `Select ${found}` }).waitFor();
+      await expect.poll(() => choice.count()).toBe(0);
+      expect(await page.getByText('1 selected').count()).toBe(0);
+      await search.fill('ida-');
+      await choice.waitFor();
+      expect(await choice.isChecked()).toBe(false);
+    }
+  });
+
   it('changes a field of a user and undoes it, but never what another has changed since', async () => {
     const { id } = await signUp(appClient(server()), { username: 'ren-one' });
     const page = await signedIn();

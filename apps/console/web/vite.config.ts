@@ -71,12 +71,12 @@ function closureOf(chunk: Rolldown.OutputChunk, bundle: Bundle): string[] {
 }
 
 const CONSOLE_API = '#console-api';
-const CONSOLE_API_SHARED = fromHere('../../../libs/console-api/src/shared.ts');
-const CONSOLE_API_BUILT = fromHere('../../../dist/libs/console-api/src/index.js');
+const CONSOLE_API_SHARED = fromHere('../src/api/shared.ts');
+const CONSOLE_API_BUILT = fromHere('../../../dist/apps/console/src/api/index.js');
 
 /**
  * Replaces `#console-api` by its data: the page needs the routes without their schemas, which would bring zod and 10 % more bytes. Types
- * come from the sources; a schema that the page imports fails the build. `npm run build` builds the library before the page.
+ * come from the sources; a schema that the page imports fails the build. `npm run build` builds them before the page.
  */
 function withoutSchemas(): Plugin {
   const id = `\0${CONSOLE_API}`;
