@@ -22,7 +22,8 @@ beforeAll(async () => {
     client = new Client(redisUrl);
     await eventually(() => redis.ping());
   }
-  const options = accountsDatabase(await newDatabase(), 10);
+  // A hundred attempts at once wait for ten connections.
+  const options = { ...accountsDatabase(await newDatabase(), 10), connectTimeoutMs: 20_000 };
   await migrate(options);
   database = new Database(options);
 });
