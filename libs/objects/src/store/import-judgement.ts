@@ -106,7 +106,7 @@ function compared<Row>(
 /** Adds what the known copy of the same version lacks, where it is free. Nothing else changes. */
 function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: JudgedState<Row>): ImportVerdict {
   const { objectId } = object;
-  const { accepted, owners } = state;
+  const { accepted, owners, released } = state;
   const claims = claimsOf(state.className, object);
   const free = claims.filter(({ key }) => (owners.get(key) ?? null) === null).map(({ field }) => field);
   const isBrought = (field: CompletedField) =>
@@ -116,7 +116,10 @@ function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: J
   const before = accepted.get(objectId) ?? { object: emptyCopy(object), current: known.current, isAddition: true };
   accepted.set(objectId, { ...before, object: withParts(before.object, object, brought) });
   const isAdded = ({ field }: ImportClaim) => brought.some((each) => each === field);
-  for (const { key } of claims.filter(isAdded)) owners.set(key, objectId);
+  for (const { key } of claims.filter(isAdded)) {
+    owners.set(key, objectId);
+    released.delete(key);
+  }
   const lacks = known.lacks.filter((field) => !brought.includes(field));
   state.known.set(objectId, { ...known, lacks });
   const others = claims.filter(({ key }) => owners.get(key) !== objectId);
