@@ -33,8 +33,10 @@ interface VerifiedClass {
   unreadable: number;
   /** Objects that are here, as they are in the export or newer. */
   here: number;
-  /** Users of the export with each part. */
-  readonly parts: UserParts['counts'];
+  /** Users of the export. */
+  readonly withPassword: number;
+  readonly withSessionToken: number;
+  readonly withIdentity: number;
   /** The count of the real service, where it was asked. */
   original?: number;
 }
@@ -95,13 +97,14 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
 
 async function sharesOf(source: Export, className: ClassName): Promise<VerifiedClass> {
   const parts = new UserParts();
-  const verified = { objects: 0, unreadable: 0, here: 0, parts: parts.counts };
+  let unreadable = 0;
   for await (const exported of rowsOf(source, (part) => part.kind === 'rows' && part.className === className)) {
     const row = 'problem' in exported ? exported : parseImportedRow(className, exported.row);
     if ('object' in row) parts.add(row.object);
-    else verified.unreadable += 1;
+    else unreadable += 1;
   }
-  return { ...verified, objects: parts.counts.users };
+  const { users: objects, password: withPassword, sessionToken: withSessionToken, identities } = parts.counts;
+  return { objects, unreadable, here: 0, withPassword, withSessionToken, withIdentity: identities };
 }
 
 /** How many objects of the export an import would still write or refuse. */
@@ -160,10 +163,9 @@ function printClass(className: ClassName, verified: VerifiedClass): void {
   );
   if (original !== undefined) print(`  ${original} at the real service`);
   if (className !== '_User') return;
-  const { password, sessionToken, identities } = verified.parts;
-  print(`  with a password        ${share(password, objects)} in the export`);
-  print(`  with a session token   ${share(sessionToken, objects)} in the export`);
-  print(`  with a linked account  ${share(identities, objects)} in the export`);
+  print(`  with a password        ${share(verified.withPassword, objects)} in the export`);
+  print(`  with a session token   ${share(verified.withSessionToken, objects)} in the export`);
+  print(`  with a linked account  ${share(verified.withIdentity, objects)} in the export`);
 }
 
 function share(part: number, whole: number): string {
