@@ -54,7 +54,10 @@ const importNote = z.object({ field: z.string(), reason: z.string(), by: z.strin
 
 export type ImportNote = z.output<typeof importNote>;
 
-/** What a later copy of the same version may add to a user: an export can lack it, and another user can have the address or number. */
+/**
+ * The fields that an import adds to a stored user of the same `updatedAt`. The first export can have lacked them, or another user had the
+ * address or number.
+ */
 export const COMPLETED_FIELDS = ['password', 'sessionToken', 'email', 'mobilePhoneNumber'] as const;
 
 export type CompletedField = (typeof COMPLETED_FIELDS)[number];
@@ -64,7 +67,7 @@ const lacks = z.array(z.enum(COMPLETED_FIELDS)).optional();
 const importVerdict = z.object({
   outcome: z.enum(['imported', 'imported_without', 'unchanged', 'kept_newer', 'refused']),
   notes: z.array(importNote),
-  /** Of an object that is written: what it lacks then. */
+  /** The fields that the object lacks after the import. Absent: the object is not written. */
   lacks,
 });
 

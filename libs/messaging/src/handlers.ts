@@ -18,10 +18,10 @@ import {
   assertFits,
   decodeRequest,
   encodeError,
-  type EncodedReply,
   encodeReply,
   type EventMessage,
   Forwarded,
+  type MaybeEncoded,
   UnparseableEvent,
 } from './transport.js';
 
@@ -189,9 +189,7 @@ export function EventHandler<C extends EventContract>(contract: C) {
   };
 }
 
-type RpcMethod<C extends RpcContract> = (
-  data: RpcData<C>,
-) => Promise<RpcReply<C> | Forwarded<RpcReply<C>> | EncodedReply<RpcReply<C>>>;
+type RpcMethod<C extends RpcContract> = (data: RpcData<C>) => Promise<MaybeEncoded<C> | Forwarded<RpcReply<C>>>;
 
 /** Binds a controller method to a contract. The compiler checks the method against the contract's types. */
 export function RpcHandler<C extends RpcContract>(contract: C) {

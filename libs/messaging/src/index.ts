@@ -12,11 +12,11 @@ export { OperatorSocket, type ServedOperators, serveOperators } from './operator
 export { BrokerQueues, type DeadLetter, DeadLetters } from './rabbit/operator-queues.js';
 export { RabbitTransport } from './rabbit/rabbit.transport.js';
 export {
-  type EncodedReply,
   forward,
   type Forwarded,
   listReply,
   MAX_MESSAGE_BYTES,
+  type MaybeEncoded,
   type RpcTransport,
   TRANSPORT,
   type Transport,

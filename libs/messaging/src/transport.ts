@@ -189,6 +189,9 @@ export class EncodedReply<Reply = unknown> {
   constructor(readonly json: string) {}
 }
 
+/** The reply to an RPC, encoded or not. */
+export type MaybeEncoded<C extends RpcContract> = RpcReply<C> | EncodedReply<RpcReply<C>>;
+
 /** Results of a list that are encoded without a pause. */
 const RESULTS_AT_ONCE = 100;
 

@@ -14,7 +14,7 @@ export {
 } from './gatepost-server.js';
 export { hashedPasswords } from './hashed-passwords.js';
 export { LeanCloudServer } from './leancloud/leancloud-server.js';
-export { leanCloudHash } from './leancloud/leancloud-store.js';
+export { archiveOf, leanCloudHash } from './leancloud/leancloud-store.js';
 export { firstMailTo, linkSentBy, mailSentBy, mailsTo } from './mails.js';
 export { type ObservedAnswer, observedAnswers } from './observed-answers.js';
 export { type CommandOutcome, gatepost, gatepostProcess, gatepostReading } from './operator-commands.js';

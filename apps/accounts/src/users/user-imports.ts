@@ -14,7 +14,7 @@ import { UsersRepository } from './users.repository.js';
 
 const TOKEN_CLAIM = 'sessionToken ';
 const IDENTITY_CLAIM = 'authData.';
-/** The token of a user that an export without tokens has brought begins with it: the token of another copy replaces it. */
+/** Begins the token of a user whose export had none. A later import replaces it by the token of the export. */
 const STAND_IN = 'import-';
 
 /** The columns that the sender has parsed with the definition of the class. */

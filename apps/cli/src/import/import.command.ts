@@ -29,7 +29,7 @@ interface Options {
 
 /** In this order: roles name users, and the members of roles name both. */
 const CLASSES: readonly ClassName[] = ['_User', '_Role', '_Installation'];
-/** The members of a relation of other classes than `_Role`. */
+/** A file with the members of a relation. Those of `_Role` have a kind of their own. */
 const RELATION_FILE = /(?:^|\/)_Join[^/]*$/;
 const HELP = `
 Without --apply it is a preview: it reads everything, compares it with the database, prints the summary, and writes nothing.

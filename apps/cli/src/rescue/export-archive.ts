@@ -17,9 +17,9 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const DATE_LENGTH = 10;
 const ARCHIVE = /\.(?:tar\.gz|tgz)$/i;
-/** The status of answers that LeanCloud gives again: the task is dropped. */
+/** The status of a RequestError about a task that gives no archive: the next run starts another one. */
 const UNUSABLE = 200;
-/** LeanCloud makes no export for longer. */
+/** A task that is not done after this time is given up. */
 const OLDEST_TASK_MS = 2 * DAY_MS;
 const USER_COLUMNS = ['password', 'salt', 'sessionToken'] as const;
 /** Where an owner gets the archive without REST. */
@@ -205,7 +205,7 @@ async function fetchArchive(context: RescueContext, state: ExportState, url: str
 
 type Exported = NonNullable<ExportState['classes']>[number];
 
-/** Counts the rows of each class in an archive, in one pass. @throws RequestError, StartError where it cannot be read to its end */
+/** Counts the rows of each class in an archive, in one pass. @throws RequestError or StartError where it cannot be read to its end */
 async function inspect(path: string): Promise<Exported[]> {
   const found = new Map<string, Exported>();
   const archive = await openExport([path], Readable.from([])).catch(asNothing);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { JsonObject } from '#contracts';
+import type { JsonObject, JsonValue } from '#contracts';
 import { openExport } from '../export/open-export.js';
 import { print, quoted } from '../terminal.js';
 import { CONSOLE_EXPORT } from './export-archive.js';
@@ -53,28 +53,37 @@ interface Coverage {
   readonly withoutSessions: number;
 }
 
+/** Bits of a user: in an archive or a scan; in an archive with passwords; with a session token. */
 const [SEEN, PASSWORDS, SESSIONS] = [1, 2, 4];
 
-/** A user can have no password, so archives count by their kind: those of LeanCloud's API all have a column, or none has. */
+/**
+ * Every user has a session token, but not every one a password. So an archive has the passwords of all its users if an archive of its kind
+ * has any: LeanCloud's API includes the column, or does not.
+ */
 async function coverageOfUsers({ manifest, folder }: RescueContext): Promise<Coverage> {
-  const archives = manifest.exports.filter(({ path, kind }) => path !== undefined && kind !== 'schema');
-  const has = (kind: ExportState['kind'], isIn: (users: ReturnType<typeof usersIn>) => boolean) =>
-    archives.some((archive) => archive.kind === kind && usersIn(archive).rows > 0 && isIn(usersIn(archive)));
+  const archives = manifest.exports.filter(({ path }) => path !== undefined);
+  const withUsers = archives.filter((archive) => usersIn(archive).rows > 0);
+  const hasPasswords = (archive: ExportState) => usersIn(archive).password > 0 && usersIn(archive).salt > 0;
+  const kinds = new Set(withUsers.filter(hasPasswords).map(({ kind }) => kind));
   const found = new Map<string, number>();
   const note = (id: unknown, bits: number) => {
     if (typeof id === 'string') found.set(id, (found.get(id) ?? 0) | bits);
   };
-  for (const { kind, path = '' } of archives.filter((archive) => usersIn(archive).rows > 0)) {
-    const passwords = has(kind, ({ password, salt }) => password > 0 && salt > 0) ? PASSWORDS : 0;
-    // Every user has a session token.
-    const sessions = has(kind, ({ rows, sessionToken }) => sessionToken >= rows) ? SESSIONS : 0;
-    for await (const row of usersOf(folder.resolve(path))) note(row['objectId'], SEEN | passwords | sessions);
-  }
-  const lastAt = archives.map(({ startedAt }) => startedAt).reduce((one, other) => (one > other ? one : other), '');
+  for (const { kind, path = '' } of withUsers)
+    for await (const { objectId, sessionToken } of usersOf(folder.resolve(path)))
+      note(objectId, SEEN | (kinds.has(kind) ? PASSWORDS : 0) | (hasText(sessionToken) ? SESSIONS : 0));
+  const lastAt = archives
+    .map(({ startedAt }) => startedAt)
+    .sort()
+    .at(-1);
   for await (const { objectId, createdAt } of scannedUsers({ manifest, folder }))
-    if (lastAt === '' || String(createdAt) <= lastAt) note(objectId, SEEN);
+    if (lastAt === undefined || String(createdAt) <= lastAt) note(objectId, SEEN);
   const without = (bit: number) => [...found.values()].filter((bits) => (bits & bit) === 0).length;
   return { users: found.size, withoutPasswords: without(PASSWORDS), withoutSessions: without(SESSIONS) };
+}
+
+function hasText(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && value !== '';
 }
 
 /** The users in an archive. */

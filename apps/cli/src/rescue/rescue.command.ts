@@ -112,8 +112,8 @@ async function rescueWith(api: LeanCloudApi, progress: Progress, options: Rescue
     await folder.save();
     let ending = await copyEverything(context, { names, classes }, options);
     if (ending === 'finished' && Date.parse(now) - Date.parse(context.startedAt) > OLDEST_CONTINUED_MS) {
-      // Parts of the continued run are as old as its begin.
-      markRun(folder.manifest, ending, await statusOf(context, ending));
+      // The parts that the earlier process has copied are as old as the run.
+      markRun(folder.manifest, ending);
       context = contextOf(parts);
       ending = await copyEverything(context, { names, classes }, options);
     }
@@ -203,8 +203,10 @@ async function writeSchemas({ folder }: RescueContext, classes: Schemas): Promis
 
 async function finish(context: RescueContext, ending: Ending, { json }: RescueOptions): Promise<void> {
   const { manifest, folder, progress } = context;
+  progress.phase('comparing the users of archives and scans');
+  manifest.missing = await missingFrom(context, ending);
   manifest.notes = await notesOn(context);
-  const status = await statusOf(context, ending);
+  const status = manifest.missing.length > 0 ? PARTIAL : 0;
   markRun(manifest, ending, status);
   await folder.save();
   progress.stop();
@@ -213,16 +215,12 @@ async function finish(context: RescueContext, ending: Ending, { json }: RescueOp
   if (status !== 0) reportFailure(status);
 }
 
-/** Notes what the folder lacks. @returns the exit status */
-async function statusOf(context: RescueContext, ending: Ending): Promise<number> {
-  context.manifest.missing = await missingFrom(context, ending);
-  return context.manifest.missing.length > 0 ? PARTIAL : 0;
-}
-
 /** An interrupted run stays open: the next one continues it. */
-function markRun({ runs }: Manifest, ending: Ending, status: number): void {
+function markRun({ runs }: Manifest, ending: Ending, status?: number): void {
   const run = runs.at(-1);
-  if (run !== undefined && ending === 'finished') Object.assign(run, { finishedAt: new Date().toISOString(), status });
+  if (run === undefined || ending !== 'finished') return;
+  run.finishedAt = new Date().toISOString();
+  if (status !== undefined) run.status = status;
 }
 
 /**

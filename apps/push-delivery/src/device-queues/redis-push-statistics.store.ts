@@ -14,9 +14,9 @@ import { BEGIN } from './redis-queue-scripts.store.js';
 
 /** Maximum number of pushes per script. */
 const SCRIPT_PUSHES = 50;
-/** Pushes in scripts that are sent at once: another command waits for them for less than a millisecond. */
+/** Limit of pushes in the scripts that are sent at once: another command waits for them for less than a millisecond. */
 const PUSHES_AT_ONCE = 240;
-/** A script takes Redis as long as the look-ups of so many pushes, besides its own. */
+/** A script without pushes counts as this many: Redis needs 9 µs for it, and 5 µs for each push. */
 const SCRIPT_COST = 8;
 /** The mark of a finished push stays this long. */
 const MARK_KEPT_MS = 60 * 60 * 1_000;

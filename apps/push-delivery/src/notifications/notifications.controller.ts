@@ -1,6 +1,6 @@
 import { Controller, Inject } from '@nestjs/common';
 import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
-import { type EncodedReply, listReply, RpcHandler } from '#messaging';
+import { listReply, type MaybeEncoded, RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { NotificationsService } from './notifications.service.js';
 import { PushAudienceService } from './push-audience.service.js';
@@ -8,7 +8,6 @@ import { SendPushService } from './send-push.service.js';
 
 type Push = typeof pushRpc;
 type Operations = typeof pushOperationsRpc;
-type MaybeEncoded<Name extends keyof Push> = RpcReply<Push[Name]> | EncodedReply<RpcReply<Push[Name]>>;
 
 @Controller()
 export class NotificationsController {
@@ -39,7 +38,7 @@ export class NotificationsController {
   async findNotifications({
     caller,
     ...list
-  }: RpcData<Push['findNotifications']>): Promise<MaybeEncoded<'findNotifications'>> {
+  }: RpcData<Push['findNotifications']>): Promise<MaybeEncoded<Push['findNotifications']>> {
     return listReply(await this.notifications.find(caller, list));
   }
 
@@ -53,7 +52,10 @@ export class NotificationsController {
   }
 
   @RpcHandler(pushRpc.findScheduled)
-  async findScheduled({ caller, ...page }: RpcData<Push['findScheduled']>): Promise<MaybeEncoded<'findScheduled'>> {
+  async findScheduled({
+    caller,
+    ...page
+  }: RpcData<Push['findScheduled']>): Promise<MaybeEncoded<Push['findScheduled']>> {
     return listReply({ results: await this.notifications.findScheduled(caller, page) });
   }
 

@@ -31,7 +31,7 @@ export interface KnownObject<Row> {
   readonly createdAt: Date;
   readonly changedAt: Date;
   readonly current?: Row;
-  /** What another copy of this version may add. */
+  /** The fields that an object of the same version adds. */
   readonly lacks: readonly CompletedField[];
 }
 
@@ -103,53 +103,56 @@ function compared<Row>(
   return difference === 0 ? complete(object, known, state) : { outcome: 'kept_newer', notes: [] };
 }
 
-/** Adds what the known copy of the same version lacks, where it is free. Nothing else changes. */
+/** Adds the fields that the known object of the same version lacks, where their values are free. Nothing else changes. */
 function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: JudgedState<Row>): ImportVerdict {
   const { objectId } = object;
   const { accepted, owners, released } = state;
   const claims = claimsOf(state.className, object);
-  const free = claims.filter(({ key }) => (owners.get(key) ?? null) === null).map(({ field }) => field);
-  const isBrought = (field: CompletedField) =>
-    field === 'password' ? object.password !== undefined : free.includes(field);
-  const brought = known.lacks.filter(isBrought);
-  if (brought.length === 0) return { outcome: 'unchanged', notes: [] };
+  const free = new Map(
+    claims.filter(({ key }) => (owners.get(key) ?? null) === null).map((claim) => [claim.field, claim]),
+  );
+  const added = known.lacks.filter((field) => (field === 'password' ? object.password !== undefined : free.has(field)));
+  if (added.length === 0) return { outcome: 'unchanged', notes: [] };
   const before = accepted.get(objectId) ?? { object: emptyCopy(object), current: known.current, isAddition: true };
-  accepted.set(objectId, { ...before, object: withParts(before.object, object, brought) });
-  const isAdded = ({ field }: ImportClaim) => brought.some((each) => each === field);
-  for (const { key } of claims.filter(isAdded)) {
+  accepted.set(objectId, { ...before, object: withFields(before.object, object, added) });
+  for (const { key } of added.flatMap((field) => free.get(field) ?? [])) {
     owners.set(key, objectId);
     released.delete(key);
   }
-  const lacks = known.lacks.filter((field) => !brought.includes(field));
+  const lacks = known.lacks.filter((field) => !added.includes(field));
   state.known.set(objectId, { ...known, lacks });
   const others = claims.filter(({ key }) => owners.get(key) !== objectId);
-  const notes = others.map(({ field }) => ({ field, reason: 'stays as another copy of this version has it' }));
-  return { outcome: 'imported', notes, lacks: [...lacks] };
+  const notes = others.map(({ field }) => ({ field, reason: 'differs from the object of the same updatedAt' }));
+  return { outcome: 'imported', notes, lacks };
 }
 
 function emptyCopy({ objectId, createdAt, updatedAt }: ImportedObject): ImportedObject {
   return { objectId, createdAt, updatedAt, acl: null, columns: {}, fields: {} };
 }
 
-function withParts(
+/** The columns of a field. */
+const COLUMNS: Readonly<Record<CompletedField, readonly string[]>> = {
+  password: [],
+  sessionToken: [],
+  email: ['email', 'emailVerified'],
+  mobilePhoneNumber: ['mobilePhoneNumber', 'mobilePhoneVerified'],
+};
+
+function withFields(
   object: ImportedObject,
   { password, sessionToken, columns }: ImportedObject,
-  brought: readonly CompletedField[],
+  added: readonly CompletedField[],
 ): ImportedObject {
-  const { email, emailVerified, mobilePhoneNumber, mobilePhoneVerified } = columns;
-  const parts = { password: { password }, sessionToken: { sessionToken } };
-  const added = { email: { email, emailVerified }, mobilePhoneNumber: { mobilePhoneNumber, mobilePhoneVerified } };
-  return brought.reduce(
-    (one, field) =>
-      field === 'email' || field === 'mobilePhoneNumber'
-        ? { ...one, columns: { ...one.columns, ...withoutAbsent(added[field]) } }
-        : { ...one, ...withoutAbsent(parts[field]) },
-    object,
-  );
-}
-
-function withoutAbsent<T extends object>(parts: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
-  return Object.fromEntries(Object.entries(parts).filter(([, part]) => part !== undefined)) as never;
+  const names = added.flatMap((field) => COLUMNS[field]);
+  return {
+    ...object,
+    ...(added.includes('password') && password !== undefined ? { password } : {}),
+    ...(added.includes('sessionToken') && sessionToken !== undefined ? { sessionToken } : {}),
+    columns: {
+      ...object.columns,
+      ...Object.fromEntries(Object.entries(columns).filter(([name]) => names.includes(name))),
+    },
+  };
 }
 
 function refused(note: ImportNote): ImportVerdict {

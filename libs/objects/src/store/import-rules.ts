@@ -8,7 +8,7 @@ import type { ObjectRepository } from './object.repository.js';
 export interface ImportedRow<Row> {
   readonly object: ImportedObject;
   readonly current: Row | undefined;
-  /** The object has nothing but what the stored row of the same version lacks. */
+  /** The object holds only the fields to add to `current`, which has the same version. */
   readonly isAddition?: boolean;
 }
 
@@ -26,7 +26,7 @@ export interface ImportRules<Row extends ObjectRow> {
   claimsOf(row: Row): readonly ImportClaim[];
   /** When the row was last changed. A login is no change. */
   changedAt(row: Row): Date;
-  /** What another copy of the row's version may add. Absent: nothing. */
+  /** The fields that an import of the same version adds to the row. Absent: none. */
   lacks?(row: Row): CompletedField[];
   /** The work that needs no transaction, such as hashing. @returns the row to store */
   prepare(rows: readonly ImportedRow<Row>[], options: { readonly wrapPasswords: boolean }): Promise<Row[]>;

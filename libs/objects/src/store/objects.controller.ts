@@ -3,7 +3,7 @@ import { Clock } from '#bootstrap';
 import type { JsonObject, ObjectsRpc, ObjectWrite, RpcData, RpcReply } from '#contracts';
 import { Database, type Tx } from '#database';
 import { appError } from '#errors';
-import { type EncodedReply, listReply, RpcHandler } from '#messaging';
+import { listReply, type MaybeEncoded, RpcHandler } from '#messaging';
 import { inLockOrder, newObjectId } from '../stored-object.js';
 import { ObjectAccess } from './object-access.js';
 import { ObjectReader } from './object-reader.js';
@@ -56,9 +56,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
       principal,
       className,
       ...list
-    }: RpcData<ObjectsRpc['find']>): Promise<
-      RpcReply<ObjectsRpc['find']> | EncodedReply<RpcReply<ObjectsRpc['find']>>
-    > {
+    }: RpcData<ObjectsRpc['find']>): Promise<MaybeEncoded<ObjectsRpc['find']>> {
       return listReply(await this.reader.find(requesterOf({ caller, principal }), className, list));
     }
 

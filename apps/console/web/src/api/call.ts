@@ -30,7 +30,7 @@ export type CallInput<R extends ConsoleRoute> = Part<'params', RouteInput<R>['pa
   Part<'query', RouteInput<R>['query']> &
   Part<'body', RouteInput<R>['body']>;
 
-/** What an error answer holds; nothing of it where another server has answered. Made when there is an error: pages begin sooner. */
+/** The body of an error answer. Every member is optional, because a proxy can answer too. A function, so that pages do not build the schema at their start. */
 const answered = () => z.partial(z.object({ error: z.string(), name: z.string(), requestId: z.string() }));
 type Answered = z.output<ReturnType<typeof answered>>;
 
