@@ -133,7 +133,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     expect(wakeUps.every(({ isRepeated }) => !isRepeated)).toBe(true);
     for (const index of [0, 99, 100, 299]) {
       const { refs } = await queues.peek({ appId, installationId: idOf(index) }, 10);
-      expect(refs).toEqual([{ id: objectId, platform: 'web' }]);
+      expect(refs).toMatchObject([{ id: objectId, platform: 'web' }]);
     }
     const [statistics] = await queues.statistics([{ appId, id: objectId }]);
     expect(statistics?.get('web')).toEqual({ enqueued: DEVICES, acknowledged: 0, overflowed: 0 });

@@ -6,6 +6,7 @@ import {
   type DeviceAddress,
   type DeviceQueues,
   type EnqueuedDevice,
+  type MessageRef,
   partitionOf,
   type QueueStatistics,
   type SessionRef,
@@ -20,6 +21,8 @@ let order = 0;
 export class QueueUser {
   readonly appId = unique('app');
   #positions = 0;
+  /** Of each message, as a device of its latest platform has it. */
+  readonly #refs = new Map<string, MessageRef>();
 
   constructor(readonly queues: DeviceQueues) {}
 
@@ -37,7 +40,7 @@ export class QueueUser {
 
   newMessage(values: Partial<PushMessage> = {}): PushMessage {
     order += 1;
-    return {
+    const message = {
       id: this.newId(),
       appId: this.appId,
       order,
@@ -46,6 +49,8 @@ export class QueueUser {
       body: '{"alert":"名前"}',
       ...values,
     };
+    this.#remember(message, 'android');
+    return message;
   }
 
   /** A number of devices of one partition, in the order of their positions. */
@@ -65,6 +70,7 @@ export class QueueUser {
     devices: readonly DeviceAddress[],
     platform = 'android',
   ): Promise<ConnectedDevice[]> {
+    this.#remember(message, platform);
     const connected: ConnectedDevice[] = [];
     for (const device of devices) {
       const batch = { message, partition: partitionOf(device), devices: [this.#target(device, platform)] };
@@ -74,7 +80,7 @@ export class QueueUser {
   }
 
   async acknowledge(device: DeviceAddress, ids: readonly string[], droppedReported = 0): Promise<void> {
-    const refs = ids.map((id) => ({ id, platform: 'android' }));
+    const refs = ids.map((id) => this.#refs.get(id) ?? { id, platform: 'android', expiresAt: 0 });
     await this.queues.acknowledge([{ device, refs, droppedReported }]);
   }
 
@@ -85,6 +91,10 @@ export class QueueUser {
   async statisticsOf(message: PushMessage): Promise<QueueStatistics | undefined> {
     const [statistics] = await this.queues.statistics([message]);
     return statistics?.get('android');
+  }
+
+  #remember({ id, expiresAt }: PushMessage, platform: string): void {
+    this.#refs.set(id, { id, platform, expiresAt });
   }
 
   #target({ installationId }: DeviceAddress, platform: string): EnqueuedDevice {

@@ -40,7 +40,9 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       for (const message of messages) await user.enqueue(message, [device]);
       const page = await queues.peek(device, QUEUE_LIMIT - 1);
       expect(page).toMatchObject({ hasMore: true, dropped: 0 });
-      expect(page.refs).toEqual(messages.slice(0, -1).map(({ id }) => ({ id, platform: 'android' })));
+      expect(page.refs).toEqual(
+        messages.slice(0, -1).map(({ id, expiresAt }) => ({ id, platform: 'android', expiresAt })),
+      );
       expect(await queues.peek(device, QUEUE_LIMIT)).toMatchObject({ hasMore: false });
       expect((await queues.connect(device, user.newSession(), 1)).page).toMatchObject({
         hasMore: true,
@@ -161,7 +163,7 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       for (const message of [...short, long]) await user.enqueue(message, [device]);
       await eventually(async () => {
         expect(await queues.peek(device, 1)).toEqual({
-          refs: [{ id: long.id, platform: 'android' }],
+          refs: [{ id: long.id, platform: 'android', expiresAt: long.expiresAt }],
           hasMore: false,
           dropped: 0,
         });
@@ -193,7 +195,7 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       const devices = Array.from({ length: 100 }, () => user.newDevice());
       const message = user.newMessage();
       await user.enqueue(message, devices);
-      const refs = [{ id: message.id, platform: 'android' }];
+      const refs = [{ id: message.id, platform: 'android', expiresAt: message.expiresAt }];
       await queues.acknowledge(devices.map((one) => ({ device: one, refs, droppedReported: 0 })));
       expect(await user.statisticsOf(message)).toEqual({ enqueued: 100, acknowledged: 100, overflowed: 0 });
     });
@@ -204,7 +206,9 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       for (const platform of platforms) {
         const one = user.newDevice();
         await user.enqueue(message, [one], platform);
-        expect((await queues.peek(one, PAGE)).refs).toEqual([{ id: message.id, platform }]);
+        expect((await queues.peek(one, PAGE)).refs).toEqual([
+          { id: message.id, platform, expiresAt: message.expiresAt },
+        ]);
         await user.acknowledge(one, platform === 'ios' ? [] : [message.id]);
       }
       const [statistics = new Map<string, never>()] = await queues.statistics([message]);

@@ -65,7 +65,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
     for (const [index, [installationId, platform]] of targets.entries()) {
       if (index % DEVICES_AT_ONCE === DEVICES_AT_ONCE - 1) await new Promise((resolve) => setImmediate(resolve));
       const connection = this.connections.find({ appId: message.appId, installationId });
-      const deliverable = cached.deliverable({ id: message.id, platform });
+      const deliverable = cached.deliverable(platform);
       if (connection === undefined) continue;
       const effects = connection.session.wakeUp(deliverable, isRepeated, performance.now());
       connection.perform(effects);

@@ -7,7 +7,7 @@ import type { Effect } from './session-effects.js';
 const LOGIN: ClientCommand = { kind: 'login', appId: 'app', installationId: 'device', i: undefined, seen: [] };
 const MESSAGE_BYTES = 100;
 
-const ref = (id: string): MessageRef => ({ id, platform: 'web' });
+const ref = (id: string): MessageRef => ({ id, platform: 'web', expiresAt: 0 });
 const message = (id: string, bytes = MESSAGE_BYTES): Deliverable => ({
   ref: ref(id),
   message: { id, body: '{}', bytes },

@@ -50,7 +50,7 @@ export class MessageCache {
     if (missing.length > 0) for (const [id, message] of await this.#read(missing)) found.set(id, message);
     return refs.flatMap((ref) => {
       const message = found.get(ref.id);
-      return message === undefined || message.hasExpired(now) ? [] : [message.deliverable(ref)];
+      return message === undefined || message.hasExpired(now) ? [] : [message.deliverable(ref.platform)];
     });
   }
 
@@ -79,6 +79,7 @@ class CachedMessage {
   readonly #expiresAt: number;
   readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;
   readonly #common: DeliveredMessage;
+  readonly #deliverables = new Map<string, Deliverable>();
 
   constructor({ id, expiresAt, bodies, body }: PushMessage) {
     const delivered = (text: string) => ({ id, body: text, bytes: Buffer.byteLength(text) });
@@ -92,7 +93,13 @@ class CachedMessage {
     return this.#expiresAt <= now.getTime();
   }
 
-  deliverable(ref: MessageRef): Deliverable {
-    return { ref, message: this.#byPlatform.get(ref.platform) ?? this.#common };
+  /** All devices of a platform share one. */
+  deliverable(platform: string): Deliverable {
+    const kept = this.#deliverables.get(platform);
+    if (kept !== undefined) return kept;
+    const ref = { id: this.#common.id, platform, expiresAt: this.#expiresAt };
+    const made = { ref, message: this.#byPlatform.get(platform) ?? this.#common };
+    this.#deliverables.set(platform, made);
+    return made;
   }
 }

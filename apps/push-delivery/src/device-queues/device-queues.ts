@@ -21,10 +21,12 @@ export function partitionOf({ appId, installationId }: DeviceAddress): number {
 /** Sorts after every position in a partition: object ids consist of letters, digits, `-` and `_`, and are compared in byte order. */
 export const BEHIND_ALL = '~';
 
-/** A message in the queue of a device: the push's id and the device's platform, which chooses the body. */
+/** A message in the queue of a device: the push's id, the device's platform, which chooses the body, and the expiry. */
 export interface MessageRef {
   readonly id: string;
   readonly platform: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
 }
 
 /** A session: the name of its connector, which contains no space, and the connector's id of the session. */

@@ -68,7 +68,7 @@ export const PEEK = `
   SELECT coalesce((SELECT count FROM push.dropped_messages
                     WHERE app_id = $1 AND installation_id = $2 AND expires_at > clock_timestamp()), 0) AS dropped,
          coalesce((SELECT json_agg(ref) FROM (
-           SELECT message.id, queued.platform
+           SELECT message.id, queued.platform, round(extract(epoch FROM message.expires_at) * 1000) AS "expiresAt"
              FROM push.queued_messages queued JOIN push.messages message ON message.seq = queued.seq
             WHERE queued.app_id = $1 AND queued.installation_id = $2 AND message.expires_at > clock_timestamp()
             ORDER BY queued.seq LIMIT $3) ref), '[]') AS refs`;

@@ -39,6 +39,7 @@ import {
   PEEK,
   PUT_MESSAGE,
   REASSERT,
+  REPORT_DROPPED,
 } from './redis-queue-scripts.store.js';
 
 /** Devices per script: it blocks Redis for a few milliseconds. */
@@ -109,7 +110,17 @@ export class RedisDeviceQueues implements DeviceQueues {
     await this.#runForEach(
       acknowledgements,
       ({ device }) => device,
-      (partition, some) => this.#run(ACKNOWLEDGE, partition, some.flatMap(acknowledgementValues)),
+      (partition, some) => this.#run(ACKNOWLEDGE, partition, acknowledgementValues(some)),
+    );
+    await this.#runForEach(
+      acknowledgements.filter(({ droppedReported }) => droppedReported > 0),
+      ({ device }) => device,
+      (partition, some) =>
+        this.#run(
+          REPORT_DROPPED,
+          partition,
+          some.flatMap(({ device, droppedReported }) => [device.appId, device.installationId, droppedReported]),
+        ),
     );
   }
 
@@ -249,8 +260,12 @@ function pageFrom([hasMore, dropped, members]: PageReply): QueuePage {
 
 /** Parses `id expiry platform`. */
 function refFrom(member: string): MessageRef {
-  const [id = ''] = member.split(' ', 1);
-  return { id, platform: member.slice(member.indexOf(' ', id.length + 1) + 1) };
+  const [id = '', expiry = ''] = member.split(' ', 2);
+  return { id, platform: member.slice(id.length + expiry.length + 2), expiresAt: Number(expiry) };
+}
+
+function memberOf({ id, expiresAt, platform }: MessageRef): string {
+  return `${id} ${expiresAt} ${platform}`;
 }
 
 function messageKey(id: string): string {
@@ -261,6 +276,16 @@ function sessionValues({ device, session }: DevicePresence): string[] {
   return [device.appId, device.installationId, session.node, session.session];
 }
 
-function acknowledgementValues({ device, refs, droppedReported }: Acknowledgement): (string | number)[] {
-  return [device.appId, device.installationId, droppedReported, refs.length, ...refs.map(({ id }) => id)];
+/** For each message its application, member and number of devices, then the devices. */
+function acknowledgementValues(acknowledgements: readonly Acknowledgement[]): (string | number)[] {
+  const byMessage = new Map<string, { readonly head: readonly [string, string]; readonly devices: string[] }>();
+  const add = (appId: string, member: string, installationId: string) => {
+    const key = `${appId} ${member}`;
+    const group = byMessage.get(key);
+    if (group === undefined) byMessage.set(key, { head: [appId, member], devices: [installationId] });
+    else group.devices.push(installationId);
+  };
+  for (const { device, refs } of acknowledgements)
+    for (const ref of refs) add(device.appId, memberOf(ref), device.installationId);
+  return [...byMessage.values()].flatMap(({ head, devices }) => [...head, devices.length, ...devices]);
 }

@@ -36,10 +36,10 @@ end
  */
 const COUNT_FOR = `
 local counted = {}
-local function countFor(app, id, kind, platform)
+local function countFor(app, id, kind, platform, count)
   local tally = tallyOf(app, id)
   if redis.call('HEXISTS', tally, 'enqueued:' .. platform) == 1 then
-    redis.call('HINCRBY', tally, kind .. platform, 1)
+    redis.call('HINCRBY', tally, kind .. platform, count)
     counted[app .. ' ' .. id] = true
   end
 end
@@ -98,7 +98,7 @@ local function dropOldest(queue, own)
     local member = members[place]
     local droppedId, platform = string.match(member, '^(%S+) %d+ (.*)$')
     redis.call('ZREM', queue, member)
-    countFor(app, droppedId, 'overflowed:', platform)
+    countFor(app, droppedId, 'overflowed:', platform, 1)
     if member == own then isOwnLeft = false end
   end
   if over > 0 then redis.call('ZINCRBY', queue, -over, 'dropped') end
@@ -107,11 +107,10 @@ end
 
 local call, queues, ref = redis.call, queueOf(app, ''), id .. ' ' .. expiresAt .. ' '
 local function put(queue, member)
-  local left = call('PTTL', queue)
   call('ZADD', queue, order, member)
-  if left < untilExpiry then call('PEXPIREAT', queue, expiresAt) end
-  local isFirst = left == -2
-  return isFirst or call('ZCARD', queue) <= limit or dropOldest(queue, member)
+  local count = call('ZCARD', queue)
+  if count == 1 or call('PTTL', queue) < untilExpiry then call('PEXPIREAT', queue, expiresAt) end
+  return count <= limit or dropOldest(queue, member)
 end
 
 local fresh, enqueued, isAllFresh = #installations + 1, {}, isBehind(ARGV[9], mark)
@@ -197,34 +196,33 @@ local hasMore, dropped, members = pageOf(queueOf(ARGV[1], ARGV[2]), tonumber(ARG
 return { hasMore, dropped, members }
 `);
 
-/** ARGV: for each device the application, the installation, the number of drops reported to it, the number of ids, the ids. */
+/** ARGV: for each message the application, the member, the number of devices, their installations. Each removal counts once. */
 export const ACKNOWLEDGE = new RedisScript(`${BEGIN}${COUNT_FOR}${NEEDS_NO_ROOM}
-local function take(app, queue, ids)
-  for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '(0', '+inf')) do
-    local id, platform = string.match(member, '^(%S+) %d+ (.*)$')
-    if ids[id] then
-      redis.call('ZREM', queue, member)
-      countFor(app, id, 'acknowledged:', platform)
-    end
-  end
-end
-
-local function report_dropped(queue, reported)
-  local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
-  if dropped == 0 then return end
-  if reported < dropped then redis.call('ZINCRBY', queue, reported, 'dropped') else redis.call('ZREM', queue, 'dropped') end
-end
-
-local place = 1
+local call, place = redis.call, 1
 while place <= #ARGV do
-  local app, reported, count = ARGV[place], tonumber(ARGV[place + 2]), tonumber(ARGV[place + 3])
-  local queue, ids = queueOf(app, ARGV[place + 1]), {}
-  for at = place + 4, place + 3 + count do ids[ARGV[at]] = true end
-  if reported > 0 then report_dropped(queue, reported) end
-  if count > 0 then take(app, queue, ids) end
-  place = place + 4 + count
+  local app, member, last = ARGV[place], ARGV[place + 1], place + 2 + ARGV[place + 2]
+  local queues, removed = queueOf(app, ''), 0
+  for at = place + 3, last do removed = removed + call('ZREM', queues .. ARGV[at], member) end
+  if removed > 0 then
+    local id, platform = string.match(member, '^(%S+) %d+ (.*)$')
+    countFor(app, id, 'acknowledged:', platform, removed)
+  end
+  place = last + 1
 end
 noteCounted()
+`);
+
+/** ARGV: the application, the installation, and the number of drops that the device knows of now, for each device. */
+export const REPORT_DROPPED = new RedisScript(`${BEGIN}${NEEDS_NO_ROOM}
+for place = 1, #ARGV, 3 do
+  local queue, reported = queueOf(ARGV[place], ARGV[place + 1]), tonumber(ARGV[place + 2])
+  local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
+  if reported < dropped then
+    redis.call('ZINCRBY', queue, reported, 'dropped')
+  elseif dropped > 0 then
+    redis.call('ZREM', queue, 'dropped')
+  end
+end
 `);
 
 /** ARGV: the application and the installation of each device. */
