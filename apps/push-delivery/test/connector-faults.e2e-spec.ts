@@ -204,6 +204,25 @@ describe('a connector', () => {
     await again.roundTrip();
   });
 
+  it('records acknowledgements that arrive after it has announced its stop', async () => {
+    await started();
+    const other = await connectors.start();
+    const address = connectors.newAddress();
+    const device = await connectors.logIn(address, { acknowledges: false }, other);
+    await connectors.push([address]);
+    const ids = await device.untilReceived(1);
+    // The device reads the close frame only after it has acknowledged.
+    device.pause();
+    const stopping = other.stop();
+    await eventually(() => {
+      expect([...other.app.get(Connections).all()].every(({ session }) => session.hasEnded())).toBe(true);
+    });
+    device.acknowledge(ids);
+    device.resume();
+    await stopping;
+    expect(await connectors.waiting(address)).toEqual([]);
+  });
+
   it('refuses connections while it stops, so that a load balancer uses another connector', async () => {
     await started();
     const other = await connectors.start();

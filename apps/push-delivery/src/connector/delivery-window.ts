@@ -11,12 +11,20 @@ interface Delivery {
   readonly bytes: number;
 }
 
-/** The messages sent on the socket of a device. It uses memory only while messages are sent. */
+/** The number of messages that a full queue has dropped, for a device. */
+interface Gap {
+  readonly id: string;
+  readonly dropped: number;
+}
+
+/** The messages and the gap sent on the socket of a device. It uses memory only while messages are sent. */
 export class DeliveryWindow {
   #inFlight: Map<string, Delivery> | undefined;
   #bytes = 0;
   /** Oldest first. */
   #known: Set<string> | undefined;
+  /** Until the store has recorded its acknowledgement. */
+  #gap: (Gap & { isAcknowledged: boolean }) | undefined;
 
   /** A message that is larger than the window is sent alone. */
   hasRoomFor(bytes: number): boolean {
@@ -60,6 +68,25 @@ export class DeliveryWindow {
     if (known.size <= MAX_KNOWN) return;
     const [oldest] = known;
     if (oldest !== undefined) known.delete(oldest);
+  }
+
+  /** @returns the gap to report; undefined if nothing was dropped, or a gap is reported already */
+  newGap(sessionId: string, dropped: number): Gap | undefined {
+    if (dropped === 0 || this.#gap !== undefined) return undefined;
+    this.#gap = { id: `gap-${sessionId}-${dropped}`, dropped, isAcknowledged: false };
+    return { id: this.#gap.id, dropped };
+  }
+
+  /** @returns the number of drops that the device reports to know, with these ids for the first time */
+  acknowledgedGap(ids: readonly string[]): number {
+    if (this.#gap === undefined || this.#gap.isAcknowledged || !ids.includes(this.#gap.id)) return 0;
+    this.#gap.isAcknowledged = true;
+    return this.#gap.dropped;
+  }
+
+  /** The store has recorded all acknowledgements: the next page has the drops after the gap. */
+  forgetGap(): void {
+    if (this.#gap?.isAcknowledged === true) this.#gap = undefined;
   }
 
   /** Frees memory. */

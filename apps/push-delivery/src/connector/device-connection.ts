@@ -48,8 +48,7 @@ export class DeviceConnection {
   }
 
   received(payload: Buffer): void {
-    // Frames after the end are ignored.
-    if (this.session.hasEnded()) return;
+    if (!this.session.isListening) return;
     const nowMs = performance.now();
     try {
       this.perform(this.session.receive(this.framing.read(payload), nowMs));

@@ -282,6 +282,18 @@ describe('a session', () => {
     expect(receive({ kind: 'unsupported', i: undefined })).toEqual([]);
   });
 
+  it.each<[string, () => void]>([
+    ['the server restarts', () => void session.goAway(1)],
+    ['the device has connected elsewhere', () => void session.refuse(4111, '')],
+  ])('accepts acknowledgements that come after it has ended because %s, and nothing else', (_, end) => {
+    open(page(['a', 'b']));
+    end();
+    expect(receive({ kind: 'heartbeat' })).toEqual([]);
+    expect(receive(ack('a', 'unknown'))).toMatchObject([{ kind: 'acknowledge', refs: [{ id: 'a' }] }]);
+    for (let count = 0; count < 120; count += 1) receive(ack('unknown'));
+    expect([session.isListening, receive(ack('b'))]).toEqual([false, []]);
+  });
+
   it('has no effects after its end', () => {
     open(page(numbered(40)));
     session.ended();

@@ -43,7 +43,8 @@ export class DeviceSession {
   readonly id: string;
   /** The device named by the login; undefined before the login. */
   device: DeviceAddress | undefined;
-  #state: 'new' | 'connecting' | 'open' | 'closed' = 'new';
+  /** A session that leaves accepts acknowledgements only: its device may have sent them before it could know. */
+  #state: 'new' | 'connecting' | 'open' | 'leaving' | 'closed' = 'new';
   readonly #isOurs: boolean;
   readonly #pingMs: number;
   readonly #startedMs: number;
@@ -60,8 +61,6 @@ export class DeviceSession {
   #isBehind = false;
   readonly #window = new DeliveryWindow();
   readonly #allowance = new FrameAllowance();
-  /** The reported number of dropped messages, until the store has recorded its acknowledgement. */
-  #gap: { readonly id: string; readonly dropped: number; isAcknowledged: boolean } | undefined;
 
   constructor({ id, isOurs, pingSeconds, nowMs }: SessionOptions) {
     this.id = id;
@@ -80,8 +79,13 @@ export class DeviceSession {
     return this.#state === 'connecting';
   }
 
+  /** Whether frames of the device still have an effect. */
+  get isListening(): boolean {
+    return this.#state !== 'closed';
+  }
+
   hasEnded(): boolean {
-    return this.#state === 'closed';
+    return this.#state === 'leaving' || this.#state === 'closed';
   }
 
   /** Handles a ping or pong of the device. */
@@ -93,7 +97,7 @@ export class DeviceSession {
 
   /** Handles a command of the device. */
   receive(command: ClientCommand, nowMs: number): readonly Effect[] {
-    if (this.hasEnded()) return NONE;
+    if (this.hasEnded()) return this.#receiveLate(command, nowMs);
     this.#heardMs = nowMs;
     if (!this.#allowance.take(nowMs)) return this.refuse(CLOSE.tooFast, 'Too many frames.');
     switch (command.kind) {
@@ -187,7 +191,7 @@ export class DeviceSession {
   /** Ends the session with an error frame, if the framing has one. */
   refuse(code: number, reason: string): readonly Effect[] {
     if (this.hasEnded()) return NONE;
-    this.#state = 'closed';
+    this.#state = code === CLOSE.conflict ? 'leaving' : 'closed';
     return [
       { kind: 'send', frame: { kind: 'error', code, reason, i: undefined } },
       { kind: 'close', code, reason },
@@ -197,7 +201,7 @@ export class DeviceSession {
   /** Ends the session because the server stops. */
   goAway(retryAfterMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
-    this.#state = 'closed';
+    this.#state = 'leaving';
     const reason = 'The server is restarting.';
     return [
       { kind: 'send', frame: { kind: 'goAway', retryAfterMs, reason } },
@@ -208,6 +212,11 @@ export class DeviceSession {
   /** The socket is closed. */
   ended(): void {
     this.#state = 'closed';
+  }
+
+  #receiveLate(command: ClientCommand, nowMs: number): readonly Effect[] {
+    if (!this.#allowance.take(nowMs)) this.#state = 'closed';
+    return this.isListening && command.kind === 'ack' ? this.#acknowledge(command.ids, nowMs) : NONE;
   }
 
   #login({ appId, installationId, i, seen }: Extract<ClientCommand, { kind: 'login' }>): readonly Effect[] {
@@ -224,24 +233,16 @@ export class DeviceSession {
 
   #acknowledge(ids: readonly string[], nowMs: number): readonly Effect[] {
     const refs = ids.map((id) => this.#window.acknowledged(id)).filter((ref) => ref !== undefined);
-    const droppedReported = this.#acknowledgeGap(ids);
+    const droppedReported = this.#window.acknowledgedGap(ids);
     if (refs.length === 0 && droppedReported === 0) return NONE;
     this.#fullSinceMs = 0;
     this.#deliveredMs = nowMs;
     return [{ kind: 'acknowledge', refs, droppedReported }, ...this.#catchUp()];
   }
 
-  #acknowledgeGap(ids: readonly string[]): number {
-    if (this.#gap === undefined || this.#gap.isAcknowledged || !ids.includes(this.#gap.id)) return 0;
-    this.#gap.isAcknowledged = true;
-    return this.#gap.dropped;
-  }
-
   #reportGap(dropped: number): Effect[] {
-    if (!this.#isOurs || dropped === 0 || this.#gap !== undefined) return [];
-    const id = `gap-${this.id}-${dropped}`;
-    this.#gap = { id, dropped, isAcknowledged: false };
-    return [{ kind: 'send', frame: { kind: 'gap', id, dropped } }];
+    const gap = this.#isOurs ? this.#window.newGap(this.id, dropped) : undefined;
+    return gap === undefined ? [] : [{ kind: 'send', frame: { kind: 'gap', ...gap } }];
   }
 
   /** Takes the first messages that fit into the window. */
@@ -273,7 +274,7 @@ export class DeviceSession {
     if (!this.isOpen || !this.#isBehind || this.#isPeeking || !this.#window.isHalfEmpty()) return NONE;
     this.#isBehind = false;
     this.#isPeeking = true;
-    if (this.#gap?.isAcknowledged === true) this.#gap = undefined;
+    this.#window.forgetGap();
     return [{ kind: 'peek' }];
   }
 
