@@ -108,6 +108,19 @@ describe('POST /1.1/batch/save', () => {
     expect(accounts.calledPatterns).toEqual(['accounts.saveAll', 'accounts.saveAll']);
   });
 
+  it('counts each change of an e-mail address as a message, and saves nothing where there are too many', async () => {
+    await start({ messages: { count: 2, windowSeconds: 60 } });
+    const mailed = (email: unknown) => ({ ...change, body: { ...change.body, email } });
+    const signedUp = { ...signUp('one'), body: { ...signUp('one').body, email: 'ada@example.com' } };
+    expect((await save(signedUp, change, mailed(null), mailed(''), mailed('a@example.com'))).status).toBe(200);
+    expect(await save(mailed('b@example.com'), mailed('c@example.com'))).toMatchObject({
+      status: 429,
+      body: { code: 429 },
+    });
+    expect((await save(change)).status).toBe(200);
+    expect(accounts.calledPatterns).toEqual(['accounts.saveAll', 'accounts.saveAll']);
+  });
+
   it('counts each write, and itself, as a request', async () => {
     await start({ requests: { count: 5, windowSeconds: 60 } });
     expect((await save(change, change)).status).toBe(200);

@@ -15,6 +15,7 @@ const OTHER = { ...APPLICATION, id: 'other-application' };
 const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
 const MASTER = { ...SIGNED, 'x-lc-key': `${APPLICATION.masterKey},master` };
 const TOO_MANY = { code: 429, error: 'Too many requests.' };
+const CHANGE = { method: 'PUT', path: `/1.1/users/${ID}`, body: { level: 1, email: 'ada@example.com' } };
 const LOGIN = { method: 'POST', path: '/1.1/login', body: { username: 'ada', password: 'secret' } };
 
 interface Sent {
@@ -51,6 +52,7 @@ describe('limits of requests', () => {
     accounts.answer(accountsRpc.getUser, () => ({ user }));
     accounts.answer(phoneNumbersRpc.signUpOrLogIn, () => ({ user, isNew: true }));
     accounts.answer(accountsRpc.updatePassword, () => ({ result: {} }));
+    accounts.answer(accountsRpc.updateUser, () => ({ result: {} }));
     accounts.answer(accountsRpc.findApplication, ({ appId }) => ({
       application: [APPLICATION, OTHER].find(({ id }) => id === appId) ?? null,
     }));
@@ -137,6 +139,8 @@ describe('limits of requests', () => {
     ['the same by its alias', 'signUps', '/1.1/classes/_User', { method: 'POST', body: {} }],
     ['a user by phone number', 'signUps', '/1.1/usersByMobilePhone', { method: 'POST', body: {} }],
     ['the same as a login', 'logins', '/1.1/usersByMobilePhone', { method: 'POST', body: {} }],
+    ['a change of an e-mail address', 'messages', CHANGE.path, CHANGE],
+    ['the same by its alias', 'messages', `/1.1/classes/_User/${ID}`, CHANGE],
     ['a path that is not there', 'requests', '/1.1/nothing', {}],
     ['any other', 'requests', `/1.1/users/${ID}`, {}],
   ];
@@ -146,6 +150,56 @@ describe('limits of requests', () => {
     expect(first?.status).not.toBe(429);
     expect(second?.status).toBe(429);
     expect(first?.headers.get('ratelimit-remaining')).toBe('0');
+  });
+
+  describe('of messages, for changes of users', () => {
+    const change = async (body: object, headers: Record<string, string> = {}) =>
+      (await send(CHANGE.path, { ...CHANGE, body, headers })).status;
+
+    it('count only those that set an e-mail address', async () => {
+      await start({ messages: { count: 1, windowSeconds: MINUTE } });
+      for (const body of [{}, { level: 1 }, { email: null }, { email: '' }, { email: { __op: 'Delete' } }])
+        expect([body, await times(2, () => change(body))]).toEqual([body, [200, 200]]);
+      expect(await times(2, () => change(CHANGE.body, MASTER))).toEqual([200, 200]);
+      expect(await times(2, async () => (await send('/1.1/users', { ...CHANGE, method: 'POST' })).status)).toEqual([
+        201, 201,
+      ]);
+      expect(await times(2, () => change(CHANGE.body))).toEqual([200, 429]);
+      expect(await change({ level: 1 })).toBe(200);
+      expect((await send('/1.1/requestEmailVerify', { method: 'POST', body: {} })).status).toBe(429);
+    });
+
+    it('change nothing beyond it, and report it', async () => {
+      await start({ requests: { count: 9, windowSeconds: MINUTE }, messages: { count: 2, windowSeconds: 30 } });
+      const answers = await times(3, () => send(CHANGE.path, CHANGE));
+      expect(answers.map(({ status, headers }) => [status, headers.get('ratelimit-limit')])).toEqual([
+        [200, '2'],
+        [200, '2'],
+        [429, '2'],
+      ]);
+      expect(await answers[2]?.json()).toEqual(TOO_MANY);
+      expect(answers[2]?.headers.get('retry-after')).toMatch(/^(?:29|30)$/);
+      expect(accounts.calledPatterns).toEqual(['accounts.updateUser', 'accounts.updateUser']);
+    });
+
+    it('report the limit of all requests where less of it is left', async () => {
+      await start({ requests: { count: 2, windowSeconds: MINUTE }, messages: { count: 9, windowSeconds: 30 } });
+      const { headers } = await send(CHANGE.path, CHANGE);
+      expect([headers.get('ratelimit-limit'), headers.get('ratelimit-remaining')]).toEqual(['2', '1']);
+    });
+
+    it('count them in a batch, and by an overridden method', async () => {
+      await start({ messages: { count: 2, windowSeconds: MINUTE } });
+      const requests = Array.from({ length: 3 }, () => CHANGE);
+      const answer = await send('/1.1/batch', { method: 'POST', body: { requests } });
+      expect(await answer.json()).toEqual([{ success: {} }, { success: {} }, { error: TOO_MANY }]);
+      const overridden = await send(CHANGE.path, {
+        method: 'POST',
+        body: { ...CHANGE.body, _method: 'PUT' },
+        headers: { 'content-type': 'text/plain' },
+      });
+      expect(overridden.status).toBe(429);
+    });
   });
 
   describe('cannot be gone round', () => {

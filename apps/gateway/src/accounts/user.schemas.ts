@@ -80,6 +80,12 @@ export const changedUser = z
 
 export const changedPassword = z.object({ updatedAt: timestamp, objectId: objectIdSchema, sessionToken });
 
+/** Whether the body of a change sets an e-mail address, to which a verification mail may be sent. */
+export function setsEmail(body: unknown): boolean {
+  const { email } = (body ?? {}) as { readonly email?: unknown };
+  return typeof email === 'string' && email !== '';
+}
+
 const PATH_PREFIX = 'authData.';
 
 /** Whether the fields contain accounts on other platforms. Such requests are sent to auth-linking. */

@@ -8,8 +8,8 @@ import { JSON_TYPE } from '../http/json-body.js';
 import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
 import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
-import { RateLimited } from '../rate-limits/request-limits.js';
-import { hasAuthData } from './user.schemas.js';
+import { RateLimited, RateLimitedByBody } from '../rate-limits/request-limits.js';
+import { hasAuthData, setsEmail } from './user.schemas.js';
 import { loginEndpoints, usersEndpoints } from './users.endpoints.js';
 
 /** Users, under the path of the specification and the one that SDKs use. */
@@ -73,6 +73,7 @@ export class UsersController {
   }
 
   @Put(':objectId')
+  @RateLimitedByBody((changes) => (setsEmail(changes) ? ['messages'] : []))
   @Endpoint(usersEndpoints.update)
   async update(
     @RequestCaller() caller: Caller,

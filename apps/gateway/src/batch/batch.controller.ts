@@ -11,7 +11,7 @@ import {
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { installationClass } from '#objects';
-import { hasAuthData } from '../accounts/user.schemas.js';
+import { hasAuthData, setsEmail } from '../accounts/user.schemas.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JSON_TYPE } from '../http/json-body.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
@@ -112,6 +112,8 @@ function isInstallation({ className }: ObjectWrite): boolean {
 }
 
 /** Each write counts like a single request. */
-function groupsOf({ className, objectId }: ObjectWrite): ['signUps'] | [] {
-  return className === '_User' && objectId === undefined ? ['signUps'] : [];
+function groupsOf({ className, objectId, fields }: ObjectWrite): ['signUps' | 'messages'] | [] {
+  if (className !== '_User') return [];
+  if (objectId === undefined) return ['signUps'];
+  return setsEmail(fields) ? ['messages'] : [];
 }

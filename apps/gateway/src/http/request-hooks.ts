@@ -75,19 +75,25 @@ export function addRequestHooks(app: NestFastifyApplication): void {
 }
 
 /**
- * Limits requests after their credentials are verified and before their body is read. The matched route determines the
- * groups, so escaped URLs, method override and batches cannot bypass a limit.
+ * Limits requests after their credentials are verified and before their body is read, and where the body matters, after that. The
+ * matched route determines the groups, so escaped URLs, method override and batches cannot bypass a limit.
  */
 export function addRateLimits(app: NestFastifyApplication): void {
   const limits = app.get(RequestLimits);
-  app
-    .getHttpAdapter()
-    .getInstance()
-    .addHook('onRequest', async (request, reply) => {
-      const { url, config } = request.routeOptions;
-      // A method override counts when the request that it describes is dispatched.
-      if (url !== OVERRIDE_PATH) await limits.count(request, reply, config.rateLimitGroups);
-    });
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.addHook('onRequest', async (request, reply) => {
+    const { url, config } = request.routeOptions;
+    // A method override counts when the request that it describes is dispatched.
+    if (url !== OVERRIDE_PATH) await limits.count(request, reply, config.rateLimitGroups);
+  });
+  fastify.addHook('preHandler', (request, reply, done) => {
+    const groups = request.routeOptions.config.rateLimitGroupsOf?.(request.body) ?? [];
+    if (groups.length === 0) done();
+    else
+      limits.countFurther(request, reply, groups).then(() => {
+        done();
+      }, done);
+  });
 }
 
 /**

@@ -18,10 +18,14 @@ export const RATE_LIMITS = Symbol('RateLimits');
 /** DI token of the process's `RequestCounter`. */
 export const REQUEST_COUNTER = Symbol('RequestCounter');
 
+type GroupsOfBody = (body: unknown) => readonly RateLimitGroup[];
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The groups, in addition to `requests`, in which a request of the route counts. */
     rateLimitGroups?: readonly RateLimitGroup[];
+    /** The further groups in which a request of the route counts because of its body. */
+    rateLimitGroupsOf?: GroupsOfBody;
   }
 }
 
@@ -31,6 +35,11 @@ declare module 'fastify' {
  */
 export function RateLimited(...rateLimitGroups: Exclude<RateLimitGroup, 'requests'>[]): MethodDecorator {
   return RouteConfig({ rateLimitGroups });
+}
+
+/** Names the groups in which a request of the route counts because of its body. The request counts once the body is read. */
+export function RateLimitedByBody(rateLimitGroupsOf: GroupsOfBody): MethodDecorator {
+  return RouteConfig({ rateLimitGroupsOf });
 }
 
 /** One address towards one application. */
@@ -64,15 +73,24 @@ export class RequestLimits {
    * its route names groups, and then for all applications together.
    * @throws AppError TOO_MANY_REQUESTS
    */
-  async count(
+  async count(request: FastifyRequest, reply: FastifyReply, groups?: readonly RateLimitGroup[]): Promise<void> {
+    if (request.caller === undefined && groups === undefined) return;
+    await this.countFurther(request, reply, ['requests', ...(groups ?? [])]);
+  }
+
+  /**
+   * Counts a request that `count` has counted in further groups.
+   * @throws AppError TOO_MANY_REQUESTS
+   */
+  async countFurther(
     { caller, clientAddress }: FastifyRequest,
     reply: FastifyReply,
-    groups?: readonly RateLimitGroup[],
+    groups: readonly RateLimitGroup[],
   ): Promise<void> {
     // A server with the master key sends the requests of many users from one address.
-    if (caller === undefined ? groups === undefined : caller.isMaster) return;
+    if (caller?.isMaster === true) return;
     const client = { appId: caller?.appId ?? '', network: clientNetworkOf(clientAddress) };
-    const allowance = await this.#countInAll(['requests', ...(groups ?? [])], client);
+    const allowance = await this.#countInAll(groups, client);
     if (allowance === undefined) return;
     setRateLimitHeaders(reply, allowance);
     if (allowance.isExceeded) throw appError('TOO_MANY_REQUESTS', { retryAfterSeconds: allowance.resetSeconds });
@@ -133,8 +151,10 @@ export class RequestLimits {
   }
 }
 
-/** The headers of draft-ietf-httpapi-ratelimit-headers, as of its version 06. */
+/** The headers of draft-ietf-httpapi-ratelimit-headers, as of its version 06. They report the limit with the fewest requests left. */
 function setRateLimitHeaders(reply: FastifyReply, { limit, remaining, resetSeconds }: Allowance): void {
+  const reported = reply.getHeader('ratelimit-remaining');
+  if (reported !== undefined && Number(reported) < remaining) return;
   void reply.headers({
     'ratelimit-limit': String(limit),
     'ratelimit-remaining': String(remaining),
