@@ -143,6 +143,52 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       await permit('_User', 'create', 'everyone');
     });
 
+    it.each([
+      ['_Role', '/1.1/roles', () => roleId],
+      ['_Installation', '/1.1/installations', () => installationId],
+    ])(
+      'of get %s are asked by a change or deletion with a condition, and by its answer',
+      async (className, path, id) => {
+        const increment = { size: { __op: 'Increment', amount: 1 } };
+        await permit(className, 'delete', 'everyone');
+        await permit(className, 'get', 'nobody');
+        await eventually(async () => {
+          expect((await api.get(`${path}/${id()}`)).status).toBe(403);
+        }, EFFECTIVE_MS);
+        for (const condition of [{ objectId: id() }, { objectId: 'x' }, { name: { $regex: '^s' } }]) {
+          const where = `where=${encodeURIComponent(JSON.stringify(condition))}`;
+          for (const { status, body } of [
+            await api.put(`${path}/${id()}?${where}`, {}),
+            await api.delete(`${path}/${id()}?${where}`),
+          ])
+            expect([status, body]).toEqual([403, forbidden('get', className)]);
+        }
+        const { status, body } = await api.put(`${path}/${id()}?new=true`, increment);
+        expect([status, Object.keys(body).sort()]).toEqual([200, ['objectId', 'updatedAt']]);
+        const met = `where=${encodeURIComponent(JSON.stringify({ size: 1 }))}`;
+        expect((await master.put(`${path}/${id()}?${met}&new=true`, increment)).body['size']).toBe(2);
+        await permit(className, 'get', 'everyone');
+      },
+    );
+
+    it('of get _User do not keep users from conditions on themselves, whom users/me shows to them', async () => {
+      await permit('_User', 'get', 'nobody');
+      const path = `/1.1/users/${user.id}`;
+      await eventually(async () => {
+        expect((await api.get(path, { session: user.session })).status).toBe(403);
+      }, EFFECTIVE_MS);
+      const put = (condition: object) =>
+        api.put(
+          `${path}?new=true&where=${encodeURIComponent(JSON.stringify(condition))}`,
+          { size: { __op: 'Increment', amount: 1 }, ACL: { [user.id]: { write: true } } },
+          { session: user.session },
+        );
+      expect((await put({ size: { $exists: false } })).body['size']).toBe(1);
+      expect((await put({ size: 1 })).body['size']).toBe(2);
+      expect((await put({ size: 1 })).body['code']).toBe(305);
+      await permit('_User', 'get', 'everyone');
+    });
+
     it('let the master key in, whatever they say', async () => {
       await permit('_User', 'find', 'nobody');
       expect((await master.get('/1.1/users')).status).toBe(200);

@@ -180,6 +180,24 @@ export function describeInstallations(server: () => GatepostServer): void {
       expect((await master.delete(`${path}/${id}?${where({ level: 2 })}`)).body).toEqual({});
     });
 
+    it('that the caller may not read answer no condition, and show no value', async () => {
+      const ACL = { '*': { write: true } };
+      const installationId = newDevice();
+      const id = await register({ installationId, level: 1, ACL });
+      for (const condition of [{ installationId: { $regex: '^d' } }, { level: 7 }])
+        expect(await refusal(api.put(`${path}/${id}?${where(condition)}`, {}))).toEqual([404, 101]);
+      const level = { __op: 'Increment', amount: 1 };
+      const changed = await api.put(`${path}/${id}?new=true`, { level });
+      expect([changed.status, Object.keys(changed.body).sort()]).toEqual([200, ['objectId', 'updatedAt']]);
+      const registered = await api.post(`${path}?new=true`, { installationId, level });
+      expect([registered.status, Object.keys(registered.body).sort()]).toEqual([
+        200,
+        ['createdAt', 'objectId', 'updatedAt'],
+      ]);
+      expect(await stateOf(id)).toMatchObject({ level: 3, installationId });
+      expect((await api.put(`${path}/${id}?new=true`, { level, ACL: { '*': { read: true } } })).body['level']).toBe(4);
+    });
+
     it('that do not exist: {} when read, 101 when written', async () => {
       expect((await api.get(`${path}/${MISSING_ID}`)).body).toEqual({});
       expect(await refusal(api.put(`${path}/${MISSING_ID}`, { a: 1 }))).toEqual([404, 101]);

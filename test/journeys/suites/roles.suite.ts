@@ -165,6 +165,35 @@ export function describeRoles(server: () => GatepostServer): void {
       expect((await master.delete(`${path}/${id}${where({ level: 2 })}`)).status).toBe(200);
     });
 
+    describe('that a user may change, but not read', () => {
+      const hidden = () => create({ ACL: { [ada!.id]: { write: true } }, level: 1, users: add('_User', grace!.id) });
+      const asAda = () => ({ session: ada!.session });
+
+      it.each([
+        ['a condition that is met', { level: 1 }],
+        ['one that is not', { level: 7 }],
+        ['a pattern', { name: { $regex: '^role' } }],
+        ['its members', { users: { $exists: true } }],
+      ])('do not exist for a change or deletion with %s', async (_, condition) => {
+        const { id } = await hidden();
+        expect((await api.get(`${path}/${id}`, asAda())).body).toEqual({});
+        for (const { status, body } of [
+          await api.put(`${path}/${id}${where(condition)}`, {}, asAda()),
+          await api.delete(`${path}/${id}${where(condition)}`, asAda()),
+        ])
+          expect([status, body['code']]).toEqual([404, 101]);
+        expect((await master.get(`${path}/${id}`)).body['level']).toBe(1);
+      });
+
+      it('show none of their values in the answer to a change', async () => {
+        const { id } = await hidden();
+        const put = (changes: Json) => api.put(`${path}/${id}?new=true`, changes, asAda());
+        const { status, body } = await put({ level: { __op: 'Increment', amount: 1 } });
+        expect([status, Object.keys(body).sort()]).toEqual([200, ['objectId', 'updatedAt']]);
+        expect((await put({ ACL: { [ada!.id]: { read: true, write: true } }, level: 3 })).body['level']).toBe(3);
+      });
+    });
+
     it('go several at once, all or none', async () => {
       const [one, two] = [await create(), await create()];
       const missing = 'f'.repeat(24);

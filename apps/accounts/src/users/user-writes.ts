@@ -63,7 +63,7 @@ export class UserWrites implements ObjectWrites {
       run: async (tx) => {
         const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
           await this.users.assertMayWrite(caller, current, tx);
-          await condition.assertMet(tx, objectId);
+          await condition.assertMet(tx, current);
         });
         if (!isRemoved) throw this.users.missing(caller);
       },
@@ -100,7 +100,7 @@ export class UserWrites implements ObjectWrites {
     const run: SingleWrite<JsonObject>['run'] = async (tx) => {
       const user = await this.writer.change(tx, caller, objectId, async (current) => {
         await this.users.assertMayWrite(caller, current, tx);
-        await condition.assertMet(tx, objectId);
+        await condition.assertMet(tx, current);
         return changed(current);
       });
       if (user === undefined) throw this.users.missing(caller);

@@ -68,11 +68,13 @@ export const listParams = readParams.extend({
 const where = z
   .string()
   .optional()
-  .describe('Conditions, as JSON. The write fails for an object that does not meet them.');
+  .describe(
+    'Conditions, as JSON. The write fails for an object that does not meet them, or that the caller may not get.',
+  );
 
 /** Parameters of a change. */
 export const writeParams = z.object({
-  new: on.describe('Adds the changed fields to the response.'),
+  new: on.describe('Adds the changed fields to the response, if the caller may get the object.'),
   fetchWhenSave: on.describe('The same as `new`.'),
   where,
 });

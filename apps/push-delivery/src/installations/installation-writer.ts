@@ -80,7 +80,8 @@ export class InstallationWriter implements ObjectWrites {
         if (known !== undefined) context.assertMayWrite(known);
         const saved = await this.save(tx, context, known, (current) => applyChanges(current, changes));
         const isNew = known === undefined;
-        return { objectId: saved.objectId, isNew, result: answer(saved, { isNew, returnNew, fields }) };
+        const isShown = returnNew && (isNew || context.mayGet(CLASS, saved));
+        return { objectId: saved.objectId, isNew, result: answer(saved, { isNew, isShown, fields }) };
       },
     };
   }
@@ -111,13 +112,15 @@ export class InstallationWriter implements ObjectWrites {
         if (known === undefined && !isRegistration) throw appError('NOT_FOUND');
         context.assertMay(known === undefined ? 'create' : 'update', CLASS);
         if (known !== undefined) context.assertMayWrite(known);
-        await condition.assertMet(tx, known?.objectId ?? objectId);
+        await condition.assertMet(tx, known ?? { objectId, acl: null });
         const saved = await this.save(tx, context, known, (row) =>
           applyChanges(known === undefined ? { ...row, objectId } : row, changes),
         );
         const whole = installationClass.present(saved, { viewer: 'owner' });
-        const result = changedFields(whole, returnNew ? changedRoots(fields) : []);
-        return { objectId: saved.objectId, isNew: known === undefined, result };
+        const isNew = known === undefined;
+        const isShown = returnNew && (isNew || context.mayGet(CLASS, saved));
+        const result = changedFields(whole, isShown ? changedRoots(fields) : []);
+        return { objectId: saved.objectId, isNew, result };
       },
     };
   }
@@ -131,7 +134,7 @@ export class InstallationWriter implements ObjectWrites {
         const current = await this.installations.lock(tx, appId, objectId);
         if (current === undefined) throw appError('NOT_FOUND');
         context.assertMayWrite(current);
-        await condition.assertMet(tx, objectId);
+        await condition.assertMet(tx, current);
         await this.installations.remove(tx, appId, [objectId]);
         this.#clearQueuesAfterCommit(tx, appId, [current]);
       },
@@ -248,12 +251,12 @@ function idsOf(installations: readonly InstallationRow[]): string[] {
   return installations.map(({ objectId }) => objectId);
 }
 
-/** For an existing installation, only the fields that the request names: reading others requires the ACL. */
+/** @param isShown for an existing installation, show the fields that the request names */
 function answer(
   saved: InstallationRow,
-  { isNew, returnNew, fields }: { isNew: boolean; returnNew: boolean; fields: JsonObject },
+  { isNew, isShown, fields }: { isNew: boolean; isShown: boolean; fields: JsonObject },
 ): JsonObject {
   const whole = installationClass.present(saved, { viewer: 'owner' });
-  if (isNew) return returnNew ? whole : { objectId: saved.objectId, createdAt: saved.createdAt.toISOString() };
-  return changedFields(whole, ['createdAt', ...(returnNew ? changedRoots(fields) : [])]);
+  if (isNew) return isShown ? whole : { objectId: saved.objectId, createdAt: saved.createdAt.toISOString() };
+  return changedFields(whole, ['createdAt', ...(isShown ? changedRoots(fields) : [])]);
 }

@@ -14,8 +14,13 @@ export interface AccessContext {
   /** @throws AppError FORBIDDEN by class permission */
   assertMay(operation: ClassOperation, className: string): void;
   mayRead(object: Pick<ObjectRow, 'acl'>): boolean;
+  /** By class permission and ACL, as for a GET by id. The response to a write shows only values that the caller may get. */
+  mayGet(className: string, object: Pick<ObjectRow, 'acl'>): boolean;
   /** @throws AppError FORBIDDEN by the object's ACL */
   assertMayWrite(object: Pick<ObjectRow, 'acl'>): void;
-  /** Parses the condition of a write. @throws AppError INVALID_QUERY, also for fields that the caller may not query */
+  /**
+   * Parses the condition of a write. A condition reveals values, so the caller must also be allowed to get the object.
+   * @throws AppError FORBIDDEN by class permission; INVALID_QUERY, also for fields that the caller may not query
+   */
   conditionOf(className: string, where: unknown): UpdateCondition;
 }

@@ -75,12 +75,19 @@ export class ObjectAccess {
       may,
       assertMay,
       mayRead: (object) => isAllowed(object, 'read'),
+      mayGet: (className, object) => may('get', className) && isAllowed(object, 'read'),
       assertMayWrite: (object) => {
         if (!isAllowed(object, 'write')) throw writeForbidden();
       },
-      // The class permission `find` is not required: the condition sees only the object of the write.
-      conditionOf: (className, where) =>
-        where === undefined ? ALWAYS_MET : updateCondition(where, queryClassOf(className), scope),
+      conditionOf: (className, where) => {
+        if (where === undefined) return ALWAYS_MET;
+        // Only the user itself writes a user, and `users/me` shows it to that user whatever permission and ACL say.
+        const isOwn = this.classes.of(className).objectClass.definition.isPrincipal === true;
+        // The class permission `find` is not required: the condition sees only the object of the write.
+        if (!isOwn) assertMay('get', className);
+        const isReadable = (object: Pick<ObjectRow, 'acl'>) => isOwn || isAllowed(object, 'read');
+        return updateCondition(where, { queryClass: queryClassOf(className), scope, isReadable });
+      },
     };
   }
 

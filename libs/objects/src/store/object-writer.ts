@@ -65,14 +65,15 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
       run: async (tx) => {
         const current = await this.lockOne(tx, requester.appId, objectId);
         context.assertMayWrite(current);
-        await condition.assertMet(tx, objectId);
+        await condition.assertMet(tx, current);
         this.assertImmutable(current, changes);
         const row = { ...changed(current, changes), ...touched(current, clock.now()) };
         assertObjectSize(row.fields, limitBytes);
         await objects.update(tx, requester.appId, row);
         await objects.changeMembers(tx, requester.appId, objectId, changes.members ?? []);
         const whole = objectClass.present(row, { viewer: 'owner' });
-        return { objectId, isNew: false, result: changedFields(whole, returnNew ? changedRoots(fields) : []) };
+        const isShown = returnNew && context.mayGet(objectClass.name, row);
+        return { objectId, isNew: false, result: changedFields(whole, isShown ? changedRoots(fields) : []) };
       },
     };
   }
@@ -82,8 +83,9 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     return {
       objectId,
       run: async (tx) => {
-        context.assertMayWrite(await this.lockOne(tx, appId, objectId));
-        await condition.assertMet(tx, objectId);
+        const current = await this.lockOne(tx, appId, objectId);
+        context.assertMayWrite(current);
+        await condition.assertMet(tx, current);
         await this.parts.objects.remove(tx, appId, [objectId]);
       },
     };

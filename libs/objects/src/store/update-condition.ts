@@ -1,5 +1,6 @@
 import type { Tx } from '#database';
 import { appError } from '#errors';
+import type { ObjectRow } from '../class-definition.js';
 import { compileCondition, type CompiledCondition } from '../query/compile.js';
 import { parseWhere } from '../query/parse.js';
 import type { QueryClass, QueryScope } from '../query/query.js';
@@ -8,23 +9,34 @@ import { queryFailure } from './query-database.js';
 /** Timeout of a condition on one object, in milliseconds: the check occupies a connection. */
 const TIMEOUT_MS = 300;
 
+type LockedObject = Pick<ObjectRow, 'objectId' | 'acl'>;
+
 /** The condition of a write (`?where=`), checked once its object is locked. */
 export interface UpdateCondition {
   /**
-   * @throws AppError NO_EFFECT where the object does not match; QUERY_TIMED_OUT, or INVALID_QUERY where PostgreSQL refuses a regular
-   *   expression. The transaction has failed then.
+   * @throws AppError NOT_FOUND where the ACL hides the object; NO_EFFECT where it does not match; QUERY_TIMED_OUT, or INVALID_QUERY where
+   *   PostgreSQL refuses a regular expression. The transaction has failed then.
    */
-  assertMet(tx: Tx, objectId: string): Promise<void>;
+  assertMet(tx: Tx, object: LockedObject): Promise<void>;
 }
 
 /** The condition of a write without `where`. */
 export const ALWAYS_MET: UpdateCondition = { assertMet: () => Promise.resolve() };
 
+/** The objects that a condition may look at, and their fields. */
+interface ConditionView {
+  readonly queryClass: QueryClass;
+  readonly scope: QueryScope;
+  readonly isReadable: (object: LockedObject) => boolean;
+}
+
 /** @throws AppError INVALID_QUERY, also for fields that the caller may not query */
-export function updateCondition(where: unknown, queryClass: QueryClass, scope: QueryScope): UpdateCondition {
+export function updateCondition(where: unknown, { queryClass, scope, isReadable }: ConditionView): UpdateCondition {
   const condition = parseWhere(where);
   return {
-    assertMet: async (tx, objectId) => {
+    assertMet: async (tx, object) => {
+      if (!isReadable(object)) throw appError('NOT_FOUND');
+      const { objectId } = object;
       const compiled = compileCondition(condition, queryClass, scope, [scope.appId, objectId]);
       if (!(await isMet(tx, queryClass, compiled))) throw appError('NO_EFFECT');
     },
