@@ -32,6 +32,8 @@ export interface FieldDefinition {
   readonly present?: 'hidden' | ((row: never, view: ObjectView) => JsonValue | undefined);
   /** Contact data: the setting `hideContact` removes it from the view of other users. */
   readonly isContact?: true;
+  /** Some values are contact data: with `hideContact` queries compare the field with whole values only. */
+  readonly mayBeContact?: true;
 }
 
 /** A relation, whose members are stored in a table of pairs. */

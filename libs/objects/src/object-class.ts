@@ -102,15 +102,17 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return undefined;
   }
 
-  /** The fields that queries may name. With `hideContact` hidden contact data cannot be queried either. */
+  /** The fields that queries may name. With `hideContact` hidden contact data cannot be queried either, or guessed part by part. */
   queryClass({ hideContact = false }: { readonly hideContact?: boolean } = {}): QueryClass {
     return this.#queryClasses[hideContact ? 'withoutContact' : 'open'];
   }
 
   #queryClass(hideContact: boolean): QueryClass {
     const entries = Object.entries<FieldDefinition>(this.definition.fields);
-    const columns = entries.flatMap(([name, { query }]): [string, QueryColumn][] =>
-      query === undefined ? [] : [[name, { ...query, sql: columnName(name) }]],
+    const columns = entries.flatMap(([name, { query, mayBeContact = false }]): [string, QueryColumn][] =>
+      query === undefined
+        ? []
+        : [[name, { ...query, sql: columnName(name), isWholeOnly: hideContact && mayBeContact }]],
     );
     const unqueried = entries.filter(([, { query, isContact }]) => query === undefined || (hideContact && isContact));
     const relations = Object.entries(this.definition.relations ?? {});

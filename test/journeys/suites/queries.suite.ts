@@ -201,12 +201,40 @@ export function describeQueries(server: () => GatepostServer): void {
         const { status, body } = await query(api, '_User', { where: { email: { $exists: true } } });
         expect([status, body['code']]).toEqual([400, 102]);
       }, 3_000);
-      for (const params of [{ order: 'email' }, { where: { mobilePhoneNumber: { $regex: '^' } } }])
-        expect((await query(api, '_User', params)).body['code']).toBe(102);
+      const selected = (key: string) => ({ $select: { key, query: { className: '_User', where: {} } } });
+      for (const params of [
+        { order: 'email' },
+        { where: { mobilePhoneNumber: { $regex: '^' } } },
+        // The username of a user that signed up by phone is the number.
+        ...['username', '-username', 'level,username'].map((order) => ({ order })),
+        ...[{ $regex: '^\\+86138' }, { $gt: '+86138' }, { $lte: '+86139' }, { $exists: true }, { $all: ['x'] }].map(
+          (test) => ({ where: { username: test } }),
+        ),
+        ...[{ $size: 1 }, selected('name'), { $dontSelect: selected('name').$select }].map((test) => ({
+          where: { $or: [{ username: test }, { level: 1 }] },
+        })),
+        { where: { name: selected('username') } },
+        { where: { friend: { $inQuery: { className: '_User', where: { username: { $regex: '^' } } } } } },
+        { where: { friend: { $inQuery: { className: '_User', where: {}, order: 'username' } } } },
+      ]) {
+        const { status, body } = await query(api, '_User', params);
+        expect([params, status, body['code']]).toEqual([params, 400, 102]);
+      }
+      const { id: byPhone, username } = await signUp(api, { username: uniquePhone(), name: 'phone' });
+      for (const whole of [username, { $in: [username, 'x'] }])
+        expect([whole, await names({ where: { username: whole } })]).toEqual([whole, ['phone']]);
+      for (const other of [{ $ne: username }, { $nin: [username] }])
+        expect([other, await names({ where: { username: other, objectId: byPhone } })]).toEqual([other, []]);
+      expect(await names({ where: { username: { $in: ['x'] } } })).toEqual([]);
+      for (const params of [{ order: 'username' }, { where: { username: { $regex: '^\\+86' } } }])
+        expect((await query(master, '_User', params)).status).toBe(200);
+      const own = `/1.1/users/${ada!.id}?where=${encodeURIComponent('{"username":{"$regex":"^a"}}')}`;
+      expect((await api.put(own, {}, { session: ada!.session })).body['code']).toBe(102);
+      await master.delete(`/1.1/users/${byPhone}`);
       const { body } = await query(api, '_User', { keys: 'email,name' });
       expect(JSON.stringify(body)).not.toContain('@');
-      const own = await query(api, '_User', { where: { name: 'ada' } }, ada!.session);
-      expect(JSON.stringify(own.body)).toContain('@');
+      const self = await query(api, '_User', { where: { name: 'ada' } }, ada!.session);
+      expect(JSON.stringify(self.body)).toContain('@');
       expect((await query(master, '_User', { where: { email: { $exists: true } } })).status).toBe(200);
       await setSetting(server(), app, 'hideContact', 'false');
     });

@@ -130,6 +130,7 @@ export const userClass = defineClass<PublicUserRow>()({
       takenError: 'USERNAME_TAKEN',
       query: { type: 'text', isUnique: true },
       present: presentUsername,
+      mayBeContact: true,
     },
     password: {
       schema: passwordSchema,

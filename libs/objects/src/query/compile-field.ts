@@ -14,7 +14,7 @@ import { type FieldCondition, type FieldTestKind, type FieldTestOf, targetOf } f
 
 /** The SQL of one condition on one field; NULL counts as false. @throws AppError INVALID_QUERY where the field does not support the test */
 export function compileField({ field, test }: FieldCondition, context: CompileContext): string {
-  const target = targetOf(field, context.queryClass);
+  const target = targetOf(field, context.queryClass, test.kind);
   switch (target.kind) {
     case 'column':
       return compileTest(test, columnTests, target.column, context);

@@ -105,7 +105,7 @@ function isLookUp(where: Condition, queryClass: QueryClass): boolean {
     return only !== undefined && others.length === 0 && isLookUp(only, queryClass);
   }
   if (where.kind !== 'field' || where.test.kind !== 'isAnyOf') return false;
-  const target = targetOf(where.field, queryClass);
+  const target = targetOf(where.field, queryClass, where.test.kind);
   const [value, ...others] = where.test.values;
   return (
     target.kind === 'column' && target.column.isUnique === true && typeof value === 'string' && others.length === 0

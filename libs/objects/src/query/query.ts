@@ -154,6 +154,8 @@ export interface QueryColumn {
   readonly isNullable?: true;
   /** The column has a unique index per application. */
   readonly isUnique?: true;
+  /** A query may only ask whether the whole value equals another: any other test would reveal a hidden value part by part. */
+  readonly isWholeOnly?: boolean;
   /** The stored form of a text that a query compares. Absent: the text itself. */
   readonly storedForm?: (text: string) => string;
 }
@@ -204,13 +206,23 @@ type QueryTarget =
   | { readonly kind: 'relation'; readonly relation: QueryRelation }
   | { readonly kind: 'json'; readonly path: FieldPath };
 
-/** The only mapping from a name in a query to its storage. @throws AppError INVALID_QUERY where the field is hidden, or has no parts */
-export function targetOf(path: FieldPath, { hidden, columns, relations }: QueryClass): QueryTarget {
+/**
+ * The only mapping from a name in a query to its storage.
+ * @param test the test on the field; undefined where the query uses the value itself
+ * @throws AppError INVALID_QUERY where the field is hidden, has no parts, or must not be used like this
+ */
+export function targetOf(
+  path: FieldPath,
+  { hidden, columns, relations }: QueryClass,
+  test?: FieldTestKind,
+): QueryTarget {
   const [field, ...steps] = path;
   if (hidden.has(field)) throw invalidQuery(`The field ${field} cannot be queried.`);
   const column = columns.get(field);
   const relation = relations.get(field);
   if (steps.length > 0 && (column ?? relation) !== undefined) throw invalidQuery(`The field ${field} has no parts.`);
+  if (column?.isWholeOnly === true && test !== 'isAnyOf')
+    throw invalidQuery(`The field ${field} can only be compared with whole values.`);
   if (column !== undefined) return { kind: 'column', column };
   return relation === undefined ? { kind: 'json', path } : { kind: 'relation', relation };
 }
