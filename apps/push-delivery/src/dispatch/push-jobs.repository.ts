@@ -8,6 +8,8 @@ import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** A push and the lease that it is held under. */
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
+/** It with the position from which its page was found. */
+type PositionedJob = HeldJob & Pick<PushJob, 'position'>;
 
 /** Large pushes as jobs. Every change names the lease, so a process that has lost the lease changes nothing. */
 @Injectable()
@@ -39,15 +41,26 @@ export class PushJobsRepository {
 
   /**
    * Records the progress of a push together with the devices that channels of vendors take.
-   * @returns false if the lease is lost or the push was removed: nothing is recorded
+   * @returns false if the lease is lost, the push was removed, or it has left the position: nothing is recorded
    */
-  async advance(job: HeldJob, progress: Progress, share?: VendorShare): Promise<boolean> {
+  async advance(job: PositionedJob, progress: Progress, share?: VendorShare): Promise<boolean> {
     if (share === undefined) return this.#advance(this.database, job, progress);
     return this.database.transaction(async (tx) => {
       const isOurs = await this.#advance(tx, job, progress);
       if (isOurs) await addVendorShares(tx, job.appId, [share]);
       return isOurs;
     });
+  }
+
+  /** The recorded progress of a push; undefined if the lease is lost or the push has ended. */
+  async progressOf({ appId, objectId, lease }: HeldJob): Promise<Omit<Progress, 'isDone'> | undefined> {
+    const [progress] = await this.database.query<Omit<Progress, 'isDone'>>(
+      `SELECT ${POSITION} AS position, counts FROM push.notifications
+        WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
+      [appId, objectId, lease],
+      'pushJobs.progressOf',
+    );
+    return progress;
   }
 
   /** Ends a push that cannot be completed. */
@@ -81,12 +94,13 @@ export class PushJobsRepository {
 
   async #advance(
     within: Queryable,
-    { appId, objectId, lease }: HeldJob,
+    { appId, objectId, lease, position: old }: PositionedJob,
     { position, counts, isDone }: Progress,
   ): Promise<boolean> {
+    const progress = [position.partition, position.objectId, JSON.stringify(counts), isDone];
     const rows = await within.query(
       ADVANCE,
-      [appId, objectId, lease, position.partition, position.objectId, JSON.stringify(counts), isDone],
+      [appId, objectId, lease, ...progress, old.partition, old.objectId],
       'pushJobs.advance',
     );
     return rows.length > 0;
@@ -112,6 +126,8 @@ export const JOB_COLUMNS = `
   n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent, n.prod,
   (SELECT true FROM push.vendor_credentials AS known WHERE known.app_id = n.app_id LIMIT 1) IS NOT NULL AS "hasVendors"`;
 
+const POSITION = `json_build_object('partition', cursor_partition, 'objectId', cursor_object_id)`;
+
 /**
  * An earlier large push of the application is in the way unless it is in a later partition. Pushes with flow control are in
  * the way of none. `lease_owner` stays when a lease ends: the next holder sees that the push was worked on before.
@@ -129,7 +145,7 @@ const CLAIM = `
     FROM due
    WHERE n.app_id = due.app_id AND n.object_id = due.object_id
   RETURNING ${JOB_COLUMNS}, n.lease_owner AS lease, due.lease_owner IS NOT NULL AS "isResumed",
-            json_build_object('partition', cursor_partition, 'objectId', cursor_object_id) AS position`;
+            ${POSITION} AS position`;
 
 const LIMIT_OF = `
   SELECT cursor_partition AS partition, cursor_object_id AS "objectId" FROM push.notifications AS earlier
@@ -152,6 +168,7 @@ const RENEW = `
    WHERE n.app_id = held."appId" AND n.object_id = held."objectId" AND n.lease_owner = held.lease AND n.status = 'in-queue'
   RETURNING n.object_id AS "objectId"`;
 
+/** It names the old position: a repetition whose first attempt was applied must not give a page its batches again. */
 const ADVANCE = `
   UPDATE push.notifications
      SET cursor_partition = $4, cursor_object_id = $5, counts = $6, failures = 0,
@@ -160,4 +177,5 @@ const ADVANCE = `
          next_tally_at = CASE WHEN $7 THEN now() + ${FIRST_STATISTICS} END,
          updated_at = CASE WHEN $7 THEN now() ELSE updated_at END
    WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'
+     AND cursor_partition = $8 AND cursor_object_id = $9
   RETURNING 1`;

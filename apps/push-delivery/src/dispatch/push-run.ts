@@ -115,7 +115,7 @@ export class PushRun {
     share: VendorShare | undefined,
   ): Promise<RunEnd | undefined> {
     const progress = { position, counts: withTargeted(this.#job.counts, installations), isDone: isLast };
-    if (!(await this.tools.jobs.advance(this.#job, progress, share))) return 'lost';
+    if (!(await this.tools.jobs.advance(this.#job, progress, share))) return this.#resume();
     if (share !== undefined) this.tools.vendors.batchesAdded();
     if (isLast || position.partition > this.#job.position.partition) this.tools.onPartition();
     this.#job = { ...this.#job, ...progress };
@@ -125,6 +125,15 @@ export class PushRun {
     this.#pageSize = PAGE;
     this.#backoff.reset();
     return isLast ? 'done' : undefined;
+  }
+
+  /** Goes on at the recorded position: the answer to an earlier record of the page may have been lost. */
+  async #resume(): Promise<'lost' | undefined> {
+    const progress = await this.tools.jobs.progressOf(this.#job);
+    if (progress === undefined) return 'lost';
+    this.#job = { ...this.#job, ...progress };
+    this.#pageSize = PAGE;
+    return undefined;
   }
 
   /** Waits while a dependency is unavailable. */
