@@ -120,6 +120,14 @@ describe('an answer of APNs', () => {
     expect(apnsOutcome(status, text, 'prod')).toEqual(outcome);
   });
 
+  it.each([8_639_999_999_999_999, 253_402_300_800_000, -1, -8_639_999_999_999_999])(
+    'with the implausible time %d means a token that is dead since an unknown time',
+    (timestamp) => {
+      const unregistered = { kind: 'invalid', reason: 'Unregistered' };
+      expect(apnsOutcome(410, answer('Unregistered', { timestamp }), 'prod')).toEqual(unregistered);
+    },
+  );
+
   it('never makes a token of the environment for development invalid by BadDeviceToken', () => {
     expect(apnsOutcome(400, answer('BadDeviceToken'), 'dev')).toEqual({ kind: 'rejected', reason: 'BadDeviceToken' });
   });

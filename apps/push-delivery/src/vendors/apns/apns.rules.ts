@@ -158,6 +158,8 @@ export function isApnsToken(token: string): boolean {
 }
 
 const REASON = /^[A-Za-z]{1,40}$/;
+/** The end of plausible times, in milliseconds. PostgreSQL refuses years with more than four digits in the form of ISO 8601. */
+const TIMES_END = Date.UTC(2100, 0);
 /** A connection is of no use for this time after a second provider token. */
 const TOKEN_REST_MS = 20 * 60_000;
 const CREDENTIALS: Outcome['kind'] = 'credentials';
@@ -199,8 +201,8 @@ function laterBecause(reason: string, restMs: number | undefined): Outcome {
 export function answerOf(text: string, status: number): { reason: string; timestamp?: Date } {
   try {
     const { reason, timestamp } = JSON.parse(text) as { reason?: unknown; timestamp?: unknown };
-    const since =
-      typeof timestamp === 'number' && Math.abs(timestamp) < 8.64e15 ? { timestamp: new Date(timestamp) } : {};
+    const isTime = typeof timestamp === 'number' && timestamp >= 0 && timestamp < TIMES_END;
+    const since = isTime ? { timestamp: new Date(timestamp) } : {};
     if (typeof reason === 'string' && REASON.test(reason)) return { reason, ...since };
   } catch {
     // Not JSON: the status is the reason.
