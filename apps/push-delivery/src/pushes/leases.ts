@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { messageOf } from '#errors';
+import { isAppError, messageOf } from '#errors';
 
 /** A process that dies or hangs blocks its work for this time. */
 export const LEASE_SECONDS = 5;
@@ -72,12 +72,14 @@ export async function abortableSleep(ms: number, signal: AbortSignal): Promise<v
 const FIRST_MS = 100;
 const LONGEST_MS = 5_000;
 
-/** Waiting times between attempts: each twice the last, at most 5 seconds. */
+/** Waiting times between attempts: each twice the last, at most 5 seconds unless told otherwise. */
 export class Backoff {
   #lastMs = 0;
 
+  constructor(private readonly longestMs = LONGEST_MS) {}
+
   next(): number {
-    this.#lastMs = Math.min(LONGEST_MS, Math.max(FIRST_MS, 2 * this.#lastMs));
+    this.#lastMs = Math.min(this.longestMs, Math.max(FIRST_MS, 2 * this.#lastMs));
     return this.#lastMs;
   }
 
@@ -85,4 +87,29 @@ export class Backoff {
   reset(): void {
     this.#lastMs = 0;
   }
+}
+
+/**
+ * Repeats an attempt while a dependency is unavailable, and once more when the signal is aborted.
+ * @throws the error of the last attempt
+ */
+export async function whileUnavailable<Result>(
+  attempt: () => Promise<Result>,
+  backoff: Backoff,
+  signal: AbortSignal,
+): Promise<Result> {
+  const tried = () =>
+    attempt().then(
+      (value) => ({ value }),
+      (error: unknown) => {
+        if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
+        return undefined;
+      },
+    );
+  while (!signal.aborted) {
+    const result = await tried();
+    if (result !== undefined) return result.value;
+    await abortableSleep(backoff.next(), signal);
+  }
+  return attempt();
 }

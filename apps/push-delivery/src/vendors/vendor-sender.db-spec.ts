@@ -1,10 +1,11 @@
 import { Clock } from '#bootstrap';
 import { broadcastContracts } from '#contracts';
 import { migrate } from '#database';
+import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
 import { eventually, FakeTransport, newDatabase, unique } from '#testing';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
@@ -45,13 +46,12 @@ async function addWaitingDevice(appId: string): Promise<void> {
   );
 }
 
-it('a sender that hears late of a resumption sends what it has found paused meanwhile', async () => {
-  const appId = unique('app');
-  await addWaitingDevice(appId);
-  let pausedLanes = new Set([LANE]);
+/** A sender, what it has sent, and how it hears of changes. @param pausedLanes those that are paused now */
+function newSender(pausedLanes: () => ReadonlySet<string> = () => new Set()) {
   const sent: string[] = [];
   const channels: Pick<VendorChannels, 'credentialsOf' | 'open' | 'windowOf'> = {
-    credentialsOf: () => Promise.resolve({ vendor: 'meizu', version: 1, credentials: {} as never, pausedLanes }),
+    credentialsOf: () =>
+      Promise.resolve({ vendor: 'meizu', version: 1, credentials: {} as never, pausedLanes: pausedLanes() }),
     open: () =>
       Promise.resolve({
         targetsPerRequest: 1,
@@ -65,15 +65,33 @@ it('a sender that hears late of a resumption sends what it has found paused mean
     windowOf: () => 10,
   };
   const broadcasts = new Broadcasts(new FakeTransport());
+  const batches = new VendorBatchesRepository(database);
+  const settlements = new VendorSettlementRepository(database);
   const sender = new VendorSender(
-    new VendorBatchesRepository(database),
-    new VendorSettlementRepository(database),
+    batches,
+    settlements,
     new VendorLanesRepository(database),
     channels as VendorChannels,
     new Clock(),
     new Metrics(),
     broadcasts,
   );
+  return { sender, sent, broadcasts, batches, settlements };
+}
+
+const accepted = async (appId: string) => {
+  const [row] = await database.query<{ accepted: number }>(
+    'SELECT accepted FROM push.vendor_counts WHERE app_id = $1',
+    [appId],
+  );
+  return row?.accepted;
+};
+
+it('a sender that hears late of a resumption sends what it has found paused meanwhile', async () => {
+  const appId = unique('app');
+  await addWaitingDevice(appId);
+  let pausedLanes = new Set([LANE]);
+  const { sender, sent, broadcasts } = newSender(() => pausedLanes);
   sender.onApplicationBootstrap();
   try {
     await eventually(async () => {
@@ -89,6 +107,47 @@ it('a sender that hears late of a resumption sends what it has found paused mean
     await eventually(() => {
       expect(sent).toEqual(['t']);
     });
+  } finally {
+    await sender.beforeApplicationShutdown();
+  }
+});
+
+it('a sender records results once PostgreSQL is back, and sends nothing again', async () => {
+  const appId = unique('app');
+  await addWaitingDevice(appId);
+  const { sender, sent, settlements } = newSender();
+  vi.spyOn(settlements, 'settle').mockRejectedValueOnce(appError('SERVICE_UNAVAILABLE'));
+  sender.onApplicationBootstrap();
+  try {
+    await eventually(async () => {
+      expect(await accepted(appId)).toBe(1);
+    });
+    expect(sent).toEqual(['t']);
+  } finally {
+    await sender.beforeApplicationShutdown();
+  }
+});
+
+it('a sender does not claim a batch again whose results it still holds', async () => {
+  const appId = unique('app');
+  await addWaitingDevice(appId);
+  const { sender, sent, batches, settlements } = newSender();
+  vi.spyOn(batches, 'renew').mockRejectedValue(appError('SERVICE_UNAVAILABLE'));
+  const settle = settlements.settle.bind(settlements);
+  let awayUntil: number | undefined;
+  vi.spyOn(settlements, 'settle').mockImplementation(async (...parameters) => {
+    // Longer than the interval at which senders look for batches.
+    awayUntil ??= performance.now() + 1_500;
+    if (performance.now() >= awayUntil) return settle(...parameters);
+    await database.query('UPDATE push.vendor_batches SET lease_until = now() WHERE app_id = $1', [appId]);
+    throw appError('SERVICE_UNAVAILABLE');
+  });
+  sender.onApplicationBootstrap();
+  try {
+    await eventually(async () => {
+      expect(await accepted(appId)).toBe(1);
+    });
+    expect(sent).toEqual(['t']);
   } finally {
     await sender.beforeApplicationShutdown();
   }

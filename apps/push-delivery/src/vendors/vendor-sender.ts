@@ -6,12 +6,12 @@ import { ClaimingWorker } from '#database';
 import { messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
-import { type Held, Leases } from '../pushes/leases.js';
+import { Backoff, type Held, Leases, whileUnavailable } from '../pushes/leases.js';
 import { settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
 import { laneVendor } from './vendor-route.rules.js';
 import { type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels } from './vendor-channels.js';
-import { type VendorLane, VendorLanes } from './vendor-lane.js';
+import { type LaneAnswers, type VendorLane, VendorLanes } from './vendor-lane.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome, VendorTarget } from './vendor.types.js';
@@ -19,6 +19,10 @@ import type { Outcome, VendorTarget } from './vendor.types.js';
 /** Batches at once in this process, of all lanes and of one lane: a silent vendor leaves slots for the others. */
 const SLOTS = { single: { all: 32, lane: 16, claim: 8 }, bulk: { all: 8, lane: 2, claim: 1 } };
 type Kind = keyof typeof SLOTS;
+/** Results are recorded soon after PostgreSQL is back: then another process could claim a batch whose lease has expired. */
+const LONGEST_PAUSE_MS = 500;
+/** An orderly stop waits for PostgreSQL for this time. */
+const STOP_MS = 5_000;
 
 /** Passes the devices of pushes to the push services of vendors (ADR 35). */
 @Injectable()
@@ -29,6 +33,10 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   readonly #workers: Readonly<Record<Kind, ClaimingWorker<Held<VendorBatch>>>>;
   /** By kind and lane, the batches in progress. */
   readonly #running = { single: new Map<string, number>(), bulk: new Map<string, number>() };
+  /** Batches whose results PostgreSQL could not take yet: their lanes get no further batch. */
+  readonly #unrecorded = new Set<VendorBatch>();
+  /** Aborted when a stop waits no longer. */
+  readonly #end = new AbortController();
 
   constructor(
     private readonly batches: VendorBatchesRepository,
@@ -63,7 +71,11 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     const workers = Object.values(this.#workers);
     await Promise.all(workers.map((worker) => worker.stopClaiming()));
     this.#leases.stopAll();
+    const end = setTimeout(() => {
+      this.#end.abort();
+    }, STOP_MS);
     await Promise.all(workers.map((worker) => worker.finished()));
+    clearTimeout(end);
     this.#leases.close();
     this.#lanes.close();
   }
@@ -102,7 +114,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   /** The lanes that get no further batch now. */
   #closed(kind: Kind): string[] {
     const full = [...this.#running[kind]].filter(([, count]) => count >= SLOTS[kind].lane).map(([name]) => name);
-    return [...full, ...this.#lanes.resting().map(({ name }) => name)];
+    const unrecorded = [...this.#unrecorded].map(({ appId, lane }) => `${appId} ${lane}`);
+    return [...full, ...unrecorded, ...this.#lanes.resting().map(({ name }) => name)];
   }
 
   #count(kind: Kind, { appId, lane }: VendorBatch, change: 1 | -1): void {
@@ -139,13 +152,27 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       restMs: lane?.restMs ?? 0,
       random: Math.random(),
     });
-    const settled = await this.settlements.settle(batch, settlement, lane?.answersWith(results));
+    const settled = await this.#settle(batch, settlement, lane?.answersWith(results));
     if (settled === undefined) return;
     this.#report(batch, settlement, settled);
     if (settled.isNewlyDoubted)
       this.#logger.warn(
         `${batch.appId} ${batch.lane}: the vendor calls many tokens invalid, and none is removed. Are these the credentials of this app? If they are: gatepost vendors trust`,
       );
+  }
+
+  /** Keeps the results while PostgreSQL is away: the next holder of the batch would send everything again. */
+  async #settle(batch: VendorBatch, settlement: Settlement, answers?: LaneAnswers): Promise<Settled | undefined> {
+    const attempt = () =>
+      this.settlements.settle(batch, settlement, answers).catch((error: unknown) => {
+        this.#unrecorded.add(batch);
+        throw error;
+      });
+    try {
+      return await whileUnavailable(attempt, new Backoff(LONGEST_PAUSE_MS), this.#end.signal);
+    } finally {
+      this.#unrecorded.delete(batch);
+    }
   }
 
   async #results(batch: Held<VendorBatch>, lane: VendorLane): Promise<TargetOutcome[]> {
