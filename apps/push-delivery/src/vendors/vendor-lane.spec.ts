@@ -7,7 +7,7 @@ import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.
 
 const push = {} as VendorPush;
 const target: VendorTarget = { objectId: 'i', token: 't', platform: 'ios', topic: null, badge: null };
-const options = { isUrgent: false, signal: new AbortController().signal };
+const options = { isUrgent: false, signal: new AbortController().signal, isOver: () => false };
 const bad: Outcome = { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true };
 const good: Outcome = { kind: 'accepted' };
 const resultsOf = (good_: number, bad_: number) =>
@@ -114,6 +114,27 @@ describe('a lane', () => {
     expect(await lane.send(push, [target], { ...options, signal: AbortSignal.abort() })).toEqual([
       { kind: 'waiting', reason: 'the process stops' },
     ]);
+  });
+
+  it('sends nothing of a push that expires while it waits for its turn', async () => {
+    let [asked, now] = [0, 0];
+    const expiresAt = 1_000;
+    const channel: VendorChannel = {
+      targetsPerRequest: 1,
+      send: async () => {
+        asked += 1;
+        await setImmediate();
+        now = expiresAt;
+        return [good];
+      },
+      check: () => Promise.resolve(undefined),
+      close: () => undefined,
+    };
+    const tools = { requests: new Metrics().vendorRequests, logger: new Logger('Vendors'), window: 1 };
+    const lane = new VendorLane('app apns', 'apns', 1, channel, tools);
+    const send = () => lane.send(push, [target], { ...options, isOver: () => now >= expiresAt });
+    expect(await Promise.all([send(), send()])).toEqual([[good], [{ kind: 'waiting', reason: 'expired' }]]);
+    expect(asked).toBe(1);
   });
 
   it('never runs more requests at once than its window', async () => {

@@ -51,6 +51,8 @@ interface SendOptions {
   readonly isUrgent: boolean;
   /** The process stops. */
   readonly signal: AbortSignal;
+  /** Whether the push has expired. It can while it waits for its turn. */
+  readonly isOver: () => boolean;
 }
 
 /**
@@ -88,14 +90,10 @@ export class VendorLane {
   }
 
   /** @returns one outcome for each target, in their order */
-  async send(
-    push: VendorPush,
-    targets: readonly VendorTarget[],
-    { isUrgent, signal }: SendOptions,
-  ): Promise<readonly Outcome[]> {
-    await this.#window.enter(isUrgent);
+  async send(push: VendorPush, targets: readonly VendorTarget[], options: SendOptions): Promise<readonly Outcome[]> {
+    await this.#window.enter(options.isUrgent);
     try {
-      const obstacle = this.#obstacle(signal);
+      const obstacle = this.#obstacle(options);
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
       const end = this.tools.requests.startTimer({ vendor: this.vendor });
       const outcomes = await this.#sendSafely(push, targets);
@@ -134,10 +132,11 @@ export class VendorLane {
   }
 
   /** Why nothing is sent now. */
-  #obstacle(signal: AbortSignal): string | undefined {
+  #obstacle({ signal, isOver }: SendOptions): string | undefined {
     if (signal.aborted) return 'the process stops';
     if (this.#isClosed) return 'the credentials have changed';
     if (this.#isPaused) return PAUSED;
+    if (isOver()) return 'expired';
     return this.restMs > 0 ? this.#restReason : undefined;
   }
 

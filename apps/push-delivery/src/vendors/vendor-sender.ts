@@ -176,7 +176,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   async #results(batch: Held<VendorBatch>, lane: VendorLane): Promise<TargetOutcome[]> {
-    const isExpired = this.clock.now() >= endOf(batch, lane);
+    const isExpired = this.#isOver(batch, lane);
     const found = isExpired ? new Map<string, VendorTarget>() : await this.batches.targets(batch, lane.vendor);
     const devices = batch.targets.map((objectId, place) => {
       const badge = batch.badges?.[place] ?? null;
@@ -201,10 +201,15 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     targets: readonly VendorTarget[],
   ): Promise<Map<string, Outcome>> {
     const { targetsPerRequest: size } = lane.channel;
+    const options = {
+      isUrgent: !batch.isBulk,
+      signal: batch.stop.signal,
+      isOver: () => this.#isOver(batch, lane),
+    };
     const outcomes = new Map<string, Outcome>();
     const requests = Array.from({ length: Math.ceil(targets.length / size) }, async (_, place) => {
       const some = targets.slice(place * size, (place + 1) * size);
-      const answered = await lane.send(batch, some, { isUrgent: !batch.isBulk, signal: batch.stop.signal });
+      const answered = await lane.send(batch, some, options);
       for (const [index, { objectId }] of some.entries()) {
         const outcome = answered[index];
         if (outcome !== undefined) outcomes.set(objectId, outcome);
@@ -212,6 +217,10 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     });
     await Promise.all(requests);
     return outcomes;
+  }
+
+  #isOver(batch: VendorBatch, lane: VendorLane): boolean {
+    return this.clock.now() >= endOf(batch, lane);
   }
 
   #report({ lane }: VendorBatch, { counts, remaining, isAttempt }: Settlement, { areDoubtfulDead }: Settled): void {
