@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { PeriodicJob } from '#bootstrap';
 import { messageOf } from '#errors';
 import { Metrics, ProcessInfo } from '#observability';
+import { Backoff, whileUnavailable } from '../pushes/leases.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type ListedLane, VendorLanesRepository } from './vendor-lanes.repository.js';
 import { OUTSIDE_CHINA, parseLane } from './vendor-route.rules.js';
@@ -9,6 +10,8 @@ import { OUTSIDE_CHINA, parseLane } from './vendor-route.rules.js';
 const INTERVAL_MS = 30_000;
 /** Xiaomi permits few requests for its list. */
 const LIST_SECONDS = 3_600;
+/** PostgreSQL may be away for this time while the list is read. */
+const AWAY_MS = 5_000;
 
 /** Reports that this process sends, and reads Xiaomi's list of invalid tokens each hour in one process. */
 @Injectable()
@@ -50,15 +53,21 @@ export class VendorHousekeeping extends PeriodicJob {
     if (key === undefined || opened === undefined) return;
     const channel = await this.channels.open(lane.appId, opened, key.prod);
     try {
-      const tokens = (await channel.invalidTokens?.()) ?? [];
-      const removed =
-        tokens.length === 0 || lane.before === null
-          ? 0
-          : await this.lanes.invalidate(lane, [key.part === OUTSIDE_CHINA ? 'mi-intl' : 'mi'], tokens);
+      const names = [key.part === OUTSIDE_CHINA ? 'mi-intl' : 'mi'];
+      let removed = 0;
+      for await (const tokens of channel.invalidTokens?.() ?? [])
+        removed += await this.#invalidate(lane, names, tokens);
       await this.lanes.confirmList(lane);
       if (removed > 0) this.#logger.log(`${lane.appId} ${lane.lane}: ${removed} installations are invalid by the list`);
     } finally {
       channel.close();
     }
+  }
+
+  /** Xiaomi does not name the tokens again. */
+  async #invalidate(lane: ListedLane, names: readonly string[], tokens: readonly string[]): Promise<number> {
+    if (lane.before === null) return 0;
+    const attempt = () => this.lanes.invalidate(lane, names, tokens);
+    return whileUnavailable(attempt, new Backoff(), AbortSignal.timeout(AWAY_MS));
   }
 }

@@ -15,9 +15,10 @@ interface NotableLanes {
   readonly doubted: number;
 }
 
-/** A lane whose vendor keeps a list of invalid tokens. */
+/** Credentials whose vendor keeps a list of invalid tokens. */
 export interface ListedLane {
   readonly appId: string;
+  /** Their lane for production. */
   readonly lane: string;
   /** When the list was read before; null: never. */
   readonly before: Date | null;
@@ -78,7 +79,7 @@ export class VendorLanesRepository {
     return row?.count ?? 0;
   }
 
-  /** Claims the next lane of a vendor that has sent and whose list was not read within the interval. */
+  /** Claims the next list of a vendor whose credentials have sent, and that was not read within the interval. */
   async claimList(vendor: string, seconds: number): Promise<ListedLane | undefined> {
     const [row] = await this.database.query<ListedLane>(CLAIM_LIST, [`${vendor}/`, seconds], 'vendorLanes.claimList');
     return row;
@@ -133,16 +134,20 @@ const REPORT = `
   INSERT INTO push.vendor_senders (instance, seen_at) VALUES ($1, now())
   ON CONFLICT ON CONSTRAINT vendor_senders_pkey DO UPDATE SET seen_at = excluded.seen_at`;
 
+/** The lanes of both environments have one list, which names each token once. The row of production keeps when it was read. */
 const CLAIM_LIST = `
   WITH due AS (
-    SELECT app_id, lane FROM push.vendor_lanes
-     WHERE starts_with(lane, $1) AND paused_at IS NULL AND used_at > coalesce(list_asked_at, '-infinity')
-       AND (list_asked_at IS NULL OR list_asked_at < now() - make_interval(secs => $2))
-     LIMIT 1 FOR UPDATE SKIP LOCKED
+    SELECT list.app_id, list.lane, greatest(list.list_read_at, other.list_read_at) AS before
+      FROM push.vendor_lanes AS list
+      LEFT JOIN push.vendor_lanes AS other ON other.app_id = list.app_id AND other.lane = regexp_replace(list.lane, '/prod$', '/dev')
+     WHERE starts_with(list.lane, $1) AND list.lane LIKE '%/prod' AND list.paused_at IS NULL
+       AND greatest(list.used_at, other.used_at) > coalesce(greatest(list.list_asked_at, other.list_asked_at), '-infinity')
+       AND coalesce(greatest(list.list_asked_at, other.list_asked_at), '-infinity') < now() - make_interval(secs => $2)
+     LIMIT 1 FOR UPDATE OF list SKIP LOCKED
   )
   UPDATE push.vendor_lanes AS lane SET list_asked_at = now() FROM due
    WHERE lane.app_id = due.app_id AND lane.lane = due.lane
-  RETURNING lane.app_id AS "appId", lane.lane, lane.list_read_at AS before`;
+  RETURNING lane.app_id AS "appId", lane.lane, due.before`;
 
 const INVALIDATE = `
   UPDATE push.installations AS i SET valid = false, invalid_reason = 'on the list of invalid tokens'

@@ -58,7 +58,10 @@ export interface VendorChannel {
   send(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]>;
   /** Signs in without sending to a device. @returns undefined where the credentials work */
   check(): Promise<CheckProblem | undefined>;
-  /** Reads the vendor's list of invalid tokens, which names each once. Absent where the vendor keeps none. */
-  invalidTokens?(): Promise<readonly string[]>;
+  /**
+   * Reads the vendor's list of invalid tokens page by page. The vendor names each token once: record a page before you ask for the next.
+   * Absent where the vendor keeps none.
+   */
+  invalidTokens?(): AsyncIterable<readonly string[]>;
   close(): void;
 }

@@ -67,21 +67,13 @@ export class AndroidChannel implements VendorChannel {
     }
   }
 
-  async invalidTokens(): Promise<readonly string[]> {
+  async *invalidTokens(): AsyncGenerator<readonly string[]> {
     const { protocol } = this.options;
-    const tokens: string[] = [];
     for (let page = 0; protocol.invalidTokens !== undefined && page < MAX_LIST_PAGES; page += 1) {
-      const more = await protocol
-        .invalidTokens((call) => this.#call(call))
-        .catch((error: unknown) => {
-          // The vendor names each token once: those of earlier pages are not lost.
-          if (tokens.length === 0) throw error;
-          return [];
-        });
-      if (more.length === 0) break;
-      tokens.push(...more);
+      const tokens = await protocol.invalidTokens((call) => this.#call(call));
+      if (tokens.length === 0) return;
+      yield tokens;
     }
-    return tokens;
   }
 
   close(): void {
