@@ -103,18 +103,35 @@ describe('a push', () => {
     expect((await ask(consoleApi.sendPush, { body: later })).status).toBe(200);
   });
 
+  const byId = { className: '_Installation', order: '-installationId', limit: 1 };
   it.each<[string, JsonObject]>([
     ['a comparison', { installationId: { $lt: 'm' } }],
     ['a pattern in a branch', { $or: [{ deviceType: 'ios' }, { $and: [{ deviceToken: { $regex: '^a' } }] }] }],
     ['a part of an address', { 'webPush.endpoint': { $regex: '^https' } }],
     ['a test of two', { registrationId: { $exists: true, $gt: 'a' } }],
     ['a sub-query', { owner: { $inQuery: { className: '_Installation', where: { deviceToken: { $ne: 'a' } } } } }],
+    ['the order of a sub-query', { level: { $select: { key: 'level', query: byId } } }],
+    [
+      'the order of a query for pointers',
+      { $and: [{ owner: { $notInQuery: { ...byId, order: 'level, -webPush.endpoint' } } }] },
+    ],
+    [
+      'the key of a sub-query',
+      { note: { $dontSelect: { key: 'deviceToken', query: { className: '_Installation' } } } },
+    ],
   ])('finds no id or token of a device by %s', async (_, where) => {
     for (const route of [consoleApi.countPushTargets, consoleApi.sendPush]) {
       const answer = await ask(route, { body: { body: { data: { alert: 'hello' }, where } } });
       expect([answer.status, answer.body['name']]).toEqual([400, 'INVALID_QUERY']);
     }
     expect(console.transport.requestsOf(pushOperationsRpc.countTargets)).toEqual([]);
+  });
+
+  it('goes to devices that a sub-query finds by other fields', async () => {
+    const query = { className: '_Installation', order: 'level,-createdAt', where: { level: { $gt: 1 } } };
+    const where = { owner: { $select: { key: 'owner', query } }, order: 'deviceToken', key: 'webPush' };
+    console.transport.answer(pushOperationsRpc.send, () => ({ objectId: 'p1', createdAt: at }));
+    expect((await ask(consoleApi.sendPush, { body: { body: { data: { alert: 'hello' }, where } } })).status).toBe(200);
   });
 
   it('goes to devices whose ids are known, and its record and the audit log have none of them', async () => {

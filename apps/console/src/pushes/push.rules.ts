@@ -83,16 +83,29 @@ const NO_ID: DeviceState = { connection: null, waiting: 0, dropped: 0 };
 /** Tests of a value as a whole. Others, repeated, would find it part by part. */
 const WHOLE_TESTS = ['$exists', '$in'];
 
+/** Operators with a sub-query. */
+const SUB_QUERIES = ['$dontSelect', '$inQuery', '$notInQuery', '$select'];
+
 /** @throws AppError INVALID_QUERY for a condition by which an operator could find the id or a token of a device */
 export function assertFindsNoAddress(where: JsonValue | undefined): void {
   if (typeof where !== 'object' || where === null) return;
   for (const [name, value] of Object.entries(where)) {
+    if (SUB_QUERIES.includes(name)) assertNamesNoAddress(objectOf(value));
     if (!isDeviceAddress(name)) assertFindsNoAddress(value);
     else if (typeof value !== 'string' && !Object.keys(objectOf(value)).every((test) => WHOLE_TESTS.includes(test)))
       throw appError('INVALID_QUERY', {
         message: `where: ${name} can only be compared as a whole, by a text, $in or $exists.`,
       });
   }
+}
+
+/** The first rows in the order of an address, or its value in another field, would find it part by part. */
+function assertNamesNoAddress({ key, order, query }: JsonObject): void {
+  const lists = [key, order, objectOf(query)['order']].filter((each) => typeof each === 'string');
+  const fields = lists.flatMap((list) => list.split(',')).map((field) => field.trim().replace(/^-/, ''));
+  const name = fields.find(isDeviceAddress);
+  if (name !== undefined)
+    throw appError('INVALID_QUERY', { message: `where: a sub-query cannot have ${name} as its order or key.` });
 }
 
 /** A device without the ids and tokens that address it. @param states by installation id; undefined: the store of the queues is away */
