@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddressOf } from '#admission';
-import { ARRIVAL_TIMES } from '#bootstrap';
+import { ARRIVAL_TIMES, parseJson } from '#bootstrap';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
@@ -49,9 +49,9 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (_, body, done) => {
     try {
-      done(null, JSON.parse(body as string));
-    } catch {
-      done(appError('MALFORMED_JSON'));
+      done(null, parseJson(body as string));
+    } catch (error) {
+      done(error as Error);
     }
   });
   fastify.addHook('onRequest', async (request, reply) => {

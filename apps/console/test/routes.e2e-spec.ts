@@ -127,6 +127,28 @@ describe('a request of another site', () => {
   });
 });
 
+describe('a body', () => {
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+  it.each([
+    ['nested 400,000 levels deep', nested(400_000), 'MALFORMED_JSON'],
+    ['with a member that is too deep', `{"address":${nested(65)}}`, 'MALFORMED_JSON'],
+    ['with a member of another form', `{"address":${nested(64)}}`, 'INCORRECT_TYPE'],
+    ['with a member named like a prototype', '{"address":{"__proto__":1}}', 'INVALID_KEY_NAME'],
+    ['that is no JSON', '{', 'MALFORMED_JSON'],
+  ])('%s is refused without a session', async (_, text, errorName) => {
+    const headers = {
+      host: `localhost:${console.port}`,
+      origin: console.origin,
+      'sec-fetch-site': 'same-origin',
+      'content-type': 'application/json',
+      'x-gatepost-console': '1',
+    };
+    const { status, body } = await console.visitor().send('POST', '/api/sign-in', { headers, text });
+    expect([status, body['name']]).toEqual([400, errorName]);
+  });
+});
+
 describe('the audit log', () => {
   it.each(audited)('has one entry of %s', async (name, route) => {
     const visitor = SESSION_ROUTES.has(name) ? await anotherSession() : owner;

@@ -1,10 +1,9 @@
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ARRIVAL_TIMES, fromHttp } from '#bootstrap';
+import { ARRIVAL_TIMES, fromHttp, parseJsonBody } from '#bootstrap';
 import { addForwarding } from './forwarding/forwarder.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { respondToUnreadable, sendError } from './http/error.filter.js';
-import { parseJsonBody } from './http/json-body.js';
 import { routeMethodOverride } from './http/method-override.js';
 import { addRateLimits, addRequestHooks, requestIdOf, warnOfUnknownProxy } from './http/request-hooks.js';
 import { traceRequests } from './http/request-trace.hook.js';

@@ -4,6 +4,7 @@ export type { GroupRole } from './environment-schemas.js';
 export { LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
 export { environment } from './environment.js';
 export { fromHttp } from './http-errors.js';
+export { asJsonObject, JSON_TYPE, parseJson, parseJsonBody } from './json-body.js';
 export { ConfigError, isSocketPathTooLong, loadConfig, operatorSocketPath } from './load-config.js';
 export { PeriodicJob } from './periodic-job.js';
 export { TtlCache } from './ttl-cache.js';

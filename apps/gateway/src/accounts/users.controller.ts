@@ -1,10 +1,10 @@
 import { Controller, Delete, Get, Header, HttpCode, HttpStatus, Inject, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { JSON_TYPE } from '#bootstrap';
 import { accountsRpc, authLinkingRpc, type Caller, type JsonObject, objectsRpc, type VisibleUser } from '#contracts';
 import { RpcClient } from '#messaging';
 import { userClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { JSON_TYPE } from '../http/json-body.js';
 import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
 import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';

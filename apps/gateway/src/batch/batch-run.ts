@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import type { Response } from 'light-my-request';
+import { asJsonObject } from '#bootstrap';
 import type { JsonValue } from '#contracts';
 import { AppError, appError, withTimeout } from '#errors';
 import { MAX_MESSAGE_BYTES } from '#messaging';
 import { isJsonObject } from '#objects';
 import { errorBody } from '../http/error.filter.js';
-import { asJsonObject } from '../http/json-body.js';
 import { dispatch, isMethod, originsOf, type SubRequest } from '../http/sub-request.js';
 import { malformed, requestsOf } from './batch-save.js';
 

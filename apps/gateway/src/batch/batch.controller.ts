@@ -1,5 +1,6 @@
 import { Controller, HttpCode, HttpStatus, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { JSON_TYPE } from '#bootstrap';
 import {
   authLinkingRpc,
   type Caller,
@@ -13,7 +14,6 @@ import { RpcClient } from '#messaging';
 import { installationClass } from '#objects';
 import { hasAuthData, setsEmail } from '../accounts/user.schemas.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { JSON_TYPE } from '../http/json-body.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
 import { originsOf } from '../http/sub-request.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { Controller, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { asJsonObject } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { readCredentials } from './credentials.js';
-import { asJsonObject } from './json-body.js';
 import { dispatch, isMethod, type SubRequest } from './sub-request.js';
 
 export const OVERRIDE_PATH = '/method-override';

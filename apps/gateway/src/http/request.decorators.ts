@@ -1,9 +1,9 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { asJsonObject } from '#bootstrap';
 import { type Caller, isObjectId, type JsonObject, MAX_REMOVED_OBJECTS } from '#contracts';
 import { appError, type ErrorName } from '#errors';
 import { isSessionToken } from './credentials.js';
-import { asJsonObject } from './json-body.js';
 
 /** Paths of LeanCloud in the place of a user id. A user that was imported with such an id is reached by its session only. */
 const OTHER_USER_PATHS = new Set(['strictlyQuery', 'friendshipRequests', 'self']);

@@ -1,3 +1,4 @@
+import { parseJson } from '#bootstrap';
 import {
   DEFAULT_LIST_LIMIT,
   MAX_LIST_LIMIT,
@@ -7,7 +8,6 @@ import {
   type ObjectWriteOptions,
 } from '#contracts';
 import { appError } from '#errors';
-import { parseJson } from '../http/json-body.js';
 
 type Params = Record<string, unknown>;
 

@@ -12,11 +12,11 @@ import {
   type Type,
 } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { JSON_TYPE } from '#bootstrap';
 import { accountsRpc, type Caller, type JsonObject, type ObjectsRpc, type Principal } from '#contracts';
 import { RpcClient } from '#messaging';
 import { ANONYMOUS, type ObjectClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { JSON_TYPE } from '../http/json-body.js';
 import { JsonBody, ObjectId, ObjectIds, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import type { ObjectEndpoints } from './object.endpoints.js';

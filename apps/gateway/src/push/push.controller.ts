@@ -1,8 +1,8 @@
 import { Controller, Delete, Get, Header, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
+import { JSON_TYPE } from '#bootstrap';
 import { type Caller, type JsonObject, pushRpc, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { JSON_TYPE } from '../http/json-body.js';
 import { JsonBody, ObjectId, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { parseListQuery } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
