@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { consoleApi, type ConsoleRoute, permissionsFor, type Role, ROLES } from '#console-api';
+import { consoleApi, type ConsoleRoute, PERMISSIONS, permissionsFor, type Role, ROLES } from '#console-api';
 import * as contracts from '#contracts';
 import type { RpcContract } from '#contracts';
 import { appError, type ErrorName } from '#errors';
@@ -178,6 +178,48 @@ describe('the audit log', () => {
     },
   );
 
+  const ofForeign = audited.filter(([, { path }]) => path.includes(':appId'));
+  it.each(ofForeign)('has one entry of %s that a foreign application refuses', async (name, route) => {
+    const before = await countEntries();
+    const call = { ...requestOf(route, FOREIGN), body: { text: CANARY } };
+    expect((await operators.get('developer')!.call(route, call)).status).toBe(404);
+    expect(await countEntries()).toBe(before + 1);
+    const refused = { app_id: FOREIGN, change: {}, outcome: 'refused', error_name: 'NOT_FOUND' };
+    expect(await lastEntry()).toMatchObject({ action: name, ...refused });
+    const { body } = await owner.call(consoleApi.listAudit, { query: { appId: FOREIGN, limit: '1' } });
+    expect(body).toMatchObject({ items: [{ action: name, outcome: 'refused' }] });
+  });
+
+  it.each(audited.filter(([, { access }]) => (PERMISSIONS as readonly string[]).includes(access)))(
+    'has one entry of a malformed %s that is forbidden',
+    async (name, route) => {
+      const before = await countEntries();
+      const call = { ...requestOf(route, OWN), query: { format: 'none' }, body: { [CANARY]: [] } };
+      const mayDoIt = route.access === 'users.write' || route.access === 'messages.retry';
+      const { status, body } = await operators.get(mayDoIt ? 'viewer' : 'support')!.call(route, call);
+      expect([status, body['name']]).toEqual([403, 'FORBIDDEN']);
+      expect(await countEntries()).toBe(before + 1);
+      const refused = { app_id: appIn(route), change: {}, outcome: 'refused', error_name: 'FORBIDDEN' };
+      expect(await lastEntry()).toMatchObject({ action: name, ...refused });
+    },
+  );
+
+  it('has the input of a well-formed act that is forbidden', async () => {
+    const { status } = await operators
+      .get('viewer')!
+      .call(consoleApi.rotateKeys, requestOf(consoleApi.rotateKeys, OWN));
+    expect([status, (await lastEntry())['change']]).toEqual([403, expect.objectContaining({ keepOldSeconds: 60 })]);
+  });
+
+  it('has no entry of an application id that no application can have, nor of a foreign page', async () => {
+    const before = await countEntries();
+    const rotate = requestOf(consoleApi.rotateKeys, 'x'.repeat(65));
+    expect((await operators.get('developer')!.call(consoleApi.rotateKeys, rotate)).status).toBe(400);
+    const list = requestOf(consoleApi.listUsers, FOREIGN);
+    expect((await operators.get('developer')!.call(consoleApi.listUsers, list)).status).toBe(404);
+    expect(await countEntries()).toBe(before);
+  });
+
   it('has the entry before the act is done', async () => {
     let during: unknown;
     console.transport.answer(contracts.applicationsRpc.rotateKeys, async () => {
@@ -221,7 +263,8 @@ describe('the audit log', () => {
     await owner.call(consoleApi.revokeOldKeys, requestOf(consoleApi.revokeOldKeys, OWN));
     await owner.call(consoleApi.revokeOldKeys, requestOf(consoleApi.revokeOldKeys, FOREIGN));
     const appsOf = async (visitor: Visitor) => {
-      const { body } = await visitor.call(consoleApi.listAudit, { query: { action: 'revokeOldKeys', limit: '200' } });
+      const query = { action: 'revokeOldKeys', outcome: 'done', limit: '200' };
+      const { body } = await visitor.call(consoleApi.listAudit, { query });
       return new Set((body as { items: { appId: string }[] }).items.map(({ appId }) => appId));
     };
     expect(await appsOf(owner)).toEqual(new Set([OWN, FOREIGN]));

@@ -2,18 +2,9 @@ import { Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fromHttp } from '#bootstrap';
-import {
-  type Access,
-  ALL_APPLICATIONS,
-  consoleApi,
-  type ConsoleRoute,
-  type ExportRoute,
-  isExport,
-  type Permission,
-  permissionsFor,
-} from '#console-api';
+import { consoleApi, type ConsoleRoute, type ExportRoute, isExport } from '#console-api';
 import { isConcealedSetting } from '#contracts';
-import { type AppError, appError, toAppError } from '#errors';
+import { type AppError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
 import { bounded, changeOf } from '../audit/audit.rules.js';
@@ -23,11 +14,11 @@ import { OperatorsRepository } from '../operators/operators.repository.js';
 import { PublicUrl } from '../console.config.js';
 import { SignInService } from '../operators/sign-in.service.js';
 import {
-  appIdOf,
   ConsoleRequest,
-  forbidden,
   handlersOf,
   parsed,
+  refusalBy,
+  type RequestParts,
   type SignedIn,
   SharedAnswers,
 } from '../routing/console-handler.js';
@@ -131,21 +122,19 @@ class ConsoleRouter {
     const { route, handle } = bound;
     const signedIn = await this.#signedIn(request);
     const params = parsed(route.params, request.params, 'path');
-    const isKnown = assertKnown(route, signedIn, params);
-    const parts = {
+    const refusal = refusalBy(route, signedIn, params);
+    if (refusal !== undefined && route.isRead) throw refusal;
+    const asked = new ConsoleRequest({
       id: request.id,
       network: request.clientAddress,
       browser: browserOf(request.headers['user-agent']),
       cookies: cookiesOf(request.headers.cookie),
       params,
-      query: parsed(route.query, request.query, 'query'),
-      body: parsed(route.body, route.method === 'GET' ? {} : (request.body ?? {}), 'body'),
-      signedIn: isKnown ? signedIn : undefined,
-    };
-    const asked = new ConsoleRequest(parts);
+      ...(refusal === undefined ? inputOf(route, request) : refusedInput(route, request, refusal)),
+      signedIn,
+    });
     try {
-      const refusal = refusalBy(route, asked);
-      return await (route.isRead ? unaudited(asked, handle, refusal) : this.#act(bound, asked, refusal, reply));
+      return await (route.isRead ? handle(asked) : this.#act(bound, asked, refusal, reply));
     } finally {
       if (asked.newToken !== undefined) asked.setCookies.push(this.#cookie(asked.newToken));
       if (asked.setCookies.length > 0) void reply.header('set-cookie', asked.setCookies);
@@ -214,35 +203,25 @@ class ConsoleRouter {
 /** The answer of a route whose file is sent. */
 const SENT = Symbol('Sent');
 
-function unaudited(asked: ConsoleRequest, handle: Handler, refusal: AppError | undefined): unknown {
-  if (refusal !== undefined) throw refusal;
-  return handle(asked);
+type Input = Pick<RequestParts<ConsoleRoute>, 'body' | 'query'>;
+
+/** @throws AppError INCORRECT_TYPE */
+function inputOf({ method, query, body }: ConsoleRoute, request: FastifyRequest): Input {
+  return {
+    query: parsed(query, request.query, 'query'),
+    body: parsed(body, method === 'GET' ? {} : (request.body ?? {}), 'body'),
+  };
 }
 
-/**
- * Whether the session counts for the route: one without a session needs none.
- * @throws AppError UNAUTHORIZED without a session, NOT_FOUND for an application without a grant
- */
-function assertKnown({ access }: ConsoleRoute, signedIn: SignedIn | undefined, params: unknown): boolean {
-  if (access === 'anyone') return signedIn !== undefined;
-  if (signedIn === undefined) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });
-  const appId = appIdOf(params);
-  if (appId !== undefined && permissionsFor(signedIn, appId).length === 0)
-    throw appError('NOT_FOUND', { message: 'There is no such application.' });
-  return true;
-}
-
-function isPermission(access: Access): access is Permission {
-  return access !== 'anyone' && access !== 'operator' && access !== 'self';
-}
-
-/** Why the operator may not use the route now; undefined otherwise. */
-function refusalBy({ access, needsProof }: ConsoleRoute, { params, signedIn }: ConsoleRequest): AppError | undefined {
-  if (access === 'anyone' || signedIn === undefined) return undefined;
-  if (access !== 'self' && signedIn.needsSecondFactor) return appError('SECOND_FACTOR_MISSING');
-  if (isPermission(access) && !permissionsFor(signedIn, appIdOf(params) ?? ALL_APPLICATIONS).includes(access))
-    return toAppError(forbidden(access));
-  return needsProof && signedIn.provenUntil === undefined ? appError('PROOF_REQUIRED') : undefined;
+/** For the audit entry: nothing where the input is malformed, nor of an application without a grant. */
+function refusedInput(route: ConsoleRoute, request: FastifyRequest, refusal: AppError): Input {
+  const nothing = { query: {}, body: {} };
+  if (refusal.is('NOT_FOUND')) return nothing;
+  try {
+    return inputOf(route, request);
+  } catch {
+    return nothing;
+  }
 }
 
 /** Routes whose body has credentials in this member. */

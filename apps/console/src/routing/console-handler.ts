@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { z } from 'zod';
 import { TtlCache } from '#bootstrap';
 import {
+  type Access,
   ALL_APPLICATIONS,
   type ConsoleRoute,
   type ExportRoute,
@@ -15,7 +16,7 @@ import {
   type RouteReply,
 } from '#console-api';
 import type { Caller } from '#contracts';
-import { appError } from '#errors';
+import { type AppError, appError } from '#errors';
 
 /** The operator who sends a request. */
 export interface SignedIn {
@@ -126,8 +127,36 @@ export function appIdOf(params: unknown): string | undefined {
   return appId;
 }
 
-export function forbidden(permission: Permission): Error {
+function forbidden(permission: Permission): AppError {
   return appError('FORBIDDEN', { message: `This needs the permission ${permission}.` });
+}
+
+/**
+ * Why the operator may not use the route now; undefined otherwise. NOT_FOUND: the operator has no grant for the application.
+ * @throws AppError UNAUTHORIZED without a session
+ */
+export function refusalBy(route: ConsoleRoute, signedIn: SignedIn | undefined, params: unknown): AppError | undefined {
+  if (route.access === 'anyone') return undefined;
+  if (signedIn === undefined) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });
+  const appId = appIdOf(params);
+  const permissions = permissionsFor(signedIn, appId ?? ALL_APPLICATIONS);
+  if (appId !== undefined && permissions.length === 0)
+    return appError('NOT_FOUND', { message: 'There is no such application.' });
+  return lackOf(route, signedIn, permissions);
+}
+
+function lackOf(
+  { access, needsProof }: ConsoleRoute,
+  { needsSecondFactor, provenUntil: proven }: SignedIn,
+  permissions: readonly Permission[],
+): AppError | undefined {
+  if (access !== 'self' && needsSecondFactor) return appError('SECOND_FACTOR_MISSING');
+  if (isPermission(access) && !permissions.includes(access)) return forbidden(access);
+  return needsProof && proven === undefined ? appError('PROOF_REQUIRED') : undefined;
+}
+
+function isPermission(access: Access): access is Permission {
+  return access !== 'anyone' && access !== 'operator' && access !== 'self';
 }
 
 /** The result of a route's method: the answer, or for a file its rows in pages, which are read as fast as the client takes them. */
