@@ -184,13 +184,16 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.listLockouts)
-  async listLockouts({ params, query }: ConsoleRequest<Api['listLockouts']>): Promise<RouteReply<Api['listLockouts']>> {
+  async listLockouts(request: ConsoleRequest<Api['listLockouts']>): Promise<RouteReply<Api['listLockouts']>> {
+    const { params, query } = request;
     const [lockedUntil, userId] = query.after?.split(',', 2) ?? [];
     const after = lockedUntil === undefined || userId === undefined ? undefined : { lockedUntil, userId };
     const { limit } = query;
     const { lockedUsers } = await this.rpc.call(lockoutsRpc.list, { ...params, limit, after });
     const last = lockedUsers.length < limit ? undefined : lockedUsers.at(-1);
-    return { items: lockedUsers, next: last === undefined ? null : `${last.lockedUntil},${last.userId}` };
+    const nameOf = request.may('users.contact') ? (name: string | null) => name : maskedName;
+    const items = lockedUsers.map(({ username, ...user }) => ({ ...user, username: nameOf(username) }));
+    return { items, next: last === undefined ? null : `${last.lockedUntil},${last.userId}` };
   }
 
   @Handles(consoleApi.listLimitedClients)
