@@ -59,3 +59,65 @@ describe.each([
     expect(items.map(({ username }) => username)).toEqual(shown);
   });
 });
+
+describe('a page of users', () => {
+  const keyOf = (key: string) => {
+    console.transport.answer(userSearchRpc.search, ({ after }) => ({
+      users: NAMES.map(userOf),
+      next: { key, objectId: 'user2' },
+      total: after === undefined ? total : null,
+    }));
+  };
+
+  it('is followed by the next one, with the total of the first', async () => {
+    const { next, body } = await as('viewer', consoleApi.listUsers);
+    expect(body['total']).toEqual(total);
+    const last = await as('viewer', consoleApi.listUsers, { after: next ?? '' });
+    expect([last.next, last.body['total']]).toEqual([null, total]);
+    expect(console.transport.requestsOf(userSearchRpc.search)).toMatchObject([
+      { order: 'newest' },
+      { order: 'newest', after: { key: at, objectId: 'user2' } },
+    ]);
+  });
+
+  it.each(['名@"'.padEnd(255, '名'), '\u0001'.repeat(255)])('can end at the longest username', async (key) => {
+    keyOf(key);
+    const { next } = await as('support', consoleApi.listUsers, { order: 'username' });
+    const { status } = await as('support', consoleApi.listUsers, { order: 'username', after: next ?? '' });
+    expect(status).toBe(200);
+    expect(console.transport.requestsOf(userSearchRpc.search)[1]).toMatchObject({ after: { key } });
+  });
+
+  it('has a cursor without a readable username', async () => {
+    keyOf('ada.l@example.com');
+    const { next } = await as('support', consoleApi.listUsers, { order: 'username' });
+    const texts = (next ?? '').split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'));
+    expect([next, ...texts].join(' ')).not.toContain('ada.l');
+  });
+
+  it('comes after no cursor that was invented, changed, or made for another list', async () => {
+    const { next } = await as('developer', consoleApi.listUsers);
+    const { next: byName } = await as('developer', consoleApi.listUsers, { order: 'username' });
+    const invented = Buffer.from(JSON.stringify(['ada.m', 'user2', 1, true])).toString('base64url');
+    const changed = (next ?? '').replace(/.(?=.{9}$)/, (one) => (one === 'A' ? 'B' : 'A'));
+    console.transport.calls.length = 0;
+    for (const after of ['', 'x', invented, changed, byName ?? '']) {
+      const { status, body } = await as('developer', consoleApi.listUsers, { after });
+      expect([status, body['name']]).toEqual([400, 'INVALID_QUERY']);
+    }
+    const { body } = await owner.call(consoleApi.listUsers, {
+      params: { appId: 'other' },
+      query: { after: next ?? '' },
+    });
+    expect(body).toMatchObject({ name: 'INVALID_QUERY' });
+    expect(console.transport.requestsOf(userSearchRpc.search)).toEqual([]);
+  });
+
+  it('comes in the order of usernames only with users.contact', async () => {
+    const { status, body } = await as('viewer', consoleApi.listUsers, { order: 'username' });
+    expect([status, body['error']]).toEqual([403, 'This needs the permission users.contact.']);
+    expect(console.transport.requestsOf(userSearchRpc.search)).toEqual([]);
+    expect((await as('support', consoleApi.listUsers, { order: 'username' })).status).toBe(200);
+    expect((await as('viewer', consoleApi.listUsers, { order: 'oldest' })).status).toBe(200);
+  });
+});

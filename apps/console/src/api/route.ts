@@ -138,6 +138,9 @@ export function exportRoute<Filters extends z.ZodRawShape, Row extends z.ZodObje
   return { ...route({ ...given, ...(params === undefined ? {} : { params }) }), file };
 }
 
+/** A username has 255 characters, of up to six bytes as JSON; sealed and in base64url they are a third longer. */
+const MAX_CURSOR_LENGTH = 2_560;
+
 /** The id of an application. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 export const ofApp = z.object({ appId });
@@ -150,7 +153,7 @@ export const flag = z.union([z.boolean(), z.stringbool()]);
 /** JSON of an application's own fields. */
 export const json = z.record(z.string(), z.unknown());
 /** The place where the next page begins, as the last page's `next` gave it. */
-export const cursor = z.string().max(1_024);
+export const cursor = z.string().max(MAX_CURSOR_LENGTH);
 /** Items of a page in a query string. */
 export const limit = z.coerce.number<number>().int().min(1).max(200).default(50);
 

@@ -13,7 +13,7 @@ import { appError, isAppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
-import { cursorOf, invalidCursor, pageOf, pagesOf } from '../routing/list.rules.js';
+import { cursorOf, openedCursor, pageOf, pagesOf, sealedCursor } from '../routing/list.rules.js';
 import {
   conditionAfter,
   deviceDetails,
@@ -74,8 +74,8 @@ export class DevicesHandlers {
     caller,
   }: ConsoleRequest<Api['listConnectedDevices']>): Promise<RouteReply<Api['listConnectedDevices']>> {
     const { appId } = params;
-    const after = query.after === undefined ? undefined : this.placeOf(appId, query.after);
-    const asked = { appId, limit: query.limit, ...(after === undefined ? {} : { after }) };
+    const after = query.after === undefined ? undefined : openedCursor(query.after, this.sealer, contextOf(appId));
+    const asked = { appId, limit: query.limit, after: after as ConnectedPlace | undefined };
     const { devices, next } = await this.rpc.call(pushOperationsRpc.listConnected, asked);
     const items: Device[] = [];
     for (const some of chunksOf(devices.map(({ installationId }) => installationId))) {
@@ -85,7 +85,8 @@ export class DevicesHandlers {
       const states = await this.statesOf(appId, results);
       items.push(...results.map((installation) => shownDevice(installation, states)));
     }
-    return { items, next: next === null ? null : this.sealer.seal(JSON.stringify(next), contextOf(appId)) };
+    // The place can be an installation id.
+    return { items, next: next === null ? null : sealedCursor(next, this.sealer, contextOf(appId)) };
   }
 
   @Handles(consoleApi.getDevice)
@@ -161,15 +162,6 @@ export class DevicesHandlers {
     } catch (error) {
       if (isAppError(error, 'SERVICE_UNAVAILABLE')) return undefined;
       throw error;
-    }
-  }
-
-  /** The place of a cursor. It is sealed, because it can be an installation id. @throws AppError INVALID_QUERY */
-  private placeOf(appId: string, cursor: string): ConnectedPlace {
-    try {
-      return JSON.parse(this.sealer.open(cursor, contextOf(appId))) as ConnectedPlace;
-    } catch {
-      throw invalidCursor();
     }
   }
 }

@@ -39,6 +39,26 @@ export function cursorOf({ at, id }: ListPlace): string {
   return `${at},${id}`;
 }
 
+/** A `Sealer` of libs/security. */
+interface Sealing {
+  seal(plain: string, context: string): string;
+  open(sealed: string, context: string): string;
+}
+
+/** A cursor that an operator can neither read nor invent. @param list whose cursor it is: it opens for no other list */
+export function sealedCursor(place: unknown, sealer: Sealing, list: string): string {
+  return sealer.seal(JSON.stringify(place), list);
+}
+
+/** The place of a sealed cursor. @throws AppError INVALID_QUERY for a cursor that was invented, or is of another list */
+export function openedCursor(cursor: string, sealer: Sealing, list: string): unknown {
+  try {
+    return JSON.parse(sealer.open(cursor, list));
+  } catch {
+    throw invalidCursor();
+  }
+}
+
 const ID = /^[\w-]{1,64}$/;
 /** The pattern of ids that the database compares as UUID. */
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

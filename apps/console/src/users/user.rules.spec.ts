@@ -7,24 +7,8 @@ import {
   maskedNetwork,
   maskedPhone,
   maskedText,
-  readPlace,
   searchedIn,
-  writePlace,
 } from './user.rules.js';
-
-describe('a cursor', () => {
-  it('holds the place and the total', () => {
-    const [place, total] = [
-      { key: '名@"', objectId: '64f1' },
-      { value: 1_020_000, isExact: false },
-    ];
-    expect(readPlace(writePlace(place, total))).toEqual({ place, total });
-  });
-
-  it.each(['', 'x', 'e30', Buffer.from('["a",1,2]').toString('base64url')])('is refused where it is "%s"', (text) => {
-    expect(() => readPlace(text)).toThrow('after must be the value of next in an earlier page.');
-  });
-});
 
 describe('an operator without users.contact', () => {
   it('searches usernames and ids only', () => {

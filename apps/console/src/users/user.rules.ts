@@ -1,38 +1,6 @@
 import { appError } from '#errors';
-import { invalidCursor } from '../routing/list.rules.js';
-
-/** Where a page of a search ended. */
-export interface Place {
-  readonly key: string;
-  readonly objectId: string;
-}
-
-/** A number of users; not exact where it is an estimate. */
-export interface Total {
-  readonly value: number;
-  readonly isExact: boolean;
-}
 
 type SearchedField = 'any' | 'email' | 'id' | 'phone' | 'username';
-
-/** The cursor after a page. It carries the total, which the first page alone counts. */
-export function writePlace({ key, objectId }: Place, { value, isExact }: Total): string {
-  return Buffer.from(JSON.stringify([key, objectId, value, isExact])).toString('base64url');
-}
-
-/** @throws AppError INVALID_QUERY */
-export function readPlace(cursor: string): { readonly place: Place; readonly total: Total } {
-  const parts = partsOf(cursor);
-  const [key, objectId, value, isExact] = parts;
-  if (typeof key !== 'string' || typeof objectId !== 'string' || !Number.isSafeInteger(value) || Number(value) < 0)
-    throw invalidCursor();
-  return { place: { key, objectId }, total: { value: Number(value), isExact: isExact === true } };
-}
-
-function partsOf(cursor: string): unknown[] {
-  const parts = parsed(Buffer.from(cursor, 'base64url').toString('utf8'));
-  return Array.isArray(parts) ? parts : [];
-}
 
 /** The value of a JSON text; undefined of another text. */
 function parsed(text: string): unknown {

@@ -16,24 +16,21 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
+import { Sealer } from '#security';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
-import { pagesOf } from '../routing/list.rules.js';
-import {
-  isContact,
-  maskedEmail,
-  maskedName,
-  maskedNetwork,
-  maskedPhone,
-  readPlace,
-  searchedIn,
-  writePlace,
-} from './user.rules.js';
+import { openedCursor, pagesOf, sealedCursor } from '../routing/list.rules.js';
+import { isContact, maskedEmail, maskedName, maskedNetwork, maskedPhone, searchedIn } from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneUser = RouteReply<Api['getUser']>;
 type ExportedUser = RouteReply<Api['exportUsers']>;
 type UserFilters = Omit<RouteQuery<Api['listUsers']>, 'after' | 'limit' | 'order'>;
 type SearchPlace = NonNullable<RpcReply<typeof userSearchRpc.search>['next']>;
+/** Where a page ended, with the total, which the first page alone counts. The place can have a username. */
+interface ListedPlace {
+  readonly place: SearchPlace;
+  readonly total: RouteReply<Api['listUsers']>['total'];
+}
 type Described = RpcReply<typeof userSearchRpc.describe>;
 type UserRequest = Pick<ConsoleRequest, 'caller' | 'may'> & { readonly params: { appId: string; userId: string } };
 
@@ -59,19 +56,25 @@ const UNCHANGEABLE = ['authData', 'createdAt', 'objectId', 'password', 'sessionT
 /** Users of an application. Viewers see addresses and numbers masked, and cannot search for them. */
 @Injectable()
 export class UsersHandlers {
-  constructor(private readonly rpc: RpcClient) {}
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly sealer: Sealer,
+  ) {}
 
   @Handles(consoleApi.listUsers)
   async list(request: ConsoleRequest<Api['listUsers']>): Promise<RouteReply<Api['listUsers']>> {
     const mayContact = request.may('users.contact');
     const { after, limit, order, ...filters } = request.query;
-    const place = after === undefined ? undefined : readPlace(after);
-    const search = { ...request.params, ...searchOf(request, filters), order, limit, after: place?.place };
+    // Operators who do not see usernames would find them by their order.
+    if (order === 'username') request.require('users.contact');
+    const context = `users of ${request.params.appId} by ${order}`;
+    const from = after === undefined ? undefined : (openedCursor(after, this.sealer, context) as ListedPlace);
+    const search = { ...request.params, ...searchOf(request, filters), order, limit, after: from?.place };
     const { users, next, total } = await this.rpc.call(userSearchRpc.search, search);
-    const all = total ?? place?.total ?? { value: users.length, isExact: false };
+    const all = total ?? from?.total ?? { value: users.length, isExact: false };
     return {
       items: users.map((user) => listed(user, mayContact)),
-      next: next === null ? null : writePlace(next, all),
+      next: next === null ? null : sealedCursor({ place: next, total: all }, this.sealer, context),
       total: all,
     };
   }

@@ -2,9 +2,8 @@ import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/co
 import { useHotkeys } from '@mantine/hooks';
 import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { consoleApi, type ListedUser } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
+import { useMay, useRead } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
 import { Segments } from '../parts/fields';
 import { Icon } from '../parts/icon';
@@ -14,6 +13,7 @@ import { type Column, DataTable, Pager, useSelection } from '../table/data-table
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { NewUser } from './new-user';
+import { SelectionBar } from './users-selection';
 
 const FROM = '/frame/apps/$appId/users';
 /** It looks like an address or a number: such a text stands in the history of this tab, and in no URL. */
@@ -46,7 +46,7 @@ export function UsersPage(): ReactNode {
     >
       <Panel>
         <SearchBar />
-        <Filters />
+        <Filters appId={appId} />
         <UserList appId={appId} />
       </Panel>
       {isNewOpen && (
@@ -133,10 +133,19 @@ function SearchBar(): ReactNode {
   );
 }
 
-function Filters(): ReactNode {
+/** By username only for operators who see all of them. */
+function useOrder(appId: string) {
+  const may = useMay(appId);
+  const { order: asked } = useSearch({ from: FROM });
+  const orders = USER_ORDERS.filter((each) => each !== 'username' || may('users.contact'));
+  return { orders, order: orders.find((each) => each === asked) };
+}
+
+function Filters({ appId }: { readonly appId: string }): ReactNode {
   const t = useTexts();
   const navigate = useNavigate({ from: '/apps/$appId/users' });
   const search = useSearch({ from: FROM });
+  const { orders, order } = useOrder(appId);
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
   };
@@ -191,8 +200,8 @@ function Filters(): ReactNode {
       <NativeSelect
         label={t.users.order}
         size="xs"
-        value={search.order ?? 'newest'}
-        data={(['newest', 'oldest', 'username'] as const).map((value) => ({ value, label: t.users.orders[value] }))}
+        value={order ?? 'newest'}
+        data={orders.map((value) => ({ value, label: t.users.orders[value] }))}
         onChange={(event) => {
           change({ order: event.currentTarget.value as NonNullable<typeof search.order> });
         }}
@@ -217,7 +226,10 @@ function useUserFilters() {
 }
 
 function useUsers(appId: string) {
-  const { after, order } = useSearch({ from: FROM });
+  const { after: asked, order: askedOrder } = useSearch({ from: FROM });
+  const { order } = useOrder(appId);
+  // The place of a page in one order is none in another.
+  const after = order === askedOrder ? asked : undefined;
   return useRead(consoleApi.listUsers, { params: { appId }, query: { ...useUserFilters(), after, order } });
 }
 
@@ -333,66 +345,4 @@ function useUserColumns(appId: string): readonly Column<ListedUser>[] {
       cell: ({ createdAt }) => <When at={createdAt} />,
     },
   ];
-}
-
-interface SelectionProps {
-  readonly appId: string;
-  readonly chosen: ReadonlySet<string>;
-  readonly setChosen: (chosen: ReadonlySet<string>) => void;
-}
-
-function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
-  const t = useTexts();
-  const may = useMay(appId);
-  const notices = useNotices();
-  const remove = useAct(consoleApi.deleteUsers);
-  const [isAsking, setAsking] = useState(false);
-  const clear = () => {
-    setChosen(new Set());
-  };
-  useHotkeys([['Escape', clear]]);
-  return (
-    <Group gap="sm" className="selection" role="toolbar" aria-label={t.table.chosen(chosen.size)}>
-      <Text size="sm" fw={600}>
-        {t.table.chosen(chosen.size)}
-      </Text>
-      {may('users.export') && (
-        <ExportMenu
-          text={t.exports.beginChosen}
-          route={consoleApi.exportUsers}
-          inputOf={(format) => ({ params: { appId }, query: { ids: [...chosen].join(','), format } })}
-        />
-      )}
-      {may('users.delete') && (
-        <Button
-          color="bad"
-          variant="light"
-          onClick={() => {
-            setAsking(true);
-          }}
-        >
-          {t.users.deleteThem}
-        </Button>
-      )}
-      <Button variant="default" onClick={clear}>
-        {t.table.clear}
-      </Button>
-      {isAsking && (
-        <Confirm
-          title={t.users.deleteTitle(chosen.size)}
-          says={t.users.deleteSays}
-          button={t.acts.delete}
-          typed={String(chosen.size)}
-          onConfirm={async () => {
-            const { deleted } = await remove.mutateAsync({ params: { appId }, body: { userIds: [...chosen] } });
-            notices.done(t.users.deleted(deleted));
-            clear();
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
-    </Group>
-  );
 }
