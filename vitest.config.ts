@@ -57,8 +57,9 @@ function project(
       include,
       exclude: [...configDefaults.exclude, ...LEFT_OUT, ...(name === 'slow' ? [] : SLOW)],
       environment: 'node',
-      // These files share threads: a file does not import again what another has imported.
-      ...(name === 'unit' || name === 'database' ? { pool: 'threads', isolate: false } : {}),
+      // Files share threads or processes: a file does not import again what another has imported.
+      isolate: false,
+      pool: name === 'unit' || name === 'database' ? 'threads' : 'forks',
       // Unit tests log nothing and use no broker; the others expect what goes wrong.
       setupFiles: name === 'unit' ? [] : SETUP,
       // Afterwards, and two at once: each file starts several processes, and judges what is over in seconds.
