@@ -60,6 +60,16 @@ describe.each([
   });
 });
 
+it.each([
+  ['viewer', true],
+  ['support', false],
+] as const)('a search by %s leaves out masked usernames: %s', async (role, withoutContactNames) => {
+  for (const mode of ['prefix', 'contains'])
+    expect((await as(role, consoleApi.listUsers, { text: 'ann', in: 'username', mode })).status).toBe(200);
+  const asked = { text: 'ann', in: 'username', withoutContactNames };
+  expect(console.transport.requestsOf(userSearchRpc.search)).toMatchObject([asked, asked]);
+});
+
 describe('a page of users', () => {
   const keyOf = (key: string) => {
     console.transport.answer(userSearchRpc.search, ({ after }) => ({

@@ -15,6 +15,8 @@ export const MAX_USERS_WITHOUT_SEARCH_INDEX = 20_000;
 /** Minimum number of characters for searches in the mode `contains`: an index of trigrams finds no shorter text. */
 export const MIN_CONTAINED_CHARACTERS = 3;
 const MAX_TEXT_LENGTH = 255;
+/** A username that is an e-mail address or a phone number, also for PostgreSQL. Operators who see neither see it masked. */
+export const CONTACT_NAME = /^(?:.+@|\+?[0-9]{7,}$)/s;
 /** In a search: by username in the order of its lower-case form; by time of sign-up. */
 const ORDERS = ['newest', 'oldest', 'username'] as const;
 
@@ -92,6 +94,8 @@ export const userSearchRpc = {
       text: z.string().min(1).max(MAX_TEXT_LENGTH).optional(),
       in: z.enum(['any', 'username', 'email', 'phone', 'id']).default('any'),
       mode: z.enum(['prefix', 'contains']).default('prefix'),
+      /** `text` finds no user by a username that is a `CONTACT_NAME`. */
+      withoutContactNames: z.boolean().optional(),
       filters: filters.default({}),
       /** A condition as in queries of the API. */
       where: jsonObject.optional(),

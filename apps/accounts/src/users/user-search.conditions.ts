@@ -1,4 +1,4 @@
-import type { RpcData, userSearchRpc } from '#contracts';
+import { CONTACT_NAME, type RpcData, type userSearchRpc } from '#contracts';
 import { compileCondition, isStorableText, parseWhere, userClass } from '#objects';
 
 export type Search = RpcData<typeof userSearchRpc.search>;
@@ -92,21 +92,28 @@ interface Comparing {
   readonly compare: Comparison;
 }
 
-/** The part of a search that names text, field and mode. */
-type TextSearch = Pick<Search, 'in' | 'mode'>;
+/** The part of a search that says how a text is found. */
+type TextSearch = Pick<Search, 'in' | 'mode' | 'withoutContactNames'>;
 
 /** Users who fulfil one of them have the text. */
-function textConditions(text: string, { in: field, mode }: TextSearch, { bind, compare }: Comparing): Alternative[] {
+function textConditions(text: string, search: TextSearch, { bind, compare }: Comparing): Alternative[] {
+  const { in: field, mode } = search;
   if (!isStorableText(text)) return [{ sql: 'FALSE' }];
   if (field === 'phone' && !PHONE.test(text)) return [{ sql: 'FALSE' }];
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
   const lower = lowerCase(text);
   return [
-    ...(isAsked('username', true) ? [compare('lower(username)', lower, bind)] : []),
+    ...(isAsked('username', true) ? [nameCondition(compare('lower(username)', lower, bind), search)] : []),
     ...(isAsked('email', true) ? [compare('lower(email)', lower, bind)] : []),
     ...(isAsked('phone', PHONE.test(text)) ? phoneConditions(text, mode, { bind, compare }) : []),
     ...(isAsked('id', ID.test(text) && text.length >= MIN_ID_LENGTH) ? [beginsWith('object_id', text, bind)] : []),
   ];
+}
+
+/** The index of usernames covers the column: a prefix still reads the index alone. */
+function nameCondition(condition: Alternative, { withoutContactNames = false }: TextSearch): Alternative {
+  if (!withoutContactNames) return condition;
+  return { ...condition, sql: `(${condition.sql} AND username !~ '${CONTACT_NAME.source}')` };
 }
 
 /** Numbers are stored as `+` and digits; those without a prefix of their own are Chinese. */

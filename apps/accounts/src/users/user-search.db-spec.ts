@@ -16,6 +16,7 @@ const MAX_MILLISECONDS = 60;
 
 const APP = 'shop';
 const SMALL = 'small';
+const HIDING = 'hiding';
 let database: Database;
 let queries: QueryDatabase;
 let search: UserSearchRepository;
@@ -46,7 +47,7 @@ beforeAll(async () => {
   database = new Database(options);
   queries = new QueryDatabase(options);
   search = new UserSearchRepository(queries);
-  for (const app of [APP, SMALL])
+  for (const app of [APP, SMALL, HIDING])
     await database.query(
       'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
       [app],
@@ -111,6 +112,29 @@ describe('a search of users', () => {
     ['a custom field', { text: 'ada', where: { level: { $gt: 2 } } }, ['ADAM']],
   ])('finds %s', async (_, changes, expected) => {
     expect(await names(changes)).toEqual(expected);
+  });
+
+  it('finds no username that is an address or a number, where the operator does not see it', async () => {
+    const shown = ['ann', 'anna', '@ann', 'ann-2024', '+123456', '123456 7'];
+    const hidden = ['ann@example.com', 'ann\n@x', 'a@', '+8613800001234', '1234567'];
+    await addUsers(
+      HIDING,
+      [...shown, ...hidden].map((username, n) => ({ id: `hiding${n}`, username })),
+    );
+    const found = async (changes: Partial<UserSearch>) =>
+      (await names({ appId: HIDING, in: 'username', withoutContactNames: true, ...changes })).toSorted();
+    expect(await found({ text: 'ann' })).toEqual(['ann', 'ann-2024', 'anna']);
+    expect(await found({ text: 'ANN', mode: 'contains' })).toEqual(['@ann', 'ann', 'ann-2024', 'anna']);
+    expect(await found({ text: 'example', mode: 'contains' })).toEqual([]);
+    expect(await found({ text: '+' })).toEqual(['+123456']);
+    expect(await found({ text: '1' })).toEqual(['123456 7']);
+    expect(await found({})).toHaveLength(shown.length + hidden.length);
+    expect(await found({ text: 'hiding', in: 'id' })).toHaveLength(shown.length + hidden.length);
+    expect(await names({ appId: HIDING, text: 'ann', in: 'username' })).toContain('ann@example.com');
+    const { total } = await search.find(
+      asked({ appId: HIDING, text: 'ann', in: 'username', withoutContactNames: true, limit: 1 }),
+    );
+    expect(total).toEqual({ value: 3, isExact: true });
   });
 
   it('shows platforms and whether there is a password', async () => {
@@ -252,6 +276,18 @@ describe(`among ${USERS} users, PostgreSQL`, () => {
     expect(indexes).toEqual(expect.arrayContaining(['users_lower_username_idx', 'users_lower_email_idx']));
     expect(nodeTypes.filter((type) => type === 'Index Only Scan').length).toBeGreaterThanOrEqual(2);
     expect(nodeTypes).not.toContain('Bitmap Heap Scan');
+  });
+
+  it('collects the names that are no addresses from their index alone', async () => {
+    const { nodeTypes, indexes, milliseconds } = await plan({
+      text: 'ada7',
+      in: 'username',
+      withoutContactNames: true,
+    });
+    expect(indexes).toContain('users_lower_username_idx');
+    expect(nodeTypes).toContain('Index Only Scan');
+    expect(nodeTypes).not.toContain('Bitmap Heap Scan');
+    expect(milliseconds).toBeLessThan(MAX_MILLISECONDS);
   });
 
   /** Records the statements that it passes on. */

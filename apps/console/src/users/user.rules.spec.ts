@@ -37,8 +37,9 @@ describe('an operator without users.contact', () => {
     expect([maskedNetwork('203.0.113.7'), maskedNetwork('2001:db8:1:2::/64')]).toEqual(['203.0.…', '2001:db8:…']);
     expect([maskedEmail('ada@example.com'), maskedEmail(null)]).toEqual(['a…@example.com', null]);
     expect([maskedPhone('+8613800001234'), maskedPhone(null)]).toEqual(['…1234', null]);
-    const names = ['+8613800001234', '13800001234', 'ada@example.com', 'ada2024', null];
-    expect(names.map(maskedName)).toEqual(['…1234', '…1234', 'a…@example.com', 'ada2024', null]);
+    const names = ['+8613800001234', '13800001234', 'ada@example.com', 'a\nb@', 'ada2024', '123456', '@ada', null];
+    const masked = ['…1234', '…1234', 'a…@example.com', 'a…@', 'ada2024', '123456', '@ada', null];
+    expect(names.map(maskedName)).toEqual(masked);
   });
 
   it.each([

@@ -1,3 +1,4 @@
+import { CONTACT_NAME } from '#contracts';
 import { appError } from '#errors';
 
 type SearchedField = 'any' | 'email' | 'id' | 'phone' | 'username';
@@ -34,8 +35,8 @@ export function maskedPhone(phone: string | null): string | null {
 
 /** A username that is an address or a number, as those of users who signed up by phone. */
 export function maskedName(name: string | null): string | null {
-  if (name === null) return null;
-  return /^\+?\d{7,}$/.test(name) ? maskedPhone(name) : maskedEmail(name);
+  if (name === null || !CONTACT_NAME.test(name)) return name;
+  return name.includes('@') ? maskedEmail(name) : maskedPhone(name);
 }
 
 /** Whether a text that is searched for is a part of an address or a number. */

@@ -226,6 +226,8 @@ function searchOf(
   return {
     text: text === '' ? undefined : text,
     in: searchedIn(field, request.may('users.contact')),
+    // Names that are masked would be found letter by letter.
+    withoutContactNames: !request.may('users.contact'),
     mode,
     filters,
     where: where === undefined ? undefined : jsonOf(where),
