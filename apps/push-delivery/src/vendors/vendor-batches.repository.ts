@@ -27,6 +27,13 @@ export interface VendorBatch extends VendorPush {
   readonly requestId: string | null;
 }
 
+/** How many further batches of a lane may be claimed, by its name: `<app id> <lane>`. */
+export interface LaneRooms {
+  readonly named: ReadonlyMap<string, number>;
+  /** For each lane that is not named. */
+  readonly others: number;
+}
+
 interface WaitingDevices {
   readonly vendor: string;
   readonly devices: number;
@@ -91,11 +98,11 @@ async function countBadgesUp(
 export class VendorBatchesRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Claims batches that are due. @param closed lanes that this process leaves out, each as `<app id> <lane>` */
-  claim(limit: number, lease: string, isBulk: boolean, closed: readonly string[]): Promise<VendorBatch[]> {
+  /** Claims batches that are due; of each lane, as many as it has room for. More may be due if a lane has room for less than `limit`. */
+  claim(limit: number, lease: string, isBulk: boolean, { named, others }: LaneRooms): Promise<VendorBatch[]> {
     return this.database.query<VendorBatch>(
       CLAIM,
-      [isBulk, limit, lease, closed, LEASE_SECONDS],
+      [isBulk, limit, lease, JSON.stringify(Object.fromEntries(named)), LEASE_SECONDS, others],
       'vendorBatches.claim',
     );
   }
@@ -193,16 +200,19 @@ const ADD = `
   ON CONFLICT ON CONSTRAINT vendor_counts_pkey DO UPDATE
      SET targeted = known.targeted + excluded.targeted, reasons = ${sumOf('known.reasons', 'excluded.reasons')}`;
 
+/** SQL: the room of a lane. */
+const ROOM = `coalesce(($4::jsonb->>(app_id || ' ' || lane))::integer, $6::integer)`;
+
 const CLAIM = `
   WITH due AS (
-    SELECT id, lease_owner FROM push.vendor_batches
-     WHERE is_bulk = $1 AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now())
-       AND app_id || ' ' || lane <> ALL ($4)
-     ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
+    SELECT id, lease_owner, row_number() OVER (PARTITION BY app_id, lane ORDER BY next_at, id) <= room AS has_room
+      FROM (SELECT id, lease_owner, app_id, lane, next_at, ${ROOM} AS room FROM push.vendor_batches
+             WHERE is_bulk = $1 AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND ${ROOM} > 0
+             ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS first
   )
   UPDATE push.vendor_batches AS batch SET lease_owner = $3, lease_until = now() + make_interval(secs => $5)
     FROM due, push.notifications AS push
-   WHERE batch.id = due.id AND push.app_id = batch.app_id AND push.object_id = batch.object_id
+   WHERE batch.id = due.id AND due.has_room AND push.app_id = batch.app_id AND push.object_id = batch.object_id
   RETURNING batch.id::text AS id, batch.app_id AS "appId", batch.object_id AS "objectId", lane, batch.is_bulk AS "isBulk",
             targets, badges, attempt, key_no AS "keyNo", due.lease_owner IS NOT NULL OR attempt > key_no AS "isRepeat", push.expires_at AS "expiresAt", batch.expires_at AS "endsAt", batch.lease_owner AS lease,
             batch.next_at::text AS "dueAt", push.data, push.message, push.prod,

@@ -97,6 +97,26 @@ describe('a lane', () => {
     vi.restoreAllMocks();
   });
 
+  it('is proven by an answer, until a failure or five seconds without an answer', async () => {
+    let outcome: Outcome = good;
+    const { lane } = laneWith(() => Promise.resolve([outcome]));
+    const provenAfter = async (next: Outcome) => {
+      outcome = next;
+      await lane.send(push, [target], options);
+      return lane.isProven;
+    };
+    expect(lane.isProven).toBe(false);
+    expect(await provenAfter(good)).toBe(true);
+    expect(await provenAfter({ kind: 'unsure', reason: 'no answer' })).toBe(false);
+    expect(await provenAfter(good)).toBe(true);
+    const later = performance.now() + 5_001;
+    vi.spyOn(performance, 'now').mockReturnValue(later);
+    expect(lane.isProven).toBe(false);
+    expect(await provenAfter(good)).toBe(true);
+    vi.restoreAllMocks();
+    expect(await provenAfter({ kind: 'credentials', reason: 'InvalidProviderToken' })).toBe(false);
+  });
+
   it('does not rest because of servers that devices have chosen', async () => {
     const { lane, warn } = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', sparesLane: true }]));
     for (let request = 0; request < 20; request += 1) await lane.send(push, [target], options);

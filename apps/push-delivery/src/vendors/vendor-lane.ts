@@ -9,6 +9,8 @@ import { isDoubtful, LONGEST_ASKED_REST_MS, type TargetOutcome } from './settlem
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
+/** An answer of the vendor is proof for this time that it answers. */
+const PROOF_MS = 5_000;
 /** Transport failures in a row after which the lane rests. */
 const MAX_FAILURES = 5;
 const FAILURE_REST_MS = { first: 1_000, longest: 30_000 };
@@ -69,6 +71,7 @@ export class VendorLane {
   #restReason = '';
   #lastRestMs = 0;
   #failures = 0;
+  #answeredAt = -Infinity;
 
   constructor(
     readonly name: string,
@@ -87,6 +90,11 @@ export class VendorLane {
   /** For how long nothing is sent. A paused lane is looked at again after the time. */
   get restMs(): number {
     return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#restUntil - performance.now());
+  }
+
+  /** The vendor has answered lately and has not failed since: until then one batch finds out. */
+  get isProven(): boolean {
+    return this.channel.devicesChooseServer === true || performance.now() - this.#answeredAt < PROOF_MS;
   }
 
   /** @returns one outcome for each target, in their order */
@@ -155,6 +163,7 @@ export class VendorLane {
       // A late answer to an earlier request does not show that the vendor is back.
       if (this.restMs > 0) return;
       this.#failures = 0;
+      this.#answeredAt = performance.now();
       this.#lastRestMs = 0;
       this.#window.grow(outcome.kind === 'accepted' ? seconds : undefined);
     } else if (outcome.kind === 'credentials') this.#rest(outcome.reason, CREDENTIALS_REST_MS);
@@ -163,6 +172,7 @@ export class VendorLane {
 
   #slow(outcome: Outcome & { readonly reason: string; readonly restMs?: number }): void {
     this.#window.shrink();
+    this.#answeredAt = -Infinity;
     this.#failures += 1;
     const { restMs = 0, reason } = outcome;
     if (restMs > 0) this.#restFor(Math.min(restMs, LONGEST_ASKED_REST_MS), reason);
@@ -180,6 +190,7 @@ export class VendorLane {
   #restFor(ms: number, reason: string): void {
     this.#restUntil = Math.max(this.#restUntil, performance.now() + ms);
     this.#restReason = reason;
+    this.#answeredAt = -Infinity;
     // One request finds out whether the vendor is back.
     this.#window.reset();
   }
@@ -219,6 +230,11 @@ export class VendorLanes {
   /** The lanes that rest. Those that are paused are no part of them: their devices wait until the operator acts. */
   resting(): VendorLane[] {
     return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.restMs > 0);
+  }
+
+  /** The names of the lanes whose vendors answer. */
+  proven(): string[] {
+    return [...this.#lanes.values()].filter(({ isProven }) => isProven).map(({ name }) => name);
   }
 
   /** @returns undefined where the application has no credentials for it any more @throws AppError SERVICE_UNAVAILABLE */

@@ -5,13 +5,14 @@ import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
 import { eventually, FakeTransport, newDatabase, unique } from '#testing';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
+import type { VendorChannel } from './vendor.types.js';
 
 const LANE = 'meizu/_default//prod';
 
@@ -23,45 +24,54 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** A device whose push waits for a sender. */
-async function addWaitingDevice(appId: string): Promise<void> {
+interface Waiting {
+  readonly pushes: number;
+  readonly isBulk: boolean;
+}
+
+/** A device with pushes that wait for a sender. Its token is the application's id. */
+async function addWaitingDevice(appId: string, { pushes, isBulk }: Waiting): Promise<void> {
   await database.query(
     `INSERT INTO push.installations (app_id, object_id, partition, device_type, device_token, fields, created_at, updated_at)
-     VALUES ($1, 'device', 0, 'android', 't', '{"vendor":"mz","registrationId":"t"}', now(), now())`,
+     VALUES ($1, 'device', 0, 'android', 't', jsonb_build_object('vendor', 'mz', 'registrationId', $1::text), now(), now())`,
     [appId],
   );
   await database.query(
     `INSERT INTO push.notifications (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at, counts)
-     VALUES ($1, 'push', 'done', false, '{}', '{}', '{"body":"{}","bodies":{}}', 'prod', now(), now() + interval '1 hour', now(), now(), '{}')`,
-    [appId],
+     SELECT $1, 'push' || place, 'done', $3, '{}', '{}', '{"body":"{}","bodies":{}}', 'prod', now(), now() + interval '1 hour', now(), now(), '{}'
+       FROM generate_series(1, $2::int) AS place`,
+    [appId, pushes, isBulk],
   );
   await database.query(
-    `INSERT INTO push.vendor_counts (app_id, object_id, vendor, targeted) VALUES ($1, 'push', 'meizu', 1)`,
-    [appId],
+    `INSERT INTO push.vendor_counts (app_id, object_id, vendor, targeted)
+     SELECT $1, 'push' || place, 'meizu', 1 FROM generate_series(1, $2::int) AS place`,
+    [appId, pushes],
   );
   await database.query(
     `INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, next_at, expires_at)
-     VALUES ($1, 'push', $2, false, '{device}', now() - interval '1 second', now() + interval '1 hour')`,
-    [appId, LANE],
+     SELECT $1, 'push' || place, $4, $3, '{device}', now() - interval '1 second', now() + interval '1 hour'
+       FROM generate_series(1, $2::int) AS place`,
+    [appId, pushes, isBulk, LANE],
   );
 }
 
-/** A sender, what it has sent, and how it hears of changes. @param pausedLanes those that are paused now */
-function newSender(pausedLanes: () => ReadonlySet<string> = () => new Set()) {
-  const sent: string[] = [];
+const ONE_PUSH = { pushes: 1, isBulk: false };
+
+/** A channel that accepts everything, and notes the tokens. */
+function acceptInto(sent: string[]): VendorChannel['send'] {
+  return (_, targets) => {
+    sent.push(...targets.map(({ token }) => token));
+    return Promise.resolve(targets.map(() => ({ kind: 'accepted' })));
+  };
+}
+
+/** A sender, and the parts that a test watches and changes. */
+function newSender(send: VendorChannel['send'], pausedLanes: () => Set<string>) {
+  const channel = { targetsPerRequest: 1, send, check: () => Promise.resolve(undefined), close: () => undefined };
   const channels: Pick<VendorChannels, 'credentialsOf' | 'open' | 'windowOf'> = {
     credentialsOf: () =>
       Promise.resolve({ vendor: 'meizu', version: 1, credentials: {} as never, pausedLanes: pausedLanes() }),
-    open: () =>
-      Promise.resolve({
-        targetsPerRequest: 1,
-        send: (_, targets) => {
-          sent.push(...targets.map(({ token }) => token));
-          return Promise.resolve(targets.map(() => ({ kind: 'accepted' })));
-        },
-        check: () => Promise.resolve(undefined),
-        close: () => undefined,
-      }),
+    open: () => Promise.resolve(channel),
     windowOf: () => 10,
   };
   const broadcasts = new Broadcasts(new FakeTransport());
@@ -76,7 +86,7 @@ function newSender(pausedLanes: () => ReadonlySet<string> = () => new Set()) {
     new Metrics(),
     broadcasts,
   );
-  return { sender, sent, broadcasts, batches, settlements };
+  return { sender, broadcasts, batches, settlements };
 }
 
 const accepted = async (appId: string) => {
@@ -87,11 +97,14 @@ const accepted = async (appId: string) => {
   return row?.accepted;
 };
 
+afterEach(() => database.query('TRUNCATE push.vendor_batches'));
+
 it('a sender that hears late of a resumption sends what it has found paused meanwhile', async () => {
   const appId = unique('app');
-  await addWaitingDevice(appId);
+  await addWaitingDevice(appId, ONE_PUSH);
   let pausedLanes = new Set([LANE]);
-  const { sender, sent, broadcasts } = newSender(() => pausedLanes);
+  const sent: string[] = [];
+  const { sender, broadcasts } = newSender(acceptInto(sent), () => pausedLanes);
   sender.onApplicationBootstrap();
   try {
     await eventually(async () => {
@@ -105,7 +118,7 @@ it('a sender that hears late of a resumption sends what it has found paused mean
     pausedLanes = new Set();
     broadcasts.send(broadcastContracts.vendorsChanged, { appId, resumed: [LANE] });
     await eventually(() => {
-      expect(sent).toEqual(['t']);
+      expect(sent).toEqual([appId]);
     });
   } finally {
     await sender.beforeApplicationShutdown();
@@ -114,15 +127,16 @@ it('a sender that hears late of a resumption sends what it has found paused mean
 
 it('a sender records results once PostgreSQL is back, and sends nothing again', async () => {
   const appId = unique('app');
-  await addWaitingDevice(appId);
-  const { sender, sent, settlements } = newSender();
+  await addWaitingDevice(appId, ONE_PUSH);
+  const sent: string[] = [];
+  const { sender, settlements } = newSender(acceptInto(sent), () => new Set());
   vi.spyOn(settlements, 'settle').mockRejectedValueOnce(appError('SERVICE_UNAVAILABLE'));
   sender.onApplicationBootstrap();
   try {
     await eventually(async () => {
       expect(await accepted(appId)).toBe(1);
     });
-    expect(sent).toEqual(['t']);
+    expect(sent).toEqual([appId]);
   } finally {
     await sender.beforeApplicationShutdown();
   }
@@ -130,8 +144,9 @@ it('a sender records results once PostgreSQL is back, and sends nothing again', 
 
 it('a sender does not claim a batch again whose results it still holds', async () => {
   const appId = unique('app');
-  await addWaitingDevice(appId);
-  const { sender, sent, batches, settlements } = newSender();
+  await addWaitingDevice(appId, ONE_PUSH);
+  const sent: string[] = [];
+  const { sender, batches, settlements } = newSender(acceptInto(sent), () => new Set());
   vi.spyOn(batches, 'renew').mockRejectedValue(appError('SERVICE_UNAVAILABLE'));
   const settle = settlements.settle.bind(settlements);
   let awayUntil: number | undefined;
@@ -147,8 +162,44 @@ it('a sender does not claim a batch again whose results it still holds', async (
     await eventually(async () => {
       expect(await accepted(appId)).toBe(1);
     });
-    expect(sent).toEqual(['t']);
+    expect(sent).toEqual([appId]);
   } finally {
+    await sender.beforeApplicationShutdown();
+  }
+});
+
+it.each([
+  [4, 'single', false],
+  [40, 'single', false],
+  [12, 'large', true],
+])('a vendor that is silent for %i applications delays no %s push of another one', async (count, _, isBulk) => {
+  const silent = Array.from({ length: count }, () => unique('silent'));
+  for (const appId of silent) await addWaitingDevice(appId, { pushes: 100, isBulk });
+  const healthy = unique('healthy');
+  await addWaitingDevice(healthy, { pushes: 20, isBulk });
+  const sent = new Map<string, number>();
+  let endSilence: () => void = () => undefined;
+  const silence = new Promise<void>((resolve) => (endSilence = resolve));
+  const { sender } = newSender(
+    async (_push, targets) => {
+      for (const { token } of targets) sent.set(token, (sent.get(token) ?? 0) + 1);
+      if (targets.some(({ token }) => token === healthy)) return targets.map(() => ({ kind: 'accepted' }));
+      await silence;
+      return targets.map(() => ({ kind: 'unsure', reason: 'no answer' }));
+    },
+    () => new Set(),
+  );
+  const startedAt = performance.now();
+  sender.onApplicationBootstrap();
+  try {
+    await eventually(() => {
+      expect(sent.get(healthy)).toBe(20);
+    });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    // One batch finds out whether a vendor answers.
+    expect(silent.map((appId) => sent.get(appId) ?? 0)).toEqual(silent.map(() => 1));
+  } finally {
+    endSilence();
     await sender.beforeApplicationShutdown();
   }
 });

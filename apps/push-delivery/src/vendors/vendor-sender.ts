@@ -9,20 +9,25 @@ import { Metrics } from '#observability';
 import { Backoff, type Held, Leases, whileUnavailable } from '../pushes/leases.js';
 import { settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
 import { laneVendor } from './vendor-route.rules.js';
-import { type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
+import { type LaneRooms, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type LaneAnswers, type VendorLane, VendorLanes } from './vendor-lane.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome, VendorTarget } from './vendor.types.js';
 
-/** Batches at once in this process, of all lanes and of one lane: a silent vendor leaves slots for the others. */
-const SLOTS = { single: { all: 32, lane: 16, claim: 8 }, bulk: { all: 8, lane: 2, claim: 1 } };
+/**
+ * Batches in this process: of all lanes, of one lane before its next claim, and of one claim. A lane whose vendor has not answered lately
+ * has one batch, and `extra` limits the batches of such lanes together: vendors that answer always find a slot.
+ */
+const SLOTS = { single: { all: 32, extra: 64, lane: 16, claim: 8 }, bulk: { all: 8, extra: 24, lane: 2, claim: 1 } };
 type Kind = keyof typeof SLOTS;
 /** Results are recorded soon after PostgreSQL is back: then another process could claim a batch whose lease has expired. */
 const LONGEST_PAUSE_MS = 500;
 /** An orderly stop waits for PostgreSQL for this time. */
 const STOP_MS = 5_000;
+/** A batch that takes longer frees its slot, as one of the `extra` batches. */
+const SLOW_MS = 2_000;
 
 /** Passes the devices of pushes to the push services of vendors (ADR 35). */
 @Injectable()
@@ -31,8 +36,8 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   readonly #lanes: VendorLanes;
   readonly #leases: Leases<VendorBatch>;
   readonly #workers: Readonly<Record<Kind, ClaimingWorker<Held<VendorBatch>>>>;
-  /** By kind and lane, the batches in progress. */
-  readonly #running = { single: new Map<string, number>(), bulk: new Map<string, number>() };
+  /** The batches in progress, with their start on the clock of `performance.now()`. */
+  readonly #running = { single: new Map<VendorBatch, number>(), bulk: new Map<VendorBatch, number>() };
   /** Batches whose results PostgreSQL could not take yet: their lanes get no further batch. */
   readonly #unrecorded = new Set<VendorBatch>();
   /** Aborted when a stop waits no longer. */
@@ -81,15 +86,19 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   #worker(kind: Kind): ClaimingWorker<Held<VendorBatch>> {
-    const { all, claim } = SLOTS[kind];
+    const { all, extra, claim } = SLOTS[kind];
     return new ClaimingWorker({
-      slots: () => all,
+      slots: () => all + Math.min(extra, this.#slow(kind)),
       claim: async (free) => {
         const limit = Math.min(free, claim);
+        const rooms = this.#rooms(kind);
         const claimedAt = performance.now();
-        const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', this.#closed(kind));
-        for (const batch of claimed) this.#count(kind, batch, 1);
-        return { items: this.#leases.hold(claimed, claimedAt), isMoreDue: claimed.length === limit };
+        const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', rooms);
+        const items = this.#leases.hold(claimed, claimedAt);
+        for (const batch of items) this.#running[kind].set(batch, claimedAt);
+        // Behind those that have taken the room of their lane, batches of other lanes may be due.
+        const isLimited = claimed.some((batch) => (rooms.named.get(nameOf(batch)) ?? rooms.others) < limit);
+        return { items, isMoreDue: claimed.length === limit || isLimited };
       },
       work: (batch) => this.#workOn(kind, batch),
       logger: this.#logger,
@@ -111,18 +120,27 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     for (const worker of Object.values(this.#workers)) worker.wake();
   }
 
-  /** The lanes that get no further batch now. */
-  #closed(kind: Kind): string[] {
-    const full = [...this.#running[kind]].filter(([, count]) => count >= SLOTS[kind].lane).map(([name]) => name);
-    const unrecorded = [...this.#unrecorded].map(({ appId, lane }) => `${appId} ${lane}`);
-    return [...full, ...unrecorded, ...this.#lanes.resting().map(({ name }) => name)];
+  #slow(kind: Kind): number {
+    const before = performance.now() - SLOW_MS;
+    return [...this.#running[kind].values()].filter((since) => since <= before).length;
   }
 
-  #count(kind: Kind, { appId, lane }: VendorBatch, change: 1 | -1): void {
-    const name = `${appId} ${lane}`;
-    const count = (this.#running[kind].get(name) ?? 0) + change;
-    if (count === 0) this.#running[kind].delete(name);
-    else this.#running[kind].set(name, count);
+  /** How many batches of each lane the next claim may take. */
+  #rooms(kind: Kind): LaneRooms {
+    const { extra, lane: most, claim } = SLOTS[kind];
+    const proven = new Set(this.#lanes.proven());
+    const running = new Map<string, number>();
+    for (const name of [...this.#running[kind].keys()].map(nameOf)) running.set(name, (running.get(name) ?? 0) + 1);
+    const closed = [...running.keys(), ...this.#lanes.resting().map(({ name }) => name)];
+    const open = [...proven].filter((name) => (running.get(name) ?? 0) < most);
+    const unproven = [...running].reduce((sum, [name, count]) => sum + (proven.has(name) ? 0 : count), 0);
+    const unrecorded = [...this.#unrecorded].map(nameOf);
+    const named = new Map([
+      ...closed.map((name) => [name, 0] as const),
+      ...open.map((name) => [name, claim] as const),
+      ...unrecorded.map((name) => [name, 0] as const),
+    ]);
+    return { named, others: unproven + claim <= extra ? 1 : 0 };
   }
 
   async #workOn(kind: Kind, batch: Held<VendorBatch>): Promise<void> {
@@ -136,7 +154,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       });
     } finally {
       this.#leases.release(batch);
-      this.#count(kind, batch, -1);
+      this.#running[kind].delete(batch);
       // The lane may have been full: its next batch does not wait for the next poll.
       this.#workers[kind].wake();
     }
@@ -245,6 +263,10 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       this.metrics.vendorLanesResting.set({ vendor }, resting.filter((lane) => lane.vendor === vendor).length);
     }
   }
+}
+
+function nameOf({ appId, lane }: VendorBatch): string {
+  return `${appId} ${lane}`;
 }
 
 /** The devices of a paused lane wait until the push expires. */

@@ -9,6 +9,7 @@ import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome } from './vendor.types.js';
 
+const EVERY_LANE = { named: new Map<string, number>(), others: 1 };
 const VERSION = new Date('2026-01-01T00:00:00.123Z');
 const good: Outcome = { kind: 'accepted' };
 const doubtful: Outcome = { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true };
@@ -55,7 +56,7 @@ describe('the settlement of a batch', () => {
        VALUES ($1, $2, $3, false, $4, date_trunc('milliseconds', now()), now() + interval '1 hour')`,
       [app, push, lane, ids],
     );
-    const [batch] = await batches.claim(1, unique('lease'), false, []);
+    const [batch] = await batches.claim(1, unique('lease'), false, EVERY_LANE);
     if (batch === undefined) throw new Error('the new batch was not claimed');
     return batch;
   };
@@ -228,7 +229,7 @@ describe('the settlement of a batch', () => {
     expect(batch).toMatchObject({ keyNo: 0, isRepeat: false });
     const again = async (outcome: Outcome, of: VendorBatch) => {
       await settlements.settle(of, { ...settlementFor(ids, [outcome]), delayMs: 0 });
-      const [next] = await batches.claim(1, unique('lease'), false, []);
+      const [next] = await batches.claim(1, unique('lease'), false, EVERY_LANE);
       return next!;
     };
     const answered = await again({ kind: 'later', reason: 'r' }, batch);
@@ -236,7 +237,7 @@ describe('the settlement of a batch', () => {
     const silent = await again({ kind: 'unsure', reason: 'r' }, answered);
     expect(silent).toMatchObject({ keyNo: 1, isRepeat: true });
     await database.query(`UPDATE push.vendor_batches SET lease_until = now() - interval '1 second'`);
-    const [resumed] = await batches.claim(1, unique('lease'), false, []);
+    const [resumed] = await batches.claim(1, unique('lease'), false, EVERY_LANE);
     expect(resumed).toMatchObject({ keyNo: 1, isRepeat: true });
     expect(await settlements.settle(silent, settlementFor(ids, [good]))).toBeUndefined();
   });
@@ -248,12 +249,12 @@ describe('the settlement of a batch', () => {
     const paused = { ...settlementFor(ids, [{ kind: 'waiting', reason: 'paused' }]), delayMs: 300_000 };
     await batches.resume(app, ['meizu/_default//dev']);
     await settlements.settle(batch, paused);
-    expect(await batches.claim(1, unique('lease'), false, [])).toEqual([]);
+    expect(await batches.claim(1, unique('lease'), false, EVERY_LANE)).toEqual([]);
     await batches.resume(app, [lane]);
-    const [again] = await batches.claim(1, unique('lease'), false, []);
+    const [again] = await batches.claim(1, unique('lease'), false, EVERY_LANE);
     await batches.resume(app, [lane]);
     await settlements.settle(again!, paused);
-    expect(await batches.claim(1, unique('lease'), false, [])).toMatchObject([{ id: batch.id }]);
+    expect(await batches.claim(1, unique('lease'), false, EVERY_LANE)).toMatchObject([{ id: batch.id }]);
   });
 
   it('tries for a day without a pause, and passes on when the push expires', async () => {
@@ -266,7 +267,7 @@ describe('the settlement of a batch', () => {
     const waiting = { ...settlementFor(ids, [{ kind: 'waiting', reason: 'paused' }]), delayMs: 0 };
     const hoursAfter = async (of: VendorBatch) => {
       await settlements.settle(of, waiting);
-      const [next] = await batches.claim(1, unique('lease'), false, []);
+      const [next] = await batches.claim(1, unique('lease'), false, EVERY_LANE);
       const hours = (time: Date) => Math.round((time.getTime() - Date.now()) / 3_600_000);
       return { next: next!, push: hours(next!.expiresAt), batch: hours(next!.endsAt) };
     };

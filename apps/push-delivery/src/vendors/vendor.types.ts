@@ -54,6 +54,8 @@ export interface CheckProblem {
 export interface VendorChannel {
   /** Devices of one request. */
   readonly targetsPerRequest: number;
+  /** Each device has chosen its server, so that the silence of one says nothing about the next. */
+  readonly devicesChooseServer?: true;
   /** One outcome for each target, in their order. It never rejects: a failure is an outcome. */
   send(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]>;
   /** Signs in without sending to a device. @returns undefined where the credentials work */

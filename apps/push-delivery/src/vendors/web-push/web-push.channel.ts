@@ -65,6 +65,7 @@ interface Subscription {
 /** Sends to browsers through the push services that their subscriptions name (RFC 8030). */
 export class WebPushChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
+  readonly devicesChooseServer = true;
   readonly #key: KeyObject;
   readonly #tokens = new LRUCache<string, OriginToken>({ max: MAX_ORIGINS });
 
