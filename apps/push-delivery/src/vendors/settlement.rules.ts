@@ -62,13 +62,13 @@ export function settlementOf(
   results: readonly TargetOutcome[],
   { attempt, now, endsAt, restMs, random }: Circumstances,
 ): Settlement {
-  const open = results.filter(({ outcome }) => isOpen(outcome));
+  const open = results.filter(({ outcome }) => !isFinal(outcome));
   const isAttempt = open.some(({ outcome }) => outcome.kind !== 'waiting');
   const lastChanceMs = endsAt.getTime() - now.getTime() - LAST_ATTEMPT_MS;
   const isOver = lastChanceMs <= 0;
   const backOffMs = isAttempt ? backOff(attempt) * (0.8 + 0.4 * random) : 0;
   const delayMs = Math.round(Math.min(Math.max(backOffMs, restMs, restOf(open)), Math.max(0, lastChanceMs)));
-  const settled = isOver ? results : results.filter(({ outcome }) => !isOpen(outcome));
+  const settled = isOver ? results : results.filter(({ outcome }) => isFinal(outcome));
   const doubtful = results.filter(({ outcome }) => isDoubtful(outcome));
   return {
     counts: {
@@ -94,6 +94,32 @@ export function isDoubtful(outcome: Outcome): boolean {
   return outcome.kind === 'invalid' && outcome.isDoubtful === true;
 }
 
+/** Whether the device is not tried again. */
+export function isFinal({ kind }: Outcome): boolean {
+  return kind === 'accepted' || kind === 'invalid' || kind === 'rejected';
+}
+
+/** Final answers of the vendor to tokens, with one version of the credentials. */
+export interface LaneAnswers {
+  readonly version: number;
+  readonly answers: number;
+  /** Answers that only the right credentials can have. */
+  readonly good: number;
+  /** Tokens that wrong credentials would make invalid as well. */
+  readonly doubtful: number;
+}
+
+export function countAnswers(results: readonly TargetOutcome[]): Omit<LaneAnswers, 'version'> {
+  const counts = { answers: 0, good: 0, doubtful: 0 };
+  for (const { outcome, target } of results) {
+    if (target === undefined || !isFinal(outcome)) continue;
+    counts.answers += 1;
+    if (isDoubtful(outcome)) counts.doubtful += 1;
+    else if (outcome.kind !== 'rejected') counts.good += 1;
+  }
+  return counts;
+}
+
 /** The longest time that the vendor has asked for, bounded; the shortest where each device has chosen its server. */
 function restOf(open: readonly TargetOutcome[]): number {
   const rests = open.map(({ outcome }) => ('restMs' in outcome ? (outcome.restMs ?? 0) : 0));
@@ -105,10 +131,6 @@ function restOf(open: readonly TargetOutcome[]): number {
 function sparesOthers(outcome: Outcome): boolean {
   if (outcome.kind === 'later') return outcome.slowsLane !== true;
   return outcome.kind === 'unsure' ? outcome.sparesLane === true : outcome.kind === 'waiting' && 'restMs' in outcome;
-}
-
-function isOpen({ kind }: Outcome): boolean {
-  return kind === 'later' || kind === 'unsure' || kind === 'credentials' || kind === 'waiting';
 }
 
 function backOff(attempt: number): number {

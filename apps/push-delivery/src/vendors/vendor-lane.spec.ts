@@ -97,6 +97,42 @@ describe('a lane', () => {
     vi.restoreAllMocks();
   });
 
+  it('learns once from a request with many devices, from its worst outcome', async () => {
+    const times = (count: number, outcome: Outcome) => Array.from({ length: count }, () => outcome);
+    const unsure: Outcome = { kind: 'unsure', reason: 'no answer' };
+    const silent = laneWith(() => Promise.resolve(times(500, unsure)));
+    for (let request = 0; request < 4; request += 1)
+      await silent.lane.send(
+        push,
+        times(500, good).map(() => target),
+        options,
+      );
+    expect(silent.lane.restMs).toBe(0);
+    const mixed = laneWith(() =>
+      Promise.resolve([good, { kind: 'later', reason: 'busy', slowsLane: true, restMs: 9_000 }, unsure, good]),
+    );
+    await mixed.lane.send(push, [target, target, target, target], options);
+    expect(mixed.lane.restMs).toBeGreaterThan(8_000);
+    const refused = laneWith(() => Promise.resolve([unsure, { kind: 'credentials', reason: 'no app' }, good]));
+    await refused.lane.send(push, [target, target, target], options);
+    expect(refused.lane.restMs).toBeGreaterThan(50_000);
+  });
+
+  it('runs one more request at once after an answer to many devices', async () => {
+    const answers: ((outcomes: readonly Outcome[]) => void)[] = [];
+    const { lane } = laneWith(() => new Promise<readonly Outcome[]>((resolve) => answers.push(resolve)));
+    for (let request = 0; request < 40; request += 1) void lane.send(push, [target], options);
+    await setImmediate();
+    answers[0]?.([{ kind: 'unsure', reason: 'no answer' }]);
+    for (const answer of answers.slice(1, 6)) answer([]);
+    await setImmediate();
+    // The window has shrunk to five, and four of the earlier requests run on.
+    const before = answers.length;
+    answers[6]?.(Array.from({ length: 500 }, () => good));
+    await setImmediate();
+    expect(answers.length - before).toBeLessThanOrEqual(2);
+  });
+
   it('is proven by an answer, until a failure or five seconds without an answer', async () => {
     let outcome: Outcome = good;
     const { lane } = laneWith(() => Promise.resolve([outcome]));

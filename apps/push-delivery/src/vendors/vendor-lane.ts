@@ -5,7 +5,13 @@ import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { SendWindow } from './send-window.js';
 import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
-import { isDoubtful, LONGEST_ASKED_REST_MS, type TargetOutcome } from './settlement.rules.js';
+import {
+  countAnswers,
+  isFinal,
+  type LaneAnswers,
+  LONGEST_ASKED_REST_MS,
+  type TargetOutcome,
+} from './settlement.rules.js';
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
@@ -19,27 +25,6 @@ const CREDENTIALS_REST_MS = { first: 60_000, longest: 15 * 60_000 };
 const PAUSE_MS = 5 * 60_000;
 const PAUSED = 'paused';
 const REPORT_INTERVAL_MS = 1_000;
-
-/** Final answers of the vendor to tokens, with one version of the credentials. */
-export interface LaneAnswers {
-  readonly version: number;
-  readonly answers: number;
-  /** Answers that only the right credentials can have. */
-  readonly good: number;
-  /** Tokens that wrong credentials would make invalid as well. */
-  readonly doubtful: number;
-}
-
-function countAnswers(results: readonly TargetOutcome[]): Omit<LaneAnswers, 'version'> {
-  const counts = { answers: 0, good: 0, doubtful: 0 };
-  for (const { outcome, target } of results) {
-    if (target === undefined || !['accepted', 'invalid', 'rejected'].includes(outcome.kind)) continue;
-    counts.answers += 1;
-    if (isDoubtful(outcome)) counts.doubtful += 1;
-    else if (outcome.kind !== 'rejected') counts.good += 1;
-  }
-  return counts;
-}
 
 interface LaneTools {
   readonly requests: Metrics['vendorRequests'];
@@ -105,8 +90,7 @@ export class VendorLane {
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
       const end = this.tools.requests.startTimer({ vendor: this.vendor });
       const outcomes = await this.#sendSafely(push, targets);
-      const seconds = end();
-      for (const outcome of outcomes) this.#learn(outcome, seconds);
+      this.#learn(outcomes, end());
       return outcomes;
     } finally {
       this.#window.leave();
@@ -158,23 +142,32 @@ export class VendorLane {
     }
   }
 
-  #learn(outcome: Outcome, seconds: number): void {
-    if (outcome.kind === 'accepted' || outcome.kind === 'invalid' || outcome.kind === 'rejected') {
-      // A late answer to an earlier request does not show that the vendor is back.
-      if (this.restMs > 0) return;
-      this.#failures = 0;
-      this.#answeredAt = performance.now();
-      this.#lastRestMs = 0;
-      this.#window.grow(outcome.kind === 'accepted' ? seconds : undefined);
-    } else if (outcome.kind === 'credentials') this.#rest(outcome.reason, CREDENTIALS_REST_MS);
-    else if (slowsLane(outcome)) this.#slow(outcome);
+  /** A request counts once, whatever the number of its devices: its worst outcome decides. */
+  #learn(outcomes: readonly Outcome[], seconds: number): void {
+    const refused = outcomes.find(({ kind }) => kind === 'credentials');
+    const slowing = outcomes.filter(slowsLane);
+    const [worst] = slowing.toSorted((one, other) => askedMs(other) - askedMs(one));
+    if (refused?.kind === 'credentials') this.#rest(refused.reason, CREDENTIALS_REST_MS);
+    else if (worst !== undefined) this.#slow(worst);
+    else if (outcomes.some(isFinal))
+      this.#succeed(outcomes.some(({ kind }) => kind === 'accepted') ? seconds : undefined);
   }
 
-  #slow(outcome: Outcome & { readonly reason: string; readonly restMs?: number }): void {
+  /** A late answer to an earlier request does not show that the vendor is back. */
+  #succeed(seconds: number | undefined): void {
+    if (this.restMs > 0) return;
+    this.#failures = 0;
+    this.#answeredAt = performance.now();
+    this.#lastRestMs = 0;
+    this.#window.grow(seconds);
+  }
+
+  #slow(outcome: SlowingOutcome): void {
     this.#window.shrink();
     this.#answeredAt = -Infinity;
     this.#failures += 1;
-    const { restMs = 0, reason } = outcome;
+    const { reason } = outcome;
+    const restMs = askedMs(outcome);
     if (restMs > 0) this.#restFor(Math.min(restMs, LONGEST_ASKED_REST_MS), reason);
     else if (this.#failures >= MAX_FAILURES) this.#rest(reason, FAILURE_REST_MS);
   }
@@ -196,8 +189,14 @@ export class VendorLane {
   }
 }
 
+type SlowingOutcome = Extract<Outcome, { readonly kind: 'later' | 'unsure' }>;
+
+function askedMs(outcome: SlowingOutcome): number {
+  return outcome.kind === 'later' ? (outcome.restMs ?? 0) : 0;
+}
+
 /** Whether the failure may be the vendor's, and not that of a server that the device has chosen. */
-function slowsLane(outcome: Outcome): outcome is Extract<Outcome, { readonly kind: 'later' | 'unsure' }> {
+function slowsLane(outcome: Outcome): outcome is SlowingOutcome {
   return outcome.kind === 'unsure'
     ? outcome.sparesLane !== true
     : outcome.kind === 'later' && outcome.slowsLane === true;

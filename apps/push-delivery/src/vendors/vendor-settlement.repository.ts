@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { DeadToken, Settlement } from './settlement.rules.js';
+import type { DeadToken, LaneAnswers, Settlement } from './settlement.rules.js';
 import { END, NOW, sumOf, type VendorBatch } from './vendor-batches.repository.js';
-import type { LaneAnswers } from './vendor-lane.js';
 
 /** The result of the settlement of an attempt. */
 export interface Settled {
