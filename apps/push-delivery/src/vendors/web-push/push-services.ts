@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { type OutboundAnswer, type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { Http2Client, Http2Error } from '../http2-client.js';
+import { LONGEST_ASKED_REST_MS } from '../settlement.rules.js';
 
 const CONNECTIONS = 2;
 /** Services with open connections, at most: clients choose them. */
@@ -74,5 +75,83 @@ export class PushServices {
     });
     this.#services.set(url.origin, service);
     return service;
+  }
+}
+
+const MAX_ORIGINS = 1_000;
+/** Requests without an answer, or answers that ask for a rest, one after the other, after which a push service rests. */
+const MAX_FAILURES = 3;
+const REST_MS = { first: 5_000, longest: 10 * 60_000 };
+
+/** The reason of a device whose push service has not answered. */
+export const NO_ANSWER = 'no answer';
+const ASKED_REST = 'the push service asks for fewer requests';
+
+/** A push service that has not answered the last requests. */
+interface Silence {
+  readonly failures: number;
+  readonly lastRestMs: number;
+  /** On the clock of `performance.now()`. */
+  readonly restUntil: number;
+}
+
+/** A push service that has asked for fewer requests. A 429 is for one subscription (RFC 8030, 8.4), several in a row are for all. */
+interface Busyness {
+  /** Answers in a row that asked for a rest. */
+  readonly refusals: number;
+  /** On the clock of `performance.now()`. */
+  readonly restUntil: number;
+}
+
+/** A push service gets no request for this time. */
+interface Rest {
+  readonly reason: string;
+  readonly restMs: number;
+}
+
+/** When the push services of an application get no request. Clients choose them: one that fails may not hold up the devices of others. */
+export class PushServiceRests {
+  /** By origin, as the other maps. */
+  readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
+  readonly #busy = new LRUCache<string, Busyness>({ max: MAX_ORIGINS });
+
+  /** @returns why nothing is sent to a push service now, and for how long; undefined: it is asked */
+  of(origin: string): Rest | undefined {
+    const now = performance.now();
+    const askedMs = (this.#busy.get(origin)?.restUntil ?? 0) - now;
+    const silentMs = (this.#silent.get(origin)?.restUntil ?? 0) - now;
+    const restMs = Math.max(askedMs, silentMs);
+    return restMs > 0 ? { reason: silentMs > askedMs ? NO_ANSWER : ASKED_REST, restMs } : undefined;
+  }
+
+  /** @param askedMs undefined if the answer asks for no rest */
+  noteAnswer(origin: string, status: number, askedMs: number | undefined): void {
+    this.#silent.delete(origin);
+    const known = this.#busy.get(origin);
+    if (askedMs === undefined) {
+      if (known !== undefined) this.#busy.set(origin, { ...known, refusals: 0 });
+      return;
+    }
+    const { refusals, restUntil } = known ?? { refusals: 0, restUntil: 0 };
+    const isForAll = status !== 429 || refusals + 1 >= MAX_FAILURES;
+    const until = isForAll ? performance.now() + Math.min(askedMs, LONGEST_ASKED_REST_MS) : 0;
+    this.#busy.set(origin, { refusals: refusals + 1, restUntil: Math.max(until, restUntil) });
+  }
+
+  /** Requests that fail at the same time start one rest. */
+  noteSilence(origin: string): void {
+    const { failures, lastRestMs, restUntil } = this.#silent.get(origin) ?? {
+      failures: 0,
+      lastRestMs: 0,
+      restUntil: 0,
+    };
+    const now = performance.now();
+    if (restUntil > now) return;
+    if (failures + 1 < MAX_FAILURES && lastRestMs === 0) {
+      this.#silent.set(origin, { failures: failures + 1, lastRestMs, restUntil });
+      return;
+    }
+    const rest = Math.min(REST_MS.longest, Math.max(REST_MS.first, 2 * lastRestMs));
+    this.#silent.set(origin, { failures: 0, lastRestMs: rest, restUntil: now + rest });
   }
 }

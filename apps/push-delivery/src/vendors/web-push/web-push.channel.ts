@@ -3,10 +3,9 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundAnswer, OutboundError } from '#outbound';
-import { LONGEST_ASKED_REST_MS } from '../settlement.rules.js';
 import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
-import type { PushServices } from './push-services.js';
+import { NO_ANSWER, type PushServices, PushServiceRests } from './push-services.js';
 import {
   encrypt,
   MAX_TEXT_BYTES,
@@ -19,28 +18,6 @@ import {
 const TOKEN_LIFE_MS = 12 * 3_600_000;
 const MAX_ORIGINS = 1_000;
 const MAX_TTL_SECONDS = 2_419_200;
-/** Requests without an answer, or answers that ask for a rest, one after the other, after which a push service rests. */
-const MAX_FAILURES = 3;
-const REST_MS = { first: 5_000, longest: 10 * 60_000 };
-
-const NO_ANSWER = 'no answer';
-const ASKED_REST = 'the push service asks for fewer requests';
-
-/** A push service that has not answered the last requests. */
-interface Silence {
-  readonly failures: number;
-  readonly lastRestMs: number;
-  /** On the clock of `performance.now()`. */
-  readonly restUntil: number;
-}
-
-/** A push service that has asked for fewer requests. A 429 is for one subscription (RFC 8030, 8.4), several in a row are for all. */
-interface Busyness {
-  /** Answers in a row that asked for a rest. */
-  readonly refusals: number;
-  /** On the clock of `performance.now()`. */
-  readonly restUntil: number;
-}
 
 /** The authorization for a push service. It is renewed after half of its life. */
 interface OriginToken {
@@ -68,12 +45,7 @@ export class WebPushChannel implements VendorChannel {
   readonly devicesChooseServer = true;
   readonly #key: KeyObject;
   readonly #tokens = new LRUCache<string, OriginToken>({ max: MAX_ORIGINS });
-
-  /** Clients choose the push service: one that does not answer may not hold up the devices of others. */
-  readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
-  /** By origin. */
-  readonly #busy = new LRUCache<string, Busyness>({ max: MAX_ORIGINS });
-
+  readonly #rests = new PushServiceRests();
   #last: { readonly push: VendorPush; readonly message: BrowserMessage } | undefined;
 
   constructor(private readonly options: WebPushOptions) {
@@ -101,23 +73,22 @@ export class WebPushChannel implements VendorChannel {
     const { text, isSilent, isTooLarge } = this.#messageOf(push);
     if (isTooLarge) return { kind: 'rejected', reason: 'message too large' };
     const { endpoint, keys } = subscription;
-    const rest = this.#restOf(endpoint.origin);
+    const rest = this.#rests.of(endpoint.origin);
     if (rest !== undefined) return { kind: 'waiting', ...rest };
     const body = encrypt(text, keys);
     if (body === undefined) return { kind: 'rejected', reason: 'not a subscription' };
     try {
       const headers = await this.#headers(push, endpoint, isSilent);
       const answer = await this.options.services.send(endpoint, { method: 'POST', headers, body });
-      this.#silent.delete(endpoint.origin);
       const askedMs = retryAfterMs(answer.retryAfter, this.options.clock.now());
       const outcome = outcomeOf(answer, askedMs);
-      this.#noteBusyness(endpoint.origin, answer.status, outcome.kind === 'later' ? askedMs : undefined);
+      this.#rests.noteAnswer(endpoint.origin, answer.status, outcome.kind === 'later' ? askedMs : undefined);
       return outcome;
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
       // A guarded address is no failure of the network: it stays refused.
       if (error.message === 'INTERNAL_ADDRESS') return { kind: 'rejected', reason: 'internal address' };
-      this.#noteSilence(endpoint.origin);
+      this.#rests.noteSilence(endpoint.origin);
       return { kind: 'unsure', reason: NO_ANSWER, sparesLane: true };
     }
   }
@@ -125,45 +96,6 @@ export class WebPushChannel implements VendorChannel {
   #messageOf(push: VendorPush): BrowserMessage {
     if (this.#last?.push !== push) this.#last = { push, message: browserMessage(push) };
     return this.#last.message;
-  }
-
-  /** @returns why nothing is sent to a push service now, and for how long; undefined: it is asked */
-  #restOf(origin: string): { readonly reason: string; readonly restMs: number } | undefined {
-    const now = performance.now();
-    const askedMs = (this.#busy.get(origin)?.restUntil ?? 0) - now;
-    const silentMs = (this.#silent.get(origin)?.restUntil ?? 0) - now;
-    const restMs = Math.max(askedMs, silentMs);
-    return restMs > 0 ? { reason: silentMs > askedMs ? NO_ANSWER : ASKED_REST, restMs } : undefined;
-  }
-
-  /** @param askedMs undefined if the answer asks for no rest */
-  #noteBusyness(origin: string, status: number, askedMs: number | undefined): void {
-    const known = this.#busy.get(origin);
-    if (askedMs === undefined) {
-      if (known !== undefined) this.#busy.set(origin, { ...known, refusals: 0 });
-      return;
-    }
-    const { refusals, restUntil } = known ?? { refusals: 0, restUntil: 0 };
-    const isForAll = status !== 429 || refusals + 1 >= MAX_FAILURES;
-    const until = isForAll ? performance.now() + Math.min(askedMs, LONGEST_ASKED_REST_MS) : 0;
-    this.#busy.set(origin, { refusals: refusals + 1, restUntil: Math.max(until, restUntil) });
-  }
-
-  /** Requests that fail at the same time start one rest. */
-  #noteSilence(origin: string): void {
-    const { failures, lastRestMs, restUntil } = this.#silent.get(origin) ?? {
-      failures: 0,
-      lastRestMs: 0,
-      restUntil: 0,
-    };
-    const now = performance.now();
-    if (restUntil > now) return;
-    if (failures + 1 < MAX_FAILURES && lastRestMs === 0) {
-      this.#silent.set(origin, { failures: failures + 1, lastRestMs, restUntil });
-      return;
-    }
-    const rest = Math.min(REST_MS.longest, Math.max(REST_MS.first, 2 * lastRestMs));
-    this.#silent.set(origin, { failures: 0, lastRestMs: rest, restUntil: now + rest });
   }
 
   async #headers(push: VendorPush, { origin }: URL, isSilent: boolean): Promise<Record<string, string>> {
