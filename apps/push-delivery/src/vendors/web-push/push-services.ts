@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type OutboundAnswer, type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { Http2Client, Http2Error } from '../http2-client.js';
@@ -8,6 +9,8 @@ const CONNECTIONS = 2;
 const MAX_SERVICES = 100;
 const IDLE_MS = 60_000;
 const NO_HTTP2 = 'NO_HTTP2';
+/** The message of the error of a request that has not begun, because the connections to its service have been closed. */
+export const CLOSED = 'closed';
 
 /** The HTTP/2 connections to a service; `http/1.1` for a service without HTTP/2. */
 type Service = Http2Client | 'http/1.1';
@@ -82,9 +85,16 @@ const MAX_ORIGINS = 1_000;
 /** Requests without an answer, or answers that ask for a rest, one after the other, after which a push service rests. */
 const MAX_FAILURES = 3;
 const REST_MS = { first: 5_000, longest: 10 * 60_000 };
+/** Requests at once to push services that have not answered yet, of the ten or more that a lane sends at once. */
+const MAX_TRIALS = 4;
+/** Further devices of a push service wait this long for the first answer. */
+const TRIAL_WAIT_MS = 1_000;
+/** Devices for which no trial is free return one after the other. */
+const TURN_MS = { first: 1_000, next: 100 };
 
 /** The reason of a device whose push service has not answered. */
 export const NO_ANSWER = 'no answer';
+const NO_TRIAL = 'too many push services do not answer';
 const ASKED_REST = 'the push service asks for fewer requests';
 
 /** A push service that has not answered the last requests. */
@@ -114,6 +124,12 @@ export class PushServiceRests {
   /** By origin, as the other maps. */
   readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
   readonly #busy = new LRUCache<string, Busyness>({ max: MAX_ORIGINS });
+  /** They have answered, and have not begun a rest since. */
+  readonly #answered = new LRUCache<string, true>({ max: MAX_ORIGINS });
+  /** The first requests to the others, one to each. A trial resolves with the end of its request, or earlier if that takes long. */
+  readonly #trials = new Map<string, Promise<unknown>>();
+  /** The end of the last turn, on the clock of `performance.now()`. */
+  #turnsEnd = 0;
 
   /** @returns why nothing is sent to a push service now, and for how long; undefined: it is asked */
   of(origin: string): Rest | undefined {
@@ -124,9 +140,24 @@ export class PushServiceRests {
     return restMs > 0 ? { reason: silentMs > askedMs ? NO_ANSWER : ASKED_REST, restMs } : undefined;
   }
 
+  /** Begins a request, unless that has to wait: while a push service has not answered, it gets one request. */
+  async begin<T>(origin: string, request: () => Promise<T>): Promise<T | Rest> {
+    const trial = this.#trials.get(origin);
+    if (trial !== undefined) await trial;
+    if (this.#answered.has(origin)) return request();
+    if (this.#trials.has(origin)) return { reason: NO_ANSWER, restMs: REST_MS.first };
+    if (this.#trials.size >= MAX_TRIALS) return { reason: NO_TRIAL, restMs: this.#turnMs() };
+    const ended = request();
+    const isKnown = ended.catch(() => undefined);
+    this.#trials.set(origin, Promise.race([isKnown, sleep(TRIAL_WAIT_MS, undefined, { ref: false })]));
+    void isKnown.then(() => this.#trials.delete(origin));
+    return ended;
+  }
+
   /** @param askedMs undefined if the answer asks for no rest */
   noteAnswer(origin: string, status: number, askedMs: number | undefined): void {
     this.#silent.delete(origin);
+    this.#answered.set(origin, true);
     const known = this.#busy.get(origin);
     if (askedMs === undefined) {
       if (known !== undefined) this.#busy.set(origin, { ...known, refusals: 0 });
@@ -151,7 +182,15 @@ export class PushServiceRests {
       this.#silent.set(origin, { failures: failures + 1, lastRestMs, restUntil });
       return;
     }
+    this.#answered.delete(origin);
     const rest = Math.min(REST_MS.longest, Math.max(REST_MS.first, 2 * lastRestMs));
     this.#silent.set(origin, { failures: 0, lastRestMs: rest, restUntil: now + rest });
+  }
+
+  /** @returns the time until the next turn. The longer the line, the later it is, so that a long one is not looked at all the time */
+  #turnMs(): number {
+    const now = performance.now();
+    this.#turnsEnd = Math.min(now + REST_MS.longest, Math.max(now + TURN_MS.first, this.#turnsEnd + TURN_MS.next));
+    return this.#turnsEnd - now;
   }
 }

@@ -1,8 +1,12 @@
 import { createECDH, randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 import { decodeJwt } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { OutboundClient, OutboundError } from '#outbound';
+import { Metrics } from '#observability';
+import { VendorLane } from '../vendor-lane.js';
 import type { VendorPush, VendorTarget } from '../vendor.types.js';
 import { PushServices } from './push-services.js';
 import { WebPushChannel } from './web-push.channel.js';
@@ -122,5 +126,69 @@ describe('the channel to browsers', () => {
       expect(await channel().send(push, [targetAt(origin)])).toEqual([
         { kind: 'rejected', reason: 'internal address' },
       ]);
+  });
+});
+
+describe('push services that have never answered', () => {
+  const TIMEOUT_MS = 500;
+  /** Services whose hosts begin with `silent` time out. */
+  const laneTo = (asked: string[] = [], failure = { reason: 'no answer in time', afterMs: TIMEOUT_MS }) => {
+    const services = {
+      send: async ({ origin }: URL) => {
+        asked.push(origin);
+        await sleep(origin.startsWith('https://silent') ? failure.afterMs : 20);
+        if (origin.startsWith('https://silent')) throw new OutboundError(failure.reason);
+        return { status: 201, text: '', retryAfter: undefined };
+      },
+      close: () => undefined,
+    };
+    const options = { keys: newVapidKeys(), subject: 'mailto:a@b.c', services, clock: new Clock() };
+    const tools = { requests: new Metrics().vendorRequests, logger: new Logger('Vendors'), window: 100 };
+    const lane = new VendorLane('app web-push', 'web-push', 1, new WebPushChannel(options), tools);
+    const sendOptions = { isUrgent: true, signal: new AbortController().signal, isOver: () => false };
+    return async (origin: string) => (await lane.send(push, [targetAt(origin)], sendOptions))[0];
+  };
+  const silentOrigins = Array.from({ length: 200 }, (_, place) => `https://silent${place}.example`);
+
+  it.each([
+    ['that has answered', true],
+    ['that has not answered yet', false],
+  ])('do not hold up the devices of one %s', async (_, hasAnswered) => {
+    const send = laneTo();
+    if (hasAnswered) expect(await send('https://good.example')).toEqual({ kind: 'accepted' });
+    const startedAt = performance.now();
+    // One of the places for trials is left where the good one needs it.
+    const silent = silentOrigins.slice(0, hasAnswered ? 200 : 3).map(send);
+    const good = await Promise.all(Array.from({ length: 20 }, () => send('https://good.example')));
+    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS);
+    expect(good).toEqual(good.map(() => ({ kind: 'accepted' })));
+    await Promise.all(silent);
+  });
+
+  it('are asked a few at a time, and the others return one after the other', async () => {
+    const asked: string[] = [];
+    const send = laneTo(asked);
+    const outcomes = await Promise.all(silentOrigins.slice(0, 50).map(send));
+    expect(asked).toHaveLength(4);
+    const waiting = outcomes.filter((outcome) => outcome?.kind === 'waiting');
+    const rests = waiting.map((outcome) => outcome.restMs ?? 0);
+    expect([rests.length, rests[0]]).toEqual([46, 1_000]);
+    expect(rests.at(-1)).toBeGreaterThan(5_000);
+  });
+
+  it('are asked by one request at a time, and a second later the others wait no longer', async () => {
+    const asked: string[] = [];
+    const send = laneTo(asked, { reason: 'no answer in time', afterMs: 1_200 });
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => send('https://silent.example')));
+    expect(asked).toHaveLength(1);
+    expect(outcomes.map((outcome) => outcome?.kind)).toEqual(['unsure', 'waiting', 'waiting', 'waiting', 'waiting']);
+  });
+
+  it('are not taken as silent where their connection was closed for others', async () => {
+    const asked: string[] = [];
+    const send = laneTo(asked, { reason: 'closed', afterMs: 1 });
+    for (let request = 0; request < 4; request += 1)
+      expect(await send('https://silent.example')).toMatchObject({ kind: 'waiting', restMs: 1_000 });
+    expect(asked).toHaveLength(4);
   });
 });

@@ -5,7 +5,7 @@ import type { JsonObject } from '#contracts';
 import { type OutboundAnswer, OutboundError } from '#outbound';
 import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
-import { NO_ANSWER, type PushServices, PushServiceRests } from './push-services.js';
+import { CLOSED, NO_ANSWER, type PushServices, PushServiceRests } from './push-services.js';
 import {
   encrypt,
   MAX_TEXT_BYTES,
@@ -18,6 +18,7 @@ import {
 const TOKEN_LIFE_MS = 12 * 3_600_000;
 const MAX_ORIGINS = 1_000;
 const MAX_TTL_SECONDS = 2_419_200;
+const CLOSED_REST_MS = 1_000;
 
 /** The authorization for a push service. It is renewed after half of its life. */
 interface OriginToken {
@@ -72,9 +73,18 @@ export class WebPushChannel implements VendorChannel {
     if (subscription === undefined) return { kind: 'rejected', reason: 'not a subscription' };
     const { text, isSilent, isTooLarge } = this.#messageOf(push);
     if (isTooLarge) return { kind: 'rejected', reason: 'message too large' };
-    const { endpoint, keys } = subscription;
+    const { endpoint } = subscription;
     const rest = this.#rests.of(endpoint.origin);
     if (rest !== undefined) return { kind: 'waiting', ...rest };
+    const begun = await this.#rests.begin(endpoint.origin, () => this.#request(push, subscription, { text, isSilent }));
+    return 'kind' in begun ? begun : { kind: 'waiting', ...begun };
+  }
+
+  async #request(
+    push: VendorPush,
+    { endpoint, keys }: Subscription,
+    { text, isSilent }: Pick<BrowserMessage, 'text' | 'isSilent'>,
+  ): Promise<Outcome> {
     const body = encrypt(text, keys);
     if (body === undefined) return { kind: 'rejected', reason: 'not a subscription' };
     try {
@@ -88,6 +98,7 @@ export class WebPushChannel implements VendorChannel {
       if (!(error instanceof OutboundError)) throw error;
       // A guarded address is no failure of the network: it stays refused.
       if (error.message === 'INTERNAL_ADDRESS') return { kind: 'rejected', reason: 'internal address' };
+      if (error.message === CLOSED) return { kind: 'waiting', reason: 'no free connection', restMs: CLOSED_REST_MS };
       this.#rests.noteSilence(endpoint.origin);
       return { kind: 'unsure', reason: NO_ANSWER, sparesLane: true };
     }
