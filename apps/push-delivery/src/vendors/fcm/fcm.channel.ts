@@ -7,7 +7,7 @@ import { Http2Client, Http2Error } from '../http2-client.js';
 import type { ServiceAccount } from '../vendor-credentials.js';
 import { objectIn, retryAfterMs } from '../vendor-json.rules.js';
 import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
-import { fcmMessage, fcmOutcome, fcmReason } from './fcm.rules.js';
+import { fcmMessage, fcmOutcome, fcmReason, QuotaRefusals } from './fcm.rules.js';
 
 const TIMEOUT_MS = 20_000;
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
@@ -18,7 +18,7 @@ interface FcmOptions {
   readonly url: string;
   readonly tokenUrl: string;
   readonly connections: number;
-  readonly outbound: OutboundClient;
+  readonly outbound: Pick<OutboundClient, 'send'>;
   readonly clock: Clock;
 }
 
@@ -38,6 +38,7 @@ export class FcmChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
   readonly #client: Http2Client;
   readonly #token: AccessTokens;
+  readonly #refusals = new QuotaRefusals();
   #message: { readonly push: VendorPush; readonly content: JsonObject | string } | undefined;
 
   constructor(private readonly options: FcmOptions) {
@@ -49,7 +50,11 @@ export class FcmChannel implements VendorChannel {
   async send(push: VendorPush, targets: readonly VendorTarget[]): Promise<Outcome[]> {
     const content = this.#contentOf(push);
     if (typeof content === 'string') return targets.map(() => ({ kind: 'rejected', reason: content }));
-    return Promise.all(targets.map(({ token }) => this.#attempt({ message: { token, ...content } }, true)));
+    return Promise.all(
+      targets.map(async ({ token }) =>
+        this.#refusals.judge(token, await this.#attempt({ message: { token, ...content } }, true)),
+      ),
+    );
   }
 
   async check(): Promise<CheckProblem | undefined> {

@@ -93,12 +93,7 @@ describe('an answer of FCM', () => {
       30_000,
       { kind: 'later', reason: 'QUOTA_EXCEEDED', slowsLane: true, restMs: 30_000 },
     ],
-    [
-      429,
-      answer('RESOURCE_EXHAUSTED'),
-      undefined,
-      { kind: 'later', reason: 'RESOURCE_EXHAUSTED', slowsLane: true, restMs: 60_000 },
-    ],
+    [429, answer('RESOURCE_EXHAUSTED'), undefined, { kind: 'later', reason: 'RESOURCE_EXHAUSTED', restMs: 60_000 }],
     [503, answer('UNAVAILABLE'), undefined, { kind: 'later', reason: 'UNAVAILABLE', slowsLane: true }],
   ])('%i %s, with a rest of %s ms, means %j', (status, text, restMs, outcome) => {
     expect(fcmOutcome(status, text, restMs)).toEqual(outcome);

@@ -51,7 +51,10 @@ function textsOf(data: JsonValue | undefined): Record<string, string> {
 }
 
 const CODE = /^[A-Z_]{1,40}$/;
+/** Google asks for this time where a 429 names none. */
 const QUOTA_REST_MS = 60_000;
+/** Devices in a row with a 429 after which the quota of the project may be used up. */
+const MAX_REFUSED_DEVICES = 3;
 const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR';
 
 /** The outcome of a device, from the answer to its request. */
@@ -60,16 +63,33 @@ export function fcmOutcome(status: number, text: string, restMs: number | undefi
   const { reason, isAboutToken } = fcmReason(text, status);
   if (reason === 'UNREGISTERED') return { kind: 'invalid', reason };
   if (reason === 'INVALID_ARGUMENT' && isAboutToken) return { kind: 'invalid', reason, isDoubtful: true };
-  if (status === 429) return laterAfter(reason, restMs, { restMs: QUOTA_REST_MS });
-  if (status >= 500) return laterAfter(reason, restMs);
+  if (status === 429 || status >= 500) return laterAfter(status, reason, restMs);
   // The project has no key of Apple or of browsers for this token, so its other tokens work.
   if (reason === THIRD_PARTY) return { kind: 'rejected', reason };
   const isCredentials = status === 401 || reason === 'PERMISSION_DENIED';
   return isCredentials ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
 }
 
-function laterAfter(reason: string, restMs: number | undefined, unsaid: { restMs?: number } = {}): Outcome {
-  return { kind: 'later', reason, slowsLane: true, ...(restMs === undefined ? unsaid : { restMs }) };
+/** A 429 without a time may be for the rate of one device, 240 messages a minute. */
+function laterAfter(status: number, reason: string, restMs: number | undefined): Outcome {
+  if (restMs !== undefined) return { kind: 'later', reason, slowsLane: true, restMs };
+  return status === 429 ? { kind: 'later', reason, restMs: QUOTA_REST_MS } : { kind: 'later', reason, slowsLane: true };
+}
+
+/** Tells the quota of the project from the rate of a device: FCM has one answer for both. */
+export class QuotaRefusals {
+  /** The tokens that were refused since FCM has last accepted one. */
+  readonly #tokens = new Set<string>();
+
+  /** @returns the outcome; it concerns the lane where FCM has refused several devices in a row */
+  judge(token: string, outcome: Outcome): Outcome {
+    if (outcome.kind === 'accepted') this.#tokens.clear();
+    if (outcome.kind !== 'later' || outcome.slowsLane === true) return outcome;
+    this.#tokens.add(token);
+    if (this.#tokens.size < MAX_REFUSED_DEVICES) return outcome;
+    this.#tokens.clear();
+    return { ...outcome, slowsLane: true };
+  }
 }
 
 /** @returns the error code, bounded; `isAboutToken`: the message itself was valid */

@@ -1,0 +1,94 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
+import http2, { type Http2Server } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Clock } from '#bootstrap';
+import type { Outcome, VendorPush } from '../vendor.types.js';
+import { FcmChannel } from './fcm.channel.js';
+
+const push: VendorPush = {
+  ...{ appId: 'a', objectId: 'p', data: {}, prod: 'prod', keyNo: 0, isRepeat: false },
+  message: { body: '{"alert":"hello"}', bodies: {} },
+  expiresAt: new Date(Date.now() + 3_600_000),
+};
+const { privateKey } = generateKeyPairSync('rsa', {
+  modulusLength: 2_048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+});
+const accepted: Outcome = { kind: 'accepted' };
+const deviceRests: Outcome = { kind: 'later', reason: 'QUOTA_EXCEEDED', restMs: 60_000 };
+
+let server: Http2Server;
+let channel: FcmChannel;
+/** The value of `Retry-After` in refusals. */
+let retryAfter: string | undefined;
+
+/** Tokens that begin with `hot` are over a quota. */
+beforeEach(async () => {
+  retryAfter = undefined;
+  server = http2.createServer();
+  server.on('stream', (stream) => {
+    void text(stream).then((body) => {
+      const { message } = JSON.parse(body) as { message: { token: string } };
+      const isRefused = message.token.startsWith('hot');
+      stream.respond({
+        ':status': isRefused ? 429 : 200,
+        ...(isRefused && retryAfter !== undefined ? { 'retry-after': retryAfter } : {}),
+      });
+      const error = { status: 'RESOURCE_EXHAUSTED', details: [{ errorCode: 'QUOTA_EXCEEDED' }] };
+      stream.end(isRefused ? JSON.stringify({ error }) : '{}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const token = { access_token: 'token', expires_in: 3_600 };
+  channel = new FcmChannel({
+    account: { project_id: 'project', client_email: 'sender@example.org', private_key: privateKey },
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    tokenUrl: 'https://localhost/token',
+    connections: 1,
+    outbound: { send: () => Promise.resolve({ status: 200, text: JSON.stringify(token), retryAfter: undefined }) },
+    clock: new Clock(),
+  });
+});
+afterEach(() => {
+  channel.close();
+  server.close();
+});
+
+const sendTo = async (...tokens: string[]) => {
+  const outcomes: (Outcome | undefined)[] = [];
+  for (const token of tokens) {
+    const target = { objectId: 'i', token, platform: 'android', topic: null, badge: null };
+    outcomes.push((await channel.send(push, [target]))[0]);
+  }
+  return outcomes;
+};
+
+it('a 429 of FCM concerns its device, while others are accepted or it alone is refused', async () => {
+  expect(await sendTo('hot1', 'hot1', 'hot1', 'hot1')).toEqual([deviceRests, deviceRests, deviceRests, deviceRests]);
+  expect(await sendTo('hot2', 'calm', 'hot3', 'hot4', 'calm')).toEqual([
+    deviceRests,
+    accepted,
+    deviceRests,
+    deviceRests,
+    accepted,
+  ]);
+});
+
+it('the third device in a row with a 429 of FCM shows that the project rests', async () => {
+  expect(await sendTo('hot1', 'hot2', 'hot1', 'hot3')).toEqual([
+    deviceRests,
+    deviceRests,
+    deviceRests,
+    { ...deviceRests, slowsLane: true },
+  ]);
+});
+
+it('a 429 of FCM with a time concerns the project', async () => {
+  retryAfter = '30';
+  expect(await sendTo('hot1')).toEqual([{ kind: 'later', reason: 'QUOTA_EXCEEDED', slowsLane: true, restMs: 30_000 }]);
+});
