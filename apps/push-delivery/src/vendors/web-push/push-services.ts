@@ -82,6 +82,7 @@ export class PushServices {
 }
 
 const MAX_ORIGINS = 1_000;
+const MAX_ENDPOINTS = 1_000;
 /** Requests without an answer, or answers that ask for a rest, one after the other, after which a push service rests. */
 const MAX_FAILURES = 3;
 const REST_MS = { first: 5_000, longest: 10 * 60_000 };
@@ -124,6 +125,8 @@ export class PushServiceRests {
   /** By origin, as the other maps. */
   readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
   readonly #busy = new LRUCache<string, Busyness>({ max: MAX_ORIGINS });
+  /** By endpoint, the end of the rest that its push service has asked for, on the clock of `performance.now()`. */
+  readonly #endpoints = new LRUCache<string, number>({ max: MAX_ENDPOINTS });
   /** They have answered, and have not begun a rest since. */
   readonly #answered = new LRUCache<string, true>({ max: MAX_ORIGINS });
   /** The first requests to the others, one to each. A trial resolves with the end of its request, or earlier if that takes long. */
@@ -131,10 +134,10 @@ export class PushServiceRests {
   /** The end of the last turn, on the clock of `performance.now()`. */
   #turnsEnd = 0;
 
-  /** @returns why nothing is sent to a push service now, and for how long; undefined: it is asked */
-  of(origin: string): Rest | undefined {
+  /** @returns why nothing is sent to a subscription now, and for how long; undefined: its push service is asked */
+  of({ origin, href }: URL): Rest | undefined {
     const now = performance.now();
-    const askedMs = (this.#busy.get(origin)?.restUntil ?? 0) - now;
+    const askedMs = Math.max(this.#busy.get(origin)?.restUntil ?? 0, this.#endpoints.get(href) ?? 0) - now;
     const silentMs = (this.#silent.get(origin)?.restUntil ?? 0) - now;
     const restMs = Math.max(askedMs, silentMs);
     return restMs > 0 ? { reason: silentMs > askedMs ? NO_ANSWER : ASKED_REST, restMs } : undefined;
@@ -155,7 +158,7 @@ export class PushServiceRests {
   }
 
   /** @param askedMs undefined if the answer asks for no rest */
-  noteAnswer(origin: string, status: number, askedMs: number | undefined): void {
+  noteAnswer({ origin, href }: URL, status: number, askedMs: number | undefined): void {
     this.#silent.delete(origin);
     this.#answered.set(origin, true);
     const known = this.#busy.get(origin);
@@ -165,8 +168,9 @@ export class PushServiceRests {
     }
     const { refusals, restUntil } = known ?? { refusals: 0, restUntil: 0 };
     const isForAll = status !== 429 || refusals + 1 >= MAX_FAILURES;
-    const until = isForAll ? performance.now() + Math.min(askedMs, LONGEST_ASKED_REST_MS) : 0;
-    this.#busy.set(origin, { refusals: refusals + 1, restUntil: Math.max(until, restUntil) });
+    const until = performance.now() + Math.min(askedMs, LONGEST_ASKED_REST_MS);
+    if (!isForAll) this.#endpoints.set(href, until);
+    this.#busy.set(origin, { refusals: refusals + 1, restUntil: isForAll ? Math.max(until, restUntil) : restUntil });
   }
 
   /** Requests that fail at the same time start one rest. */

@@ -18,10 +18,10 @@ const push: VendorPush = {
   expiresAt: new Date(Date.now() + 3_600_000),
 };
 
-function targetAt(origin: string): VendorTarget {
+function targetAt(origin: string, path = '/push/1'): VendorTarget {
   const ecdh = createECDH('prime256v1');
   const keys = { p256dh: ecdh.generateKeys('base64url'), auth: randomBytes(16).toString('base64url') };
-  const token = JSON.stringify({ endpoint: `${origin}/push/1`, keys });
+  const token = JSON.stringify({ endpoint: `${origin}${path}`, keys });
   return { objectId: 'i', token, platform: 'web', topic: null, badge: null };
 }
 
@@ -82,24 +82,44 @@ describe('the channel to browsers', () => {
   it.each([
     [503, 1],
     [429, 3],
-  ])('sends nothing to a push service for as long as that asks by %i, at most ten minutes', async (status, times) => {
-    const send = vi.spyOn(services, 'send').mockImplementation(({ origin }) => {
-      const isBusy = origin === 'https://busy.example';
-      return Promise.resolve({ status: isBusy ? status : 201, text: '', retryAfter: isBusy ? '3600' : undefined });
+  ])(
+    'sends nothing to any device of a push service for as long as that asks by %i, at most ten minutes',
+    async (status, times) => {
+      const send = vi.spyOn(services, 'send').mockImplementation(({ origin }) => {
+        const isBusy = origin === 'https://busy.example';
+        return Promise.resolve({ status: isBusy ? status : 201, text: '', retryAfter: isBusy ? '3600' : undefined });
+      });
+      const browsers = channel();
+      const newPath = () => `/${randomBytes(4).toString('hex')}`;
+      const outcomeAt = async (origin: string) => (await browsers.send(push, [targetAt(origin, newPath())]))[0];
+      const asked = { kind: 'later', reason: `status ${status}`, restMs: 3_600_000 };
+      for (let count = 0; count < times; count += 1) expect(await outcomeAt('https://busy.example')).toEqual(asked);
+      expect(await outcomeAt('https://busy.example')).toEqual({
+        kind: 'waiting',
+        reason: 'the push service asks for fewer requests',
+        restMs: 600_000,
+      });
+      expect(await outcomeAt('https://other.example')).toEqual({ kind: 'accepted' });
+      expect(send).toHaveBeenCalledTimes(times + 1);
+      vi.advanceTimersByTime(600_001);
+      expect(await outcomeAt('https://busy.example')).toEqual(asked);
+    },
+  );
+
+  it('sends nothing to one device for as long as its push service asks by 429', async () => {
+    const send = vi.spyOn(services, 'send').mockImplementation(({ pathname }) => {
+      const isBusy = pathname === '/busy';
+      return Promise.resolve({ status: isBusy ? 429 : 201, text: '', retryAfter: isBusy ? '300' : undefined });
     });
     const browsers = channel();
-    const outcomeAt = async (origin: string) => (await browsers.send(push, [targetAt(origin)]))[0];
-    const asked = { kind: 'later', reason: `status ${status}`, restMs: 3_600_000 };
-    for (let count = 0; count < times; count += 1) expect(await outcomeAt('https://busy.example')).toEqual(asked);
-    expect(await outcomeAt('https://busy.example')).toEqual({
-      kind: 'waiting',
-      reason: 'the push service asks for fewer requests',
-      restMs: 600_000,
-    });
-    expect(await outcomeAt('https://other.example')).toEqual({ kind: 'accepted' });
-    expect(send).toHaveBeenCalledTimes(times + 1);
-    vi.advanceTimersByTime(600_001);
-    expect(await outcomeAt('https://busy.example')).toEqual(asked);
+    const outcomeAt = async (path: string) => (await browsers.send(push, [targetAt('https://a.example', path)]))[0];
+    expect(await outcomeAt('/busy')).toEqual({ kind: 'later', reason: 'status 429', restMs: 300_000 });
+    expect(await outcomeAt('/busy')).toMatchObject({ kind: 'waiting', restMs: 300_000 });
+    expect(await outcomeAt('/other')).toEqual({ kind: 'accepted' });
+    expect(send).toHaveBeenCalledTimes(2);
+    vi.advanceTimersByTime(300_001);
+    expect(await outcomeAt('/busy')).toMatchObject({ kind: 'later' });
+    expect(send).toHaveBeenCalledTimes(3);
   });
 
   it('signs for a push service again before its token expires, also one in constant use', async () => {

@@ -74,7 +74,7 @@ export class WebPushChannel implements VendorChannel {
     const { text, isSilent, isTooLarge } = this.#messageOf(push);
     if (isTooLarge) return { kind: 'rejected', reason: 'message too large' };
     const { endpoint } = subscription;
-    const rest = this.#rests.of(endpoint.origin);
+    const rest = this.#rests.of(endpoint);
     if (rest !== undefined) return { kind: 'waiting', ...rest };
     const begun = await this.#rests.begin(endpoint.origin, () => this.#request(push, subscription, { text, isSilent }));
     return 'kind' in begun ? begun : { kind: 'waiting', ...begun };
@@ -92,7 +92,7 @@ export class WebPushChannel implements VendorChannel {
       const answer = await this.options.services.send(endpoint, { method: 'POST', headers, body });
       const askedMs = retryAfterMs(answer.retryAfter, this.options.clock.now());
       const outcome = outcomeOf(answer, askedMs);
-      this.#rests.noteAnswer(endpoint.origin, answer.status, outcome.kind === 'later' ? askedMs : undefined);
+      this.#rests.noteAnswer(endpoint, answer.status, outcome.kind === 'later' ? askedMs : undefined);
       return outcome;
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
