@@ -107,7 +107,7 @@ describe('the delivery statistics writer', () => {
     setStatistics(objectId, 1);
     await writer.processBatch();
     await database.query(
-      `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() - interval '2 minutes'`,
+      `UPDATE push.notifications SET next_tally_at = now() - interval '1 second', expires_at = now() - interval '2 minutes'`,
     );
     statistics.clear();
     await writer.processBatch();
