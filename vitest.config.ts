@@ -19,12 +19,12 @@ const alias = Object.entries(compilerOptions.paths).map(([name, [path]]) => ({
 const SECOND = 1_000;
 /** Long life cycles, faults and proofs. `npm run test:all` runs them, `npm test` does not. */
 const SLOW = [
-  'apps/cli/test/upgrade.e2e-spec.ts',
+  'apps/cli/test/{rescue,upgrade}.e2e-spec.ts',
   'apps/mail/test/mail-faults.e2e-spec.ts',
   'libs/messaging/test/rabbit-alarm.broker-spec.ts',
   'test/journeys/{backup,broker-restart,emails-life,expired-links,lockout-life,push-faults,redis-cluster,vendor-faults}.e2e-spec.ts',
   'test/journeys/{rolling-restart,secret-rotation,services-life,standalone,standalone-life}.e2e-spec.ts',
-  'test/journeys/{console-crash,console-life,import-life,text-messages,third-party-life}.e2e-spec.ts',
+  'test/journeys/{console-crash,console-life,import-life,operations,text-messages,third-party-life,vendors}.e2e-spec.ts',
 ];
 /** Files that need what this machine does not have (tools/test.mjs). */
 const LEFT_OUT = (process.env['TEST_LEFT_OUT'] ?? '').split(',').filter((file) => file !== '');
