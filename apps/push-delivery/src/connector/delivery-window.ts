@@ -11,7 +11,7 @@ interface Delivery {
   readonly bytes: number;
 }
 
-/** The number of messages that a full queue has dropped, for a device. */
+/** The report to a device that its full queue has dropped messages. */
 interface Gap {
   readonly id: string;
   readonly dropped: number;
@@ -77,7 +77,7 @@ export class DeliveryWindow {
     return { id: this.#gap.id, dropped };
   }
 
-  /** @returns the number of drops that the device reports to know, with these ids for the first time */
+  /** @returns the number of drops if the ids acknowledge the gap for the first time, else 0 */
   acknowledgedGap(ids: readonly string[]): number {
     if (this.#gap === undefined || this.#gap.isAcknowledged || !ids.includes(this.#gap.id)) return 0;
     this.#gap.isAcknowledged = true;

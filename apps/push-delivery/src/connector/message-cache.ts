@@ -9,6 +9,9 @@ const MAX_MESSAGES = 10_000;
 /** Limit of all bodies together; their frames use about the same again. */
 const MAX_BYTES = 33_554_432;
 
+/** Platforms of a message whose devices share one object: as many as a record of a push tells apart. */
+const MAX_SHARED_PLATFORMS = 32;
+
 interface CommonRead {
   readonly ids: Set<string>;
   readonly answer: Promise<ReadonlyMap<string, CachedMessage>>;
@@ -93,13 +96,13 @@ class CachedMessage {
     return this.#expiresAt <= now.getTime();
   }
 
-  /** All devices of a platform share one. */
+  /** All devices of a platform share one; beyond MAX_SHARED_PLATFORMS, which clients can name freely, each has its own. */
   deliverable(platform: string): Deliverable {
     const kept = this.#deliverables.get(platform);
     if (kept !== undefined) return kept;
     const ref = { id: this.#common.id, platform, expiresAt: this.#expiresAt };
     const made = { ref, message: this.#byPlatform.get(platform) ?? this.#common };
-    this.#deliverables.set(platform, made);
+    if (this.#deliverables.size < MAX_SHARED_PLATFORMS) this.#deliverables.set(platform, made);
     return made;
   }
 }

@@ -8,7 +8,7 @@ import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** A push and the lease that it is held under. */
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
-/** It with the position from which its page was found. */
+/** A held push and the position from which its page was found. */
 type PositionedJob = HeldJob & Pick<PushJob, 'position'>;
 
 /** Large pushes as jobs. Every change names the lease, so a process that has lost the lease changes nothing. */

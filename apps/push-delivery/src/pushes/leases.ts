@@ -72,7 +72,7 @@ export async function abortableSleep(ms: number, signal: AbortSignal): Promise<v
 const FIRST_MS = 100;
 const LONGEST_MS = 5_000;
 
-/** Waiting times between attempts: each twice the last, at most 5 seconds unless told otherwise. */
+/** Waiting times between attempts: each twice the last, by default at most 5 seconds. */
 export class Backoff {
   #lastMs = 0;
 

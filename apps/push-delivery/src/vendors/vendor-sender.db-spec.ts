@@ -125,21 +125,26 @@ it('a sender that hears late of a resumption sends what it has found paused mean
   }
 });
 
+/** Runs the sender until PostgreSQL has the one result of the application. */
+async function runUntilAccepted(sender: VendorSender, appId: string): Promise<void> {
+  sender.onApplicationBootstrap();
+  try {
+    await eventually(async () => {
+      expect(await accepted(appId)).toBe(1);
+    });
+  } finally {
+    await sender.beforeApplicationShutdown();
+  }
+}
+
 it('a sender records results once PostgreSQL is back, and sends nothing again', async () => {
   const appId = unique('app');
   await addWaitingDevice(appId, ONE_PUSH);
   const sent: string[] = [];
   const { sender, settlements } = newSender(acceptInto(sent), () => new Set());
   vi.spyOn(settlements, 'settle').mockRejectedValueOnce(appError('SERVICE_UNAVAILABLE'));
-  sender.onApplicationBootstrap();
-  try {
-    await eventually(async () => {
-      expect(await accepted(appId)).toBe(1);
-    });
-    expect(sent).toEqual([appId]);
-  } finally {
-    await sender.beforeApplicationShutdown();
-  }
+  await runUntilAccepted(sender, appId);
+  expect(sent).toEqual([appId]);
 });
 
 it('a sender does not claim a batch again whose results it still holds', async () => {
@@ -157,15 +162,8 @@ it('a sender does not claim a batch again whose results it still holds', async (
     await database.query('UPDATE push.vendor_batches SET lease_until = now() WHERE app_id = $1', [appId]);
     throw appError('SERVICE_UNAVAILABLE');
   });
-  sender.onApplicationBootstrap();
-  try {
-    await eventually(async () => {
-      expect(await accepted(appId)).toBe(1);
-    });
-    expect(sent).toEqual([appId]);
-  } finally {
-    await sender.beforeApplicationShutdown();
-  }
+  await runUntilAccepted(sender, appId);
+  expect(sent).toEqual([appId]);
 });
 
 it.each([

@@ -13,7 +13,7 @@ interface SelectionProps {
   readonly setChosen: (chosen: ReadonlySet<string>) => void;
 }
 
-/** What can be done with the chosen users. */
+/** The toolbar of the selected users: export, deletion, and the end of the selection. */
 export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
