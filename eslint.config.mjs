@@ -185,7 +185,7 @@ export default defineConfig(
 
   {
     name: 'where the environment is read',
-    files: ['apps/*/src/main.ts', 'libs/bootstrap/src/load-config.ts', ...TESTS],
+    files: ['apps/*/src/main.ts', 'libs/bootstrap/src/run.ts', ...TESTS],
     rules: { 'no-restricted-properties': 'off' },
   },
   {

@@ -4,15 +4,50 @@ import { Sealer, sealerOf } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from './accounts.config.js';
 import { accountsDatabase } from './accounts.database.js';
 import { ApplicationsModule } from './applications/applications.module.js';
-import { EmailsModule } from './emails/emails.module.js';
-import { IdentitiesModule } from './identities/identities.module.js';
+import { EmailsController } from './emails/emails.controller.js';
+import { IdentitiesController } from './identities/identities.controller.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
-import { LoginModule } from './login/login.module.js';
+import { LoginController } from './login/login.controller.js';
 import { AccountsObjectsModule } from './objects/objects.module.js';
-import { PhoneNumbersModule } from './phone-numbers/phone-numbers.module.js';
-import { SecretsModule } from './secrets/secrets.module.js';
+import { PasswordsModule } from './passwords/passwords.module.js';
+import { PhoneLoginService } from './phone-numbers/phone-login.service.js';
+import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
+import { SmsCodesRepository } from './phone-numbers/sms-codes.repository.js';
+import { SmsCodesService } from './phone-numbers/sms-codes.service.js';
 import { RolesModule } from './roles/roles.module.js';
+import { SecretsModule } from './secrets/secrets.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 import { UsersModule } from './users/users.module.js';
+
+/** Logins and sign-ups by accounts on other platforms. */
+@Module({
+  imports: [SessionsModule, UsersModule],
+  controllers: [IdentitiesController],
+})
+class IdentitiesModule {}
+
+/** Email verification and password resets by mailed links. */
+@Module({
+  imports: [PasswordsModule, SessionsModule, UsersModule],
+  controllers: [EmailsController],
+})
+class EmailsModule {}
+
+/** Codes that are sent to phone numbers: logins, verification and password resets by them. */
+@Module({
+  imports: [PasswordsModule, SessionsModule, UsersModule],
+  controllers: [PhoneNumbersController],
+  providers: [PhoneLoginService, SmsCodesRepository, SmsCodesService],
+  exports: [PhoneLoginService],
+})
+class PhoneNumbersModule {}
+
+/** Logins, by password and by code, and the report of locked users. */
+@Module({
+  imports: [PasswordsModule, PhoneNumbersModule, SessionsModule, UsersModule],
+  controllers: [LoginController],
+})
+class LoginModule {}
 
 /** The parts of the service that depend on the process that runs it. */
 interface AccountsAdapters {

@@ -2,9 +2,9 @@ import { type DynamicModule, Inject, Module, type Provider, type Type } from '@n
 import { APP_FILTER } from '@nestjs/core';
 import {
   ApplicationDirectory,
+  FAILED_CREDENTIAL_LIMIT_OPTIONS,
   FailedCredentialLimit,
   MemoryRequestCounter,
-  FAILED_CREDENTIAL_LIMIT_OPTIONS,
 } from '#admission';
 import { Clock } from '#bootstrap';
 import { accountsRpc } from '#contracts';
@@ -19,22 +19,27 @@ import { Forwarder } from './forwarding/forwarder.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
-import { InstallationsController, RolesController } from './objects/class-routes.js';
+import { InstallationsController, Principals, RolesController } from './objects/objects.controller.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } from './openapi/routed-endpoints.js';
-import { sendErrorPage } from './pages/page-reply.js';
 import { isForPage } from './pages/page-request.js';
+import { sendErrorPage } from './pages/page-template.js';
 import { ResetPasswordPageController, VerifyEmailPageController } from './pages/pages.controller.js';
-import { Principals } from './objects/objects.controller.js';
 import { PushRouterController } from './push/push-router.controller.js';
 import { NotificationsController, PushController, ScheduledPushesController } from './push/push.controller.js';
-import { LIMITED_CLIENTS, LimitedClientsController, MemoryLimitedClients } from './rate-limits/limited-clients.js';
 import {
   FallbackRequestCounter,
-  RedisRequestCounter,
   RedisLimitedClients,
+  RedisRequestCounter,
 } from './rate-limits/redis-request-counter.store.js';
-import { RATE_LIMITS, REQUEST_COUNTER, RequestLimits } from './rate-limits/request-limits.js';
+import {
+  LIMITED_CLIENTS,
+  LimitedClientsController,
+  MemoryLimitedClients,
+  RATE_LIMITS,
+  REQUEST_COUNTER,
+  RequestLimits,
+} from './rate-limits/request-limits.js';
 import { PingController, StatisticsController } from './service/service.controller.js';
 
 const CONTROLLERS = [

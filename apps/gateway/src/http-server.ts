@@ -5,11 +5,15 @@ import { addForwarding } from './forwarding/forwarder.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { respondToUnreadable, sendError } from './http/error.filter.js';
 import { routeMethodOverride } from './http/method-override.js';
-import { addRateLimits, addRequestHooks, requestIdOf, warnOfUnknownProxy } from './http/request-hooks.js';
-import { traceRequests } from './http/request-trace.hook.js';
+import {
+  addRateLimits,
+  addRequestHooks,
+  requestIdOf,
+  traceRequests,
+  warnOfUnknownProxy,
+} from './http/request-hooks.js';
 import { refuseUndescribedRoutes } from './openapi/routed-endpoints.js';
-import { parseFormBody } from './pages/form-body.js';
-import { isForPage, limitForms } from './pages/page-request.js';
+import { isForPage, limitForms, parseFormBody } from './pages/page-request.js';
 
 const PREFLIGHT_MAX_AGE_SECONDS = 86_400;
 /** Longer than the idle timeout of common load balancers, so that the load balancer closes the connection first. */

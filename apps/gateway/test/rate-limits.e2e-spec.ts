@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { accountsRpc, phoneNumbersRpc } from '#contracts';
 import type { FakeTransport } from '#testing';
-import { LimitedClientsController } from '../src/rate-limits/limited-clients.js';
-import type { RateLimits } from '../src/rate-limits/request-limits.js';
+import { LimitedClientsController, type RateLimits } from '../src/rate-limits/request-limits.js';
 import { APPLICATION, fakeServices } from './fake-services.js';
 import { startGateway } from './start-gateway.js';
 

@@ -5,7 +5,7 @@ import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { newNamespace, TcpProxy, testRun, unique } from '#testing';
-import { counterKeyOf, type LimitedClients, MemoryLimitedClients } from '../src/rate-limits/limited-clients.js';
+import { counterKeyOf, type LimitedClients, MemoryLimitedClients } from '../src/rate-limits/request-limits.js';
 import {
   FallbackRequestCounter,
   RedisLimitedClients,

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { eventually, unique } from '#testing';
-import { decodeCommand } from '../src/connector/framings/protobuf.framing.js';
+import { decodeCommand } from '../src/connector/framings/framings.js';
 import type { DeviceAddress } from '../src/device-queues/device-queues.js';
 import { Connectors } from './connectors.js';
 

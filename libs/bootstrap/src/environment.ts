@@ -20,7 +20,7 @@ import {
   traceSampler,
   url,
   wholeNumber,
-} from './environment-schemas.js';
+} from './environment-values.js';
 
 /**
  * Every environment variable of every app, with its description. Apps pick theirs from it. A variable with Gatepost's prefix that is not

@@ -1,7 +1,7 @@
 import { BadRequestException, HttpException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { fromHttp } from './http-errors.js';
+import { fromHttp } from './http.js';
 
 describe('fromHttp', () => {
   it('returns an AppError unchanged', () => {

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { environment } from './environment.js';
-import { ConfigError, loadConfig } from './load-config.js';
+import { ConfigError, loadConfig } from './run.js';
 
 const schema = environment.pick({
   GATEPOST_PORT: true,

@@ -3,7 +3,7 @@ export * from './application.schema.js';
 export * from './caller.schema.js';
 export * from './console.contract.js';
 export * from './events.contract.js';
-export * from './field-indexes.contract.js';
+export * from './objects.contract.js';
 export * from './import.contract.js';
 export * from './json.schema.js';
 export * from './mail.contract.js';

@@ -4,8 +4,7 @@ import { appError } from '#errors';
 import { inSpan, isTracing, type Metrics, type SpanOptions } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
 import { isStatementTimeout, translateDriverError } from './driver-error.js';
-import { runPrepared } from './prepared-query.js';
-import type { Statement } from './statement.js';
+import { runPrepared, type Statement } from './statement.js';
 
 const SHOWN_SQL_LENGTH = 1_000;
 const FIRST_WORD = /^\s*(\w+)/;

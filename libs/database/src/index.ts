@@ -10,16 +10,17 @@ export {
   updateManyStatement,
   updateStatement,
 } from './entity-columns.js';
-export { Inbox, InboxModule } from './inbox.js';
-export { migrate, migrationStatus } from './migrate.js';
 export {
   addOutboxLease,
   addOutboxOrigin,
   createInboxTable,
   createOutboxTables,
+  Inbox,
+  InboxModule,
   Outbox,
   OutboxModule,
 } from './outbox.js';
+export { migrate, migrationStatus } from './migrate.js';
 export { ClaimingWorker, PollingWorker } from './polling-worker.js';
 export { combineStatements, type Statement, UNESTIMATED_APP } from './statement.js';
 export { InboxMessageEntity, OUTBOX_ENTITIES } from './outbox.entity.js';

@@ -3,8 +3,8 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually, newDatabase, TcpProxy } from '#testing';
 import { Database } from './database.js';
-import { LookupConnections } from './lookup-connections.js';
-import { MismatchedReply } from './prepared-query.js';
+import { LookupConnections } from './data-source.js';
+import { MismatchedReply } from './statement.js';
 
 const ROWS = 200;
 /** Several times what the two connections answer in one read of the socket. */

@@ -1,3 +1,5 @@
+import { type Connection, type FieldDef, Query, types } from 'pg';
+
 /** A statement with its values. */
 export interface Statement {
   /** The name under which the statement stays prepared on each connection; it must be unique to this text. */
@@ -47,3 +49,174 @@ function combined(statements: readonly Statement[]): string {
  * the id: with outdated statistics it would expect no row of the application, and scan all of them for each value.
  */
 export const UNESTIMATED_APP = '(SELECT $1::text)';
+
+interface NamedStatement extends Pick<Statement, 'name' | 'text' | 'values'> {
+  /** Of a numbered statement (`numbered`): the number that its reply must repeat. */
+  readonly number?: number;
+}
+
+/** The columns that `numbered` puts before those of the statement: the number, and whether there is a row. */
+const NUMBER_COLUMNS = 2;
+
+/** The reply to another query arrived. */
+export class MismatchedReply extends Error {
+  constructor() {
+    super('Connection terminated: a reply of PostgreSQL did not belong to its look-up');
+  }
+}
+
+/** The statement with one parameter more, a number. Its reply repeats the number even where no row is found. */
+export function numbered({ text, values }: Pick<Statement, 'text' | 'values'>): string {
+  return `SELECT $${values.length + 1}::int AS number, found.*
+            FROM (SELECT) AS asked LEFT JOIN (SELECT true AS "isFound", row.* FROM (${text}) AS row) AS found ON true`;
+}
+
+interface Column {
+  readonly name: string;
+  readonly parse: (text: string) => unknown;
+}
+
+/** Of a message of node-postgres, what a query reads. */
+interface RowDescription {
+  readonly fields: readonly Pick<FieldDef, 'name' | 'dataTypeID'>[];
+}
+interface DataRow {
+  readonly fields: readonly (string | null)[];
+}
+
+/** Statements that the connection has been asked to prepare, and those of them that it has prepared. */
+interface Preparations {
+  readonly submittedNamedStatements: Readonly<Record<string, string>>;
+  readonly parsedStatements: Readonly<Record<string, string>>;
+}
+
+/** The part of node-postgres' Query that its types leave out. */
+interface Preparing {
+  prepare(connection: Connection): void;
+}
+
+type Answered = (error: Error | null | undefined, rows: unknown[]) => void;
+
+/** A pool or a connection, as its types do not describe it: it accepts a query of our own with a callback. */
+interface Accepting {
+  query(query: PreparedQuery, answered: Answered): unknown;
+}
+
+/** By connection: the columns of its prepared statements, by statement name. */
+const described = new WeakMap<Connection, Map<string, readonly Column[]>>();
+const usual = Query.prototype as unknown as Preparing;
+
+/**
+ * A named statement. From its second run on a connection it asks for no description of the columns and leaves in one write; both
+ * take a third of the processor time of a look-up. The description cannot change: PostgreSQL refuses to run a prepared statement
+ * whose columns have changed.
+ */
+class PreparedQuery extends Query {
+  declare readonly name: string;
+  declare readonly callback: Answered;
+  readonly #rows: unknown[] = [];
+  #columns: readonly Column[] | undefined;
+  #described: Map<string, readonly Column[]> | undefined;
+  #failure: Error | undefined;
+  #isAnswered = false;
+  readonly #number: string | undefined;
+
+  constructor({ name, text, values, number }: NamedStatement) {
+    // node-postgres takes values as the second argument, which its types leave out; a configuration object would be copied.
+    super(...([text, number === undefined ? values : [...values, number]] as unknown as [string]));
+    Object.assign(this, { name });
+    this.#number = number === undefined ? undefined : String(number);
+  }
+
+  /** Called by node-postgres when the connection is ready to send the query. */
+  prepare(connection: Connection): void {
+    if (isBeingPrepared(this.name, connection)) Object.assign(this, { name: '' });
+    else this.#described = describedOn(connection);
+    this.#columns = this.#described?.get(this.name);
+    if (this.#columns === undefined) usual.prepare.call(this, connection);
+    else this.#prepareAgain(connection);
+  }
+
+  handleRowDescription({ fields }: RowDescription): void {
+    this.#columns = fields.map(({ name, dataTypeID }) => ({ name, parse: parserOf(dataTypeID) }));
+    this.#described?.set(this.name, this.#columns);
+  }
+
+  handleDataRow({ fields }: DataRow): void {
+    try {
+      const skipped = this.#number === undefined ? 0 : NUMBER_COLUMNS;
+      this.#isAnswered = true;
+      if (skipped > 0 && fields[0] !== this.#number) throw new MismatchedReply();
+      if (skipped === 0 || fields[1] !== null) this.#rows.push(rowOf(this.#columns ?? [], fields, skipped));
+    } catch (error) {
+      this.#failure ??= error as Error;
+    }
+  }
+
+  handleCommandComplete(): void {
+    // A statement that returns no rows is not described at all.
+    if (this.#columns === undefined) this.#described?.set(this.name, []);
+  }
+
+  handleReadyForQuery(): void {
+    if (this.#number !== undefined && !this.#isAnswered) this.#failure ??= new MismatchedReply();
+    this.callback(this.#failure ?? null, this.#rows);
+  }
+
+  /** Sends what node-postgres would send, without the request for a description, as one buffer. */
+  #prepareAgain(connection: Connection): void {
+    const parts: Buffer[] = [];
+    const gathering = Object.create(connection, {
+      stream: { value: { writable: true, write: (part: Buffer) => parts.push(part) } },
+      describe: { value: () => undefined },
+    }) as Connection;
+    usual.prepare.call(this, gathering);
+    connection.stream.write(Buffer.concat(parts));
+  }
+}
+
+/** Runs a named statement on a pool or on a connection. @throws the error of node-postgres, or MismatchedReply */
+export function runPrepared<Row>(runner: object, statement: NamedStatement): Promise<Row[]> {
+  return new Promise((resolve, reject) => {
+    (runner as Accepting).query(new PreparedQuery(statement), (error, rows) => {
+      // A pool calls back with undefined where it succeeds.
+      if (error) reject(error);
+      else resolve(rows as Row[]);
+    });
+  });
+}
+
+/**
+ * Whether the preparation of the statement is still unanswered. It may fail, and a run behind it would then fail as well; this run
+ * prepares the text for itself, without a name.
+ */
+function isBeingPrepared(name: string, connection: Connection): boolean {
+  const { submittedNamedStatements, parsedStatements } = connection as unknown as Preparations;
+  return submittedNamedStatements[name] !== undefined && parsedStatements[name] === undefined;
+}
+
+function describedOn(connection: Connection): Map<string, readonly Column[]> {
+  const known = described.get(connection);
+  if (known !== undefined) return known;
+  const created = new Map<string, readonly Column[]>();
+  described.set(connection, created);
+  return created;
+}
+
+function parserOf(typeId: FieldDef['dataTypeID']): Column['parse'] {
+  return (types.getTypeParser as (typeId: number) => Column['parse'])(typeId);
+}
+
+function rowOf(
+  columns: readonly Column[],
+  texts: readonly (string | null)[],
+  skipped: number,
+): Record<string, unknown> {
+  const row: Record<string, unknown> = {};
+  columns.forEach(({ name, parse }, index) => {
+    if (index < skipped) return;
+    const text = texts[index] ?? null;
+    row[name] = text === null ? null : parse(text);
+  });
+  return row;
+}

@@ -11,8 +11,7 @@ import { Metrics, ObservabilityModule } from '#observability';
 import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
 import { Database } from '../src/database.js';
 import { DatabaseModule } from '../src/database.module.js';
-import { Inbox } from '../src/inbox.js';
-import { addOutboxLease, addOutboxOrigin, createOutboxTables, Outbox, OutboxModule } from '../src/outbox.js';
+import { addOutboxLease, addOutboxOrigin, createOutboxTables, Inbox, Outbox, OutboxModule } from '../src/outbox.js';
 import { OutboxRelay } from '../src/outbox.relay.js';
 
 const SCHEMA = 'sample';

@@ -2,8 +2,7 @@ import type { z } from 'zod';
 import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError, type ErrorName } from '#errors';
 import type { Acl } from './access.js';
-import type { FieldChange, RelationChange } from './operations/change.js';
-import { isOperation } from './operations/parse-changes.js';
+import { type FieldChange, isOperation, type RelationChange } from './operations/change.js';
 import type { QueryColumn, QueryRelation } from './query/query.js';
 
 /** A field with a column of its own. The row has a member of the same name. */

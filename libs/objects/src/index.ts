@@ -10,10 +10,11 @@ export {
   type InstallationRow,
   parseChannels,
 } from './classes/installation.class.js';
-export { isUid, kindOfEntry, uidOfEntry } from './classes/linked-account.js';
 export { roleClass } from './classes/role.class.js';
 export {
   emailSchema,
+  isUid,
+  kindOfEntry,
   type LoginIdentifier,
   parseEmail,
   parsePassword,
@@ -21,6 +22,7 @@ export {
   passwordSchema,
   phoneNumberSchema,
   requirePassword,
+  uidOfEntry,
   type UserChanges,
   userClass,
   usernameSchema,
@@ -31,8 +33,7 @@ export type { ObjectClass } from './object-class.js';
 /** For a class of one's own. @public */
 export { defineClass, newRow } from './object-class.js';
 export { applyChanges } from './operations/apply-changes.js';
-export { canonicalText, changedRoots } from './operations/change.js';
-export { isDelete, isOperation } from './operations/parse-changes.js';
+export { canonicalText, changedRoots, isDelete, isOperation } from './operations/change.js';
 export { compileCondition, compileCount, type CompiledCount, type CompiledFind, compileFind } from './query/compile.js';
 /** For the test of the plans. @public */
 export { textSearchDefinition } from './query/field-index.js';

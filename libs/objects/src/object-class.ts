@@ -12,8 +12,7 @@ import {
   type ObjectView,
   plain,
 } from './class-definition.js';
-import { type FieldChange, type RelationChange, rootOf } from './operations/change.js';
-import { isDelete, parseChanges } from './operations/parse-changes.js';
+import { type FieldChange, isDelete, parseChanges, type RelationChange, rootOf } from './operations/change.js';
 import type { QueryClass, QueryColumn } from './query/query.js';
 import { isAbsent, readOnlyKey } from './stored-object.js';
 import { isJsonObject } from './values.js';

@@ -1,7 +1,6 @@
-export { ObservabilityModule, Readiness } from './health.js';
+export { ObservabilityModule, ProcessInfo, Readiness, type ServerInfo, skewOf } from './health.js';
 export { FailureLog, JsonLogger, reportError, type ReportFields } from './logger.js';
 export { type JobName, Metrics } from './metrics.js';
-export { ProcessInfo, type ServerInfo, skewOf } from './process-info.js';
 export type { OpenSpan, SpanOptions } from './tracer.types.js';
 export {
   beginTrace,

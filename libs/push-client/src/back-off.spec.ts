@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pauseBefore } from './back-off.js';
+import { pauseBefore } from './push-client.js';
 
 const OPTIONS = { baseMs: 1_000, maxMs: 60_000 };
 

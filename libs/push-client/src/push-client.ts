@@ -1,16 +1,47 @@
-import { Pause, pauseBefore, type Setback } from './back-off.js';
 import { DeviceMemory, memoryStore } from './device-memory.js';
-import { loginFrame, PROTOCOL } from './frames.js';
 import { RefusedRequest, Registration, Router } from './http.js';
 import { Inbox } from './inbox.js';
 import type {
+  BackOffOptions,
   ConnectionState,
   Fetch,
   PushClientOptions,
   RegistrationOptions,
   WebSocketConstructor,
 } from './push-client.types.js';
-import { Session, type SessionEnd } from './session.js';
+import { loginFrame, PROTOCOL, Session, type SessionEnd } from './session.js';
+
+const BASE_MS = 1_000;
+const MAX_MS = 120_000;
+
+/** The state when a connection, or a connection attempt, has ended. */
+interface Setback {
+  /** Failed attempts in a row, this one included; 0 after a stable connection. */
+  readonly failures: number;
+  /** The pause that the server requested. */
+  readonly retryAfterMs?: number | undefined;
+  /** The server will reject further attempts until its configuration changes: for example, the application is unknown. */
+  readonly isRefused: boolean;
+}
+
+/** A wait that can be cut short. */
+class Pause {
+  #end: (() => void) | undefined;
+
+  wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  end(): void {
+    this.#end?.();
+  }
+}
 
 /** A connection counts as stable after this time. */
 const STABLE_MS = 30_000;
@@ -186,4 +217,18 @@ function globalWebSocket(): WebSocketConstructor {
   const { WebSocket } = globalThis as { WebSocket?: WebSocketConstructor };
   if (WebSocket === undefined) throw new TypeError('there is no global WebSocket: pass the one of the package ws');
   return WebSocket;
+}
+
+/**
+ * Milliseconds until the next attempt, with full jitter, so that devices that lose a server at the same moment reconnect at different
+ * times. A pause that the server requested is kept; after failed attempts, jitter is added to it.
+ * @param random from 0 to 1
+ */
+export function pauseBefore(setback: Setback, options: BackOffOptions, random: number): number {
+  const { baseMs = BASE_MS, maxMs = MAX_MS } = options;
+  if (setback.isRefused) return maxMs / 2 + (random * maxMs) / 2;
+  const jitter = random * Math.min(maxMs, baseMs * 2 ** Math.min(setback.failures, 30));
+  if (setback.retryAfterMs === undefined) return jitter;
+  // The server has already spread these pauses over the devices.
+  return setback.failures === 0 ? setback.retryAfterMs : setback.retryAfterMs + jitter;
 }

@@ -1,2 +1,1 @@
-export { IS_BEHIND, NOW, Redis, RedisScript } from './redis.js';
-export { RedisModule } from './redis.module.js';
+export { IS_BEHIND, NOW, Redis, RedisModule, RedisScript } from './redis.js';

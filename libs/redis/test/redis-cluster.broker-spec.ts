@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Metrics, ProcessInfo, Readiness } from '#observability';
 import { eventually, newNamespace, RedisGroup, unique } from '#testing';
-import { Redis, RedisScript } from '../src/redis.js';
-import { RedisModule } from '../src/redis.module.js';
+import { Redis, RedisModule, RedisScript } from '../src/redis.js';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 const PATIENCE_MS = 1_000;

@@ -2,8 +2,7 @@ import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Metrics, ProcessInfo, Readiness } from '#observability';
 import { eventually, newNamespace, TcpProxy, testRun, unique } from '#testing';
-import { Redis, RedisScript } from '../src/redis.js';
-import { RedisModule } from '../src/redis.module.js';
+import { Redis, RedisModule, RedisScript } from '../src/redis.js';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 /** The documented limit: callers respond within a second. */

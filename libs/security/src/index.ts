@@ -1,4 +1,3 @@
-export { SealedCredentials } from './sealed-credentials.js';
+export { SealedCredentials, Sealer, sealerOf } from './sealer.js';
 export { type SealedTable, sealingController } from './sealed-rows.js';
-export { Sealer, sealerOf } from './sealer.js';
 export { importedBcryptHash, leancloudHash } from './imported-password.mjs';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { MailToken } from '../messages/mail-tokens.js';
+import type { MailToken } from '../messages/mail-sender.js';
 import type { UserRow } from '../users/user.rules.js';
 import { proven, stateOf } from './emails.rules.js';
 

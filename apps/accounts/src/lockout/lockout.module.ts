@@ -2,8 +2,7 @@ import { type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { Database } from '#database';
 import { Redis } from '#redis';
 import { LOCKOUT_LIMITS } from './lockout.rules.js';
-import { LOCKOUT_STORE, LockoutService } from './lockout.service.js';
-import { LoginAttemptLimiter } from './login-attempt-limiter.js';
+import { LOCKOUT_STORE, LockoutService, LoginAttemptLimiter } from './lockout.service.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
 

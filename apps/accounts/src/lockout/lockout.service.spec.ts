@@ -4,8 +4,7 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import type { ReserveOutcome, SettleOutcome } from './lockout.rules.js';
-import { LockoutService, type LockoutStore } from './lockout.service.js';
-import { LoginAttemptLimiter } from './login-attempt-limiter.js';
+import { LockoutService, type LockoutStore, LoginAttemptLimiter } from './lockout.service.js';
 
 const user = { appId: 'app', userId: 'user' };
 const unavailable = appError('SERVICE_UNAVAILABLE');

@@ -1,18 +1,95 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import { Clock } from '#bootstrap';
 import {
   type ApplicationSettings,
   type Caller,
   events,
+  MAIL_KINDS,
   type MailKind,
   type MailRequest,
   MAX_LANGUAGES,
+  sealedTokenContext,
 } from '#contracts';
 import { Outbox, type Tx } from '#database';
+import { isStorableText } from '#objects';
+import { Sealer } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { MailTokens } from './mail-tokens.js';
 import { MessageAllowancesRepository } from './message-allowances.repository.js';
+
+/** The column of a user that a token is bound to. */
+interface TokenUser {
+  readonly createdAt: Date;
+}
+
+/** The content of a link's token. */
+export interface MailToken {
+  readonly kind: MailKind;
+  readonly appId: string;
+  readonly userId: string;
+  /** The user's counters when the token was created. */
+  readonly emailVersion: number;
+  readonly passwordVersion: number;
+  readonly expiresAt: Date;
+}
+
+/** 128 bits cannot be guessed and keep links short. */
+const SIGNATURE_BYTES = 16;
+const HEXADECIMAL = /^(?:[0-9a-f]{2})+$/;
+
+const version = z.number().int().min(0);
+/** The user is looked up before the signature is verified, so ids must be text that PostgreSQL accepts. */
+const id = z.string().refine(isStorableText);
+const content = z.tuple([z.enum(MAIL_KINDS), id, id, version, version, version]);
+
+/** A token as received, before its signature is verified. */
+interface ReceivedToken {
+  readonly token: MailToken;
+  readonly text: string;
+  readonly signature: Buffer;
+}
+
+/**
+ * Creates and verifies the tokens of mailed links. A token is signed, not stored; it consists of hexadecimal digits, since older
+ * page scripts match word characters. Its validity depends on the current state of its user.
+ */
+@Injectable()
+export class MailTokens {
+  constructor(private readonly sealer: Sealer) {}
+
+  /** A token, sealed for the service that mails it (`sealedTokenContext`). */
+  createSealed(token: MailToken, user: TokenUser): string {
+    return this.sealer.seal(this.create(token, user), sealedTokenContext(token));
+  }
+
+  /** @returns undefined where the format is wrong */
+  read(shown: string): ReceivedToken | undefined {
+    if (!HEXADECIMAL.test(shown)) return undefined;
+    const bytes = Buffer.from(shown, 'hex');
+    const text = bytes.subarray(SIGNATURE_BYTES).toString();
+    const parsed = content.safeParse(jsonOf(text));
+    if (!parsed.success) return undefined;
+    const [kind, appId, userId, emailVersion, passwordVersion, expiresAt] = parsed.data;
+    const token = { kind, appId, userId, emailVersion, passwordVersion, expiresAt: new Date(expiresAt) };
+    return { token, text, signature: bytes.subarray(0, SIGNATURE_BYTES) };
+  }
+
+  /** Whether this service created it for this user, not for an earlier user with the same id. */
+  isGenuine({ text, signature }: ReceivedToken, user: TokenUser): boolean {
+    return this.sealer.isHashOf(signedText(text, user), signature);
+  }
+
+  private create(token: MailToken, user: TokenUser): string {
+    const { kind, appId, userId, emailVersion, passwordVersion, expiresAt } = token;
+    const text = JSON.stringify([kind, appId, userId, emailVersion, passwordVersion, expiresAt.getTime()]);
+    return Buffer.concat([this.sign(text, user), Buffer.from(text)]).toString('hex');
+  }
+
+  private sign(text: string, user: TokenUser): Buffer {
+    return this.sealer.lookupHash(signedText(text, user)).subarray(0, SIGNATURE_BYTES);
+  }
+}
 
 /** The columns of a user that a mail depends on. */
 interface MailUser {
@@ -141,4 +218,16 @@ export function mailboxOf(email: string): string {
 function asciiOf(domain: string): string {
   const url = `http://${domain}`;
   return URL.canParse(url) ? new URL(url).hostname : domain;
+}
+
+function signedText(text: string, { createdAt }: TokenUser): string {
+  return JSON.stringify(['mail token', createdAt.getTime(), text]);
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

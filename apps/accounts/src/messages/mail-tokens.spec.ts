@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sealedTokenContext } from '#contracts';
 import { Sealer } from '#security';
-import { type MailToken, MailTokens } from './mail-tokens.js';
+import { type MailToken, MailTokens } from './mail-sender.js';
 
 const sealer = new Sealer('the secret of one deployment, 32+');
 const tokens = new MailTokens(sealer);

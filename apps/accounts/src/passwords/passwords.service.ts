@@ -1,12 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { LoginDoor } from '#contracts';
+import { type ImportedPassword, importedPassword, type LoginDoor } from '#contracts';
 import { appError } from '#errors';
 import type { LoginIdentifier } from '#objects';
 import { Sealer } from '#security';
+import { PasswordHasher } from '#security/passwords';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
-import { openImportedPassword } from './imported-passwords.js';
-import { PasswordHasher } from '#security/passwords';
+
+/** Marks a stored password as the sealed hash of another server. It stays until the first login replaces it. */
+export const IMPORTED_SCHEME = 'imported:';
 
 /** The columns of a user that a new password changes. */
 export interface NewPassword {
@@ -70,4 +72,21 @@ export class PasswordsService {
     const passwordHash = await this.hasher.hash(password);
     return { columns: { passwordHash, ...session?.columns }, sessionToken: session?.token };
   }
+}
+
+/** The sealing context of a user's imported password. */
+export function importedPasswordContext(objectId: string): string {
+  return `imported password of ${objectId}`;
+}
+
+/** The column of an imported password. The hash of LeanCloud is fast, so a copy of the database must not contain it. */
+export function sealImportedPassword(sealer: Sealer, objectId: string, password: ImportedPassword): string {
+  return IMPORTED_SCHEME + sealer.seal(JSON.stringify(password), importedPasswordContext(objectId));
+}
+
+/** The imported password of a column; undefined where it holds a hash of ours. */
+export function openImportedPassword(sealer: Sealer, objectId: string, stored: string): ImportedPassword | undefined {
+  if (!stored.startsWith(IMPORTED_SCHEME)) return undefined;
+  const text = sealer.open(stored.slice(IMPORTED_SCHEME.length), importedPasswordContext(objectId));
+  return importedPassword.parse(JSON.parse(text));
 }

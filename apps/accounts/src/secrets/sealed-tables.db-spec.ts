@@ -10,7 +10,7 @@ import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
 import { keyContext, secretContext } from '../applications/application.rules.js';
 import { ApplicationsRepository } from '../applications/applications.repository.js';
-import { openImportedPassword, sealImportedPassword } from '../passwords/imported-passwords.js';
+import { openImportedPassword, sealImportedPassword } from '../passwords/passwords.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';

@@ -5,7 +5,7 @@ import type { Queryable, Tx } from '#database';
 import { type Acl, claimsOf, type ImportClaim } from '#objects';
 import type { ImportedRow, ImportRules } from '#objects/store';
 import { Sealer } from '#security';
-import { sealImportedPassword } from '../passwords/imported-passwords.js';
+import { sealImportedPassword } from '../passwords/passwords.service.js';
 import { PasswordHasher } from '#security/passwords';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { IDENTITIES, IdentitiesRepository } from './identities.repository.js';

@@ -90,10 +90,8 @@ export class UserSearchRepository {
     const found = isQuick ? undefined : await this.collectUpTo(search, maxCollected(search), within);
     if (found !== undefined) return found;
     assertInTime(startedAt);
-    const nearby = await this.findNearby(search, FAR_USERS, within);
-    if (nearby === undefined) assertInTime(startedAt);
-    const total = { value: Math.max(maxCollected(search) + 1, planned), isExact: false };
-    return { users: nearby ?? (await this.findFar(search, within)), total };
+    const users = (await this.findNearby(search, FAR_USERS, within)) ?? (await this.findFar(search, startedAt, within));
+    return { users, total: { value: Math.max(maxCollected(search) + 1, planned), isExact: false } };
   }
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
@@ -179,7 +177,8 @@ export class UserSearchRepository {
   }
 
   /** A page of frequent matches that are not among the users next to its place: most of them are elsewhere in the order. */
-  private async findFar(search: UserSearch, within: Queryable): Promise<UserMatch[]> {
+  private async findFar(search: UserSearch, startedAt: number, within: Queryable): Promise<UserMatch[]> {
+    assertInTime(startedAt);
     if (search.text === undefined || isPart(search)) return this.walk(search, within);
     return (await this.collect(search, Number.MAX_SAFE_INTEGER, within)).users;
   }

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { OutboxModule } from '#database';
 import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
-import { MailSender } from '../messages/mail-sender.js';
-import { MailTokens } from '../messages/mail-tokens.js';
+import { MailSender, MailTokens } from '../messages/mail-sender.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { AccountsObjectsModule } from '../objects/objects.module.js';
 import { PasswordsModule } from '../passwords/passwords.module.js';

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { Parser, type ReadEntry } from 'tar';
 import * as yauzl from 'yauzl';
 import { quoted } from '../terminal.js';
-import { type Content, contentOf } from './content.js';
+import { type Content, contentOf } from './part-kinds.js';
 import {
   bytesOf,
   BytesProblem,

@@ -1,6 +1,118 @@
+import { hash } from 'node:crypto';
 import type { CompletedField, ImportedObject, ImportObjectsRequest } from '#contracts';
-import { ClaimTable, EMPTY } from './claim-table.js';
+import { isTokenClaim } from '#objects';
 import { ObjectList } from './object-list.js';
+
+/** Segments grow one at a time, so that only a part of the table exists twice meanwhile. */
+const SEGMENTS = 64;
+const INITIAL_SLOTS = 64;
+const MAX_LOAD = 0.85;
+const GROWTH = 1.25;
+/** A slot: the two halves of the hash, and the number. */
+const SLOT_WORDS = 3;
+const [LOW, NUMBER] = [1, 2];
+/** The number of an empty slot. */
+export const EMPTY = 0;
+const TOKEN_BIT = 0x8000_0000;
+const WORD_VALUES = 2 ** 32;
+
+/**
+ * A number from 1 for each text. Texts are kept as 63-bit hashes: an entry takes 14 to 18 bytes. That two of ten million are equal has a
+ * probability of 1 in 180,000.
+ */
+export class ClaimTable {
+  /** Of different sizes: otherwise all of them would grow at the same time. */
+  readonly #segments = Array.from(
+    { length: SEGMENTS },
+    (_, index) => new Segment(Math.ceil(INITIAL_SLOTS * GROWTH ** (index / SEGMENTS))),
+  );
+
+  /** EMPTY where there is none. */
+  get(text: string): number {
+    const key = keyOf(text);
+    return this.#segmentOf(key).get(key);
+  }
+
+  set(text: string, number: number): void {
+    const key = keyOf(text);
+    this.#segmentOf(key).set(key, number);
+  }
+
+  /** @returns whether the text is new */
+  add(text: string): boolean {
+    if (this.get(text) !== EMPTY) return false;
+    this.set(text, 1);
+    return true;
+  }
+
+  /** Replaces numbers in one pass. `change` receives the number, and whether the text is the claim of a session token. */
+  replaceNumbers(change: (number: number, isToken: boolean) => number): void {
+    for (const segment of this.#segments) segment.replaceNumbers(change);
+  }
+
+  #segmentOf([high]: Key): Segment {
+    const segment = this.#segments[high % SEGMENTS];
+    if (segment === undefined) throw new Error('the table has no such segment');
+    return segment;
+  }
+}
+
+/** The first bit says whether the text is the claim of a session token. */
+type Key = readonly [high: number, low: number];
+
+/** A hash table with linear probing. */
+class Segment {
+  #words: Uint32Array;
+  #used = 0;
+
+  constructor(slots: number) {
+    this.#words = new Uint32Array(slots * SLOT_WORDS);
+  }
+
+  get(key: Key): number {
+    return this.#words[this.#placeOf(key) + NUMBER] ?? EMPTY;
+  }
+
+  set(key: Key, number: number): void {
+    if ((this.#used + 1) * SLOT_WORDS > this.#words.length * MAX_LOAD) this.#grow();
+    if (this.get(key) === EMPTY) this.#used += 1;
+    this.#put(key, number);
+  }
+
+  replaceNumbers(change: (number: number, isToken: boolean) => number): void {
+    const words = this.#words;
+    for (let place = 0; place < words.length; place += SLOT_WORDS) {
+      const number = words[place + NUMBER] ?? EMPTY;
+      if (number !== EMPTY) words[place + NUMBER] = change(number, ((words[place] ?? 0) & TOKEN_BIT) !== 0);
+    }
+  }
+
+  #put(key: Key, number: number): void {
+    const place = this.#placeOf(key);
+    [this.#words[place], this.#words[place + LOW]] = key;
+    this.#words[place + NUMBER] = number;
+  }
+
+  /** The index of the hash's slot, or of the empty one where it belongs. */
+  #placeOf([high, low]: Key): number {
+    const words = this.#words;
+    let place = Math.floor(((words.length / SLOT_WORDS) * low) / WORD_VALUES) * SLOT_WORDS;
+    while (words[place + NUMBER] !== EMPTY && !(words[place + LOW] === low && words[place] === high)) {
+      place += SLOT_WORDS;
+      if (place === words.length) place = 0;
+    }
+    return place;
+  }
+
+  #grow(): void {
+    const before = this.#words;
+    this.#words = new Uint32Array(Math.ceil((before.length / SLOT_WORDS) * GROWTH) * SLOT_WORDS);
+    for (let from = 0; from < before.length; from += SLOT_WORDS) {
+      const number = before[from + NUMBER] ?? EMPTY;
+      if (number !== EMPTY) this.#put([before[from] ?? 0, before[from + LOW] ?? 0], number);
+    }
+  }
+}
 
 /** The value is free: its object has given it up. */
 const RELEASED = 0xffff_ffff;
@@ -96,4 +208,10 @@ export class ClaimIndex {
 /** No field has an empty name. */
 function objectClaim(objectId: string): string {
   return ` ${objectId}`;
+}
+
+function keyOf(text: string): Key {
+  const digest = hash('sha1', text, 'buffer');
+  const high = digest.readUInt32LE(0) & ~TOKEN_BIT;
+  return [(isTokenClaim(text) ? high | TOKEN_BIT : high) >>> 0, digest.readUInt32LE(4)];
 }

@@ -9,10 +9,9 @@ import {
 import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { claimsOf, parseImportedRow, withoutClaim } from '#objects';
-import { ClaimIndex } from './claim-index.js';
-import { ClaimTable } from './claim-table.js';
-import { type BatchOrder, batchesOf, importOf, ImportRequests, inBatches } from './import-requests.js';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
+import { ClaimIndex, ClaimTable } from './claim-index.js';
+import { batchesOf, type BatchOrder, importOf, ImportRequests, inBatches } from './import-requests.js';
 import type { ImportSummary, RowPlace } from './import-summary.js';
 
 /** The service writes a batch in parts and judges one while it writes another. */

@@ -2,7 +2,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { StartError } from '#bootstrap';
 import type { ClassName, ImportedObject, ImportNote, ImportVerdict } from '#contracts';
-import { ClaimTable, EMPTY } from './claim-table.js';
+import { ClaimTable, EMPTY } from './claim-index.js';
 
 /** The place of a row in an export. */
 export interface RowPlace {

@@ -4,16 +4,14 @@ import { applicationsRpc, type ClassName } from '#contracts';
 import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import type { AuditedRpcClient } from '../audited-calls.js';
-import type { WithServer } from '../operator-connection.js';
-import { ProgressLine, spanOf } from '../terminal.js';
-import { print, printAside, reportFailure } from '../terminal.js';
-import { openSource } from './export-source.js';
 import type { Export, ExportPart } from '../export/export.types.js';
-import { importPermissions } from './import-permissions.js';
+import { openSource } from '../export/open-export.js';
+import type { WithServer } from '../operator-connection.js';
+import { print, printAside, ProgressLine, reportFailure, spanOf } from '../terminal.js';
+import { importPermissions, memberRows, readRoleMembers } from './import-permissions.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { type ClassCounts, ImportSummary } from './import-summary.js';
 import { checkPassword } from './password-check.js';
-import { memberRows, readRoleMembers } from './role-members.js';
 import { verifyCommand } from './verify.command.js';
 
 interface Options {

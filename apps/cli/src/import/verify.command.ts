@@ -9,7 +9,7 @@ import { LeanCloudApi } from '../rescue/leancloud-api.js';
 import { apiUrl, masterKeyIn, networks } from '../rescue/rescue.command.js';
 import { parsed } from '../rescue/scan-pages.js';
 import { print, printAside, reportFailure } from '../terminal.js';
-import { openSource } from './export-source.js';
+import { openSource } from '../export/open-export.js';
 import type { Export, ExportRow } from '../export/export.types.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { ImportSummary, UserParts } from './import-summary.js';

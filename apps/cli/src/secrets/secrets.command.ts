@@ -5,8 +5,7 @@ import { keptSecretsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
 import type { Deployment, WithServer } from '../operator-connection.js';
 import { print, reportFailure } from '../terminal.js';
-import { rotate, takeSurvey } from './sealed-values.js';
-import { assessSurvey, surveyLines, type Verdict } from './survey.rules.js';
+import { assessSurvey, rotate, surveyLines, takeSurvey, type Verdict } from './sealed-values.js';
 
 const SECRET_BYTES = 32;
 

@@ -10,8 +10,14 @@ import { ANONYMOUS } from '#objects';
 import { OutboundStreamError, OutboundStreams, type StreamedAnswer } from '#outbound';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { originsOf } from '../http/sub-request.js';
-import { hasBeenForwarded, hasBody, headersForClient, headersForTarget, isForwarded } from './forward-policy.js';
-import { sendWhole } from './whole-answer.js';
+import {
+  hasBeenForwarded,
+  hasBody,
+  headersForClient,
+  headersForTarget,
+  isForwarded,
+  sendWhole,
+} from './forward-policy.js';
 
 const IDENTITY_LIFETIME = '60s';
 /** Role names in an identity, in bytes: servers accept few KiB of headers. */

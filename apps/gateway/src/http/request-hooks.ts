@@ -2,16 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { clientAddressOf, clientNetworkOf, FailedCredentialLimit } from '#admission';
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
-import { Metrics, ProcessInfo } from '#observability';
+import { beginTrace, isTracing, Metrics, type OpenSpan, ProcessInfo } from '#observability';
 import { RequestLimits } from '../rate-limits/request-limits.js';
 import { acceptedLanguages } from './accepted-languages.js';
 import { readCredentials, readSessionToken, verifyCredentials } from './credentials.js';
 import { OVERRIDE_PATH } from './method-override.js';
+import { originsOf } from './sub-request.js';
 
 const API_PREFIX = '/1.1/';
 /** Routes that need no application credentials. */
@@ -34,6 +35,8 @@ declare module 'fastify' {
     caller?: Caller;
     /** The address of the client, taken from `X-Forwarded-For` only as far as the proxies are trusted. */
     clientAddress: string;
+    /** Set only while tracing is enabled. */
+    span?: OpenSpan | undefined;
   }
 }
 
@@ -165,4 +168,52 @@ function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: strin
 export function isByUnknownProxy({ headers, ip, ips = [ip] }: Pick<FastifyRequest, 'headers' | 'ip' | 'ips'>): boolean {
   if (headers['x-forwarded-for'] === undefined || ips.length > 1 || !ipaddr.isValid(ip)) return false;
   return INNER_NETWORKS.has(ipaddr.process(ip).range());
+}
+
+/** Monitoring requests these routes every few seconds; a trace of them is of no use. */
+const MONITORING_ROUTES = new Set(['/healthz', '/readyz', '/metrics']);
+const SERVER_ERROR = 500;
+
+/**
+ * Begins a trace with each request. A client's `traceparent` is ignored: the client could otherwise decide what is recorded,
+ * and join requests of other clients to its trace.
+ */
+export function traceRequests(fastify: FastifyInstance): void {
+  if (!isTracing()) return;
+  fastify.addHook('onRequest', (request, _reply, done) => {
+    request.span = begin(request);
+    within(request, done);
+  });
+  // Reading the body loses the context of the request: its events belong to the connection.
+  fastify.addHook('preValidation', (request, _reply, done) => {
+    within(request, done);
+  });
+  fastify.addHook('onResponse', (request, { statusCode }, done) => {
+    const appId = request.caller?.appId;
+    const attributes = {
+      'http.response.status_code': statusCode,
+      ...(appId !== undefined && { 'gatepost.app.id': appId }),
+    };
+    request.span?.end(attributes, statusCode >= SERVER_ERROR);
+    done();
+  });
+}
+
+/** Names the span by the route, because a URL can contain tokens and addresses. */
+function begin(request: FastifyRequest): OpenSpan | undefined {
+  const { method } = request;
+  const route = request.routeOptions.url ?? 'unknown';
+  if (MONITORING_ROUTES.has(route)) return undefined;
+  return beginTrace({
+    name: `${method} ${route}`,
+    kind: 'server',
+    attributes: { 'http.request.method': method, 'http.route': route, 'gatepost.request.id': request.id },
+    // A request within a batch belongs to the trace of the batch.
+    isRoot: originsOf(request).length === 0,
+  });
+}
+
+function within({ span }: FastifyRequest, work: () => void): void {
+  if (span === undefined) work();
+  else span.run(work);
 }

@@ -1,6 +1,48 @@
-import { compileTemplate, PALETTE } from '../html/html-template.js';
+import { createHash } from 'node:crypto';
+import { HttpStatus } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import Handlebars from 'handlebars';
+import type { AppError } from '#errors';
+import { readerOf } from './page-request.js';
 import type { PageTexts } from './page-texts.js';
-import type { PageIcon, PageView } from './page-views.js';
+import { messageView, type PageIcon, type PageView } from './page-views.js';
+
+/** The colours of every page in the light and the dark scheme. Text on `--paper` and `--sheet` has the contrast of WCAG AA. */
+const PALETTE = `
+:root {
+  color-scheme: light dark;
+  --paper: #fff;
+  --sheet: #f6f7f9;
+  --line: #dfe3e8;
+  --ink: #1d2430;
+  --quiet: #586374;
+  --link: #0b57b0;
+  --good: #17713a;
+  --warning: #8a5300;
+  --bad: #b3261e;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #14171c;
+    --sheet: #1c2027;
+    --line: #323945;
+    --ink: #e4e8ee;
+    --quiet: #a3adbb;
+    --link: #8ab8ff;
+    --good: #7fd39a;
+    --warning: #f0bd6a;
+    --bad: #ff9b92;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body {
+  margin: 0;
+  color: var(--ink);
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+}
+:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px; }
+`;
 
 /** Renders a whole page, which has no script and loads nothing. */
 export function renderPage(view: PageView, { language }: Pick<PageTexts, 'language'>): string {
@@ -181,3 +223,56 @@ input:focus-visible, button:focus-visible { border-radius: 0.75rem; }
 @media (min-width: 40rem) { main { padding: 2.25rem 2.25rem 2rem; } }
 @media (forced-colors: active) { button, .refusal { border: 1px solid; } }
 `;
+
+/** Compiles an HTML template, which escapes every value in `{{…}}`. Rendering throws for a value that the view does not have. */
+export function compileTemplate(source: string): (view: object) => string {
+  const render = Handlebars.create().compile<object>(source, { strict: true, knownHelpersOnly: true });
+  return (view) => render(view);
+}
+
+/** The policy of a page that runs no script and loads nothing, and sends its forms to this server; its one style is allowed by its hash. */
+export function contentSecurityPolicy(style: string): string {
+  const hash = createHash('sha256').update(style).digest('base64');
+  return `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
+}
+
+/** Pages contain a token: they are not cached, not shown in frames, and send no referrer. */
+const HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': contentSecurityPolicy(PAGE_STYLE),
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'x-robots-tag': 'noindex',
+  'cache-control': 'no-store',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  vary: 'Accept-Language',
+};
+/** CORS headers of the API: scripts of other origins may not read a page. */
+const API_ONLY_HEADERS = ['access-control-allow-origin', 'access-control-expose-headers'];
+
+/** Sends a page as response. */
+export function sendPage(reply: FastifyReply, view: PageView, texts: PageTexts): void {
+  for (const name of API_ONLY_HEADERS) void reply.removeHeader(name);
+  void reply.headers({ ...HEADERS, 'content-language': texts.language });
+  if (view.retryAfterSeconds !== undefined) void reply.header('retry-after', String(view.retryAfterSeconds));
+  void reply.code(view.status ?? HttpStatus.OK).send(renderPage(view, texts));
+}
+
+const FAILURES: Readonly<Partial<Record<number, keyof PageTexts['failures']>>> = {
+  400: 'malformed',
+  404: 'notFound',
+  413: 'malformed',
+  429: 'tooManyRequests',
+  503: 'unavailable',
+};
+
+/** Sends a page that describes the error. */
+export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
+  const { status, retryAfterSeconds } = error;
+  const { texts } = readerOf(request);
+  const failure = FAILURES[status] ?? 'internal';
+  const icon = failure === 'tooManyRequests' || failure === 'unavailable' ? 'waiting' : 'trouble';
+  sendPage(reply, { status, retryAfterSeconds, icon, ...messageView(texts.failures[failure]) }, texts);
+}

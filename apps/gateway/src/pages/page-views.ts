@@ -1,7 +1,6 @@
 import { HttpStatus } from '@nestjs/common';
 import type { MailKind, MailLink } from '#contracts';
-import { MIN_PASSWORD_LENGTH, type PasswordMistakes } from './form-body.js';
-import type { PageRequest } from './page-request.js';
+import { MIN_PASSWORD_LENGTH, type PageRequest, type PasswordMistakes } from './page-request.js';
 import type { Message, PageTexts } from './page-texts.js';
 
 /** The icon of a page; it repeats what the title says. */

@@ -3,7 +3,7 @@ import type { LimitedClient } from '#contracts';
 import { isAppError } from '#errors';
 import type { Metrics } from '#observability';
 import { NOW, type Redis, RedisScript } from '#redis';
-import { counterKeyOf, type LimitedClients, MAX_CLIENTS, type RefusedClient } from './limited-clients.js';
+import { counterKeyOf, type LimitedClients, MAX_CLIENTS, type RefusedClient } from './request-limits.js';
 
 /** Of all keys about limits of requests. */
 const KEY_PREFIX = 'rate-limits';

@@ -1,6 +1,5 @@
 import Handlebars from 'handlebars';
 import { appError } from '#errors';
-import { TemplateProblem, variablesIn } from './template-syntax.js';
 import {
   inSubject,
   type MailTemplate,
@@ -8,6 +7,87 @@ import {
   safeVariables,
   type TemplatePart,
 } from './template.rules.js';
+
+const VARIABLES: readonly string[] = ['appname', 'email', 'username', 'link'];
+/** Helpers that create a scope, in which only `this` and `../` work. */
+const SCOPES: readonly string[] = ['with', 'each'];
+const HELPERS: readonly string[] = ['if', 'unless', ...SCOPES];
+
+/** These limits bound the cost of compilation and, with the lengths of the variables, the size of the result. */
+const MAX_TAGS = 500;
+const MAX_BYTES: Readonly<Record<TemplatePart, number>> = { subject: 2_000, html: 262_144, text: 262_144 };
+
+/** The reason why a template is invalid, as a message for its author. */
+export class TemplateProblem extends Error {
+  constructor(part: TemplatePart, line: number | undefined, reason: string) {
+    super(line === undefined ? `${part}: ${reason}` : `${part}, line ${line}: ${reason}`);
+  }
+}
+
+/** Visits the syntax tree of a template. */
+class TemplateReader {
+  readonly used = new Set<string>();
+
+  constructor(private readonly part: TemplatePart) {}
+
+  readProgram(program: hbs.AST.Program | undefined, isInScope: boolean): void {
+    for (const statement of program?.body ?? []) this.readStatement(statement, isInScope);
+  }
+
+  private readStatement(statement: hbs.AST.Statement, isInScope: boolean): void {
+    switch (statement.type) {
+      case 'ContentStatement':
+      case 'CommentStatement':
+        return;
+      case 'MustacheStatement':
+        this.readMustache(statement as hbs.AST.MustacheStatement, isInScope);
+        return;
+      case 'BlockStatement':
+        this.readBlock(statement as hbs.AST.BlockStatement, isInScope);
+        return;
+      default:
+        throw this.problem(statement, 'partials and decorators cannot be used');
+    }
+  }
+
+  private readMustache(statement: hbs.AST.MustacheStatement, isInScope: boolean): void {
+    if (statement.params.length > 0 || hasHash(statement))
+      throw this.problem(statement, `only ${HELPERS.join(', ')} can be used as helpers, as in {{#if email}}`);
+    if (!statement.escaped && this.part === 'html')
+      throw this.problem(statement, 'three braces and & skip HTML escaping: use two braces');
+    this.readValue(statement.path, isInScope);
+  }
+
+  private readBlock(block: hbs.AST.BlockStatement, isInScope: boolean): void {
+    const helper = HELPERS.find((name) => name === block.path.original);
+    if (helper === undefined)
+      throw this.problem(block, `there is no helper "${block.path.original}", only ${HELPERS.join(', ')}`);
+    const [value, ...others] = block.params;
+    if (value === undefined || others.length > 0 || hasHash(block) || hasBlockParams(block))
+      throw this.problem(block, `${helper} takes one variable, as in {{#${helper} email}}`);
+    const isScope = SCOPES.includes(helper);
+    if (isScope && isInScope) throw this.problem(block, `${SCOPES.join(' and ')} cannot be nested`);
+    this.readValue(value, isInScope);
+    this.readProgram(block.program, isScope || isInScope);
+    this.readProgram(block.inverse, isInScope);
+  }
+
+  private readValue(value: hbs.AST.Expression, isInScope: boolean): void {
+    if (!isPath(value)) throw this.problem(value, `only variables are allowed here: ${VARIABLES.join(', ')}`);
+    if (isInScope && isThis(value)) return;
+    const name = VARIABLES.find((variable) => value.parts.length === 1 && variable === value.parts[0]);
+    if (name === undefined || value.data)
+      throw this.problem(value, `there is no variable "${value.original}", only ${VARIABLES.join(', ')}`);
+    // Inside a scope, `this` is the text of its variable, and the variables are one level up.
+    if (value.depth !== (isInScope ? 1 : 0))
+      throw this.problem(value, `"${value.original}" is not in this block: write ${isInScope ? '../' : ''}${name}`);
+    this.used.add(name);
+  }
+
+  private problem({ loc }: hbs.AST.Node, reason: string): TemplateProblem {
+    return new TemplateProblem(this.part, loc.start.line, reason);
+  }
+}
 
 /** Far above the built-in templates; mail servers reject larger mails anyway. */
 const MAX_RENDERED_LENGTH = 1_048_576;
@@ -88,4 +168,52 @@ export function assertRenders(template: MailTemplate): void {
   } catch (error) {
     throw error instanceof TemplateProblem ? appError('INCORRECT_TYPE', { message: error.message }) : error;
   }
+}
+
+/**
+ * Validates a part of a template. Only our variables and four helpers are allowed, in every branch, so that no template
+ * fails later with other variables or reaches other values.
+ * @returns the variables that the part uses
+ * @throws TemplateProblem
+ */
+export function variablesIn(part: TemplatePart, source: string): ReadonlySet<string> {
+  if (Buffer.byteLength(source) > MAX_BYTES[part])
+    throw new TemplateProblem(part, undefined, `it is longer than ${MAX_BYTES[part]} bytes`);
+  if (source.split('{{').length > MAX_TAGS)
+    throw new TemplateProblem(part, undefined, `it has more than ${MAX_TAGS} tags ({{)`);
+  const reader = new TemplateReader(part);
+  reader.readProgram(parse(part, source), false);
+  return reader.used;
+}
+
+function parse(part: TemplatePart, source: string): hbs.AST.Program {
+  try {
+    return Handlebars.parse(source);
+  } catch (error) {
+    const { message, lineNumber } = error as Error & { lineNumber?: number };
+    const line = lineNumber ?? Number(/on line (\d+)/.exec(message)?.[1] ?? 1);
+    // The lines in between repeat the source.
+    const reason = message.split('\n').at(-1) ?? message;
+    throw new TemplateProblem(
+      part,
+      line,
+      `it is not a valid Handlebars template: ${reason.replace(/ - \d+:\d+$/, '')}`,
+    );
+  }
+}
+
+function hasHash({ hash }: { hash: hbs.AST.Hash | undefined }): boolean {
+  return hash !== undefined;
+}
+
+function hasBlockParams({ program }: { program: Partial<hbs.AST.Program> | undefined }): boolean {
+  return (program?.blockParams?.length ?? 0) > 0;
+}
+
+function isPath(value: hbs.AST.Expression): value is hbs.AST.PathExpression {
+  return value.type === 'PathExpression';
+}
+
+function isThis({ data, depth, parts }: hbs.AST.PathExpression): boolean {
+  return !data && depth === 0 && parts.length === 0;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TemplateProblem, variablesIn } from './template-syntax.js';
+import { TemplateProblem, variablesIn } from './compiled-template.js';
 
 const problemOf = (source: string, part: 'subject' | 'html' | 'text' = 'html') => {
   try {

@@ -1,21 +1,20 @@
 import { Module } from '@nestjs/common';
 import {
-  parseRateLimit,
   FAILED_CREDENTIAL_LIMIT_OPTIONS,
   FailedCredentialLimit,
   type FailedCredentialLimitOptions,
+  parseRateLimit,
 } from '#admission';
 import { Clock } from '#bootstrap';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { ConnectorInbox } from './connector-inbox.js';
 import { ConnectorPresence } from './connector-presence.js';
-import { ConnectorShutdown } from './connector-shutdown.js';
 import { ConnectorService } from './connector.service.js';
 import { DeviceAdmission } from './device-admission.js';
-import { DeviceEndpoint } from './device-endpoint.js';
+import { ConnectorShutdown, DeviceEndpoint } from './device-endpoint.js';
 import { MessageCache } from './message-cache.js';
-import { QueueWrites } from './queue-writes.js';
+import { QueueWrites } from './retrying-work.js';
 
 /** The connections of devices. */
 @Module({

@@ -16,8 +16,7 @@ import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admissio
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';
-import { isUnavailable, QueueWrites } from './queue-writes.js';
-import { RetryingWorkQueue } from './retrying-work-queue.js';
+import { isUnavailable, QueueWrites, RetryingWorkQueue } from './retrying-work.js';
 import { CLOSE, closeCodeLabel } from './session-effects.js';
 
 /** Limit of concurrent logins, and of concurrent pages. */

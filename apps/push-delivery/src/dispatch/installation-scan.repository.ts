@@ -3,7 +3,7 @@ import type { Database, Queryable } from '#database';
 import { isAppError } from '#errors';
 import { compileCondition, parseWhere } from '#objects';
 import { queryFailure } from '#objects/store';
-import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/push-targets.js';
+import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations/installations.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { isForOneDevice, type PushJob, type ScanPosition, type TargetedInstallation } from '../pushes/push.row.js';
 

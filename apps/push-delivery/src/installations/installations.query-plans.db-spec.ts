@@ -4,8 +4,7 @@ import { compileCount, compileFind, parseOrder, parseWhere } from '#objects';
 import type { QueryDatabase } from '#objects/store';
 import { newDatabase, quickestPlan } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { INSTALLATION_QUERY_CLASS, pushScope } from './push-targets.js';
-import { InstallationsRepository } from './installations.repository.js';
+import { INSTALLATION_QUERY_CLASS, InstallationsRepository, pushScope } from './installations.repository.js';
 
 const INSTALLATIONS = 100_000;
 /** A full scan takes ten times as long. */

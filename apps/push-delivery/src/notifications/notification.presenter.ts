@@ -1,7 +1,7 @@
 import type { DeliveryCounts, JsonObject, VendorCounts } from '#contracts';
 import type { QueryClass } from '#objects';
 import type { ListedNotification, NotificationRow } from '../pushes/push.row.js';
-import { shownWhere } from './push-target.rules.js';
+import { shownWhere } from './push-request.rules.js';
 
 /** The fields of pushes that a query may name. `msg` is the content sent to devices. */
 export const NOTIFICATION_QUERY_CLASS: QueryClass = {

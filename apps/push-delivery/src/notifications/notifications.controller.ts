@@ -3,8 +3,7 @@ import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contra
 import { listReply, type MaybeEncoded, RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { NotificationsService } from './notifications.service.js';
-import { PushAudienceService } from './push-audience.service.js';
-import { SendPushService } from './send-push.service.js';
+import { PushAudienceService, SendPushService } from './send-push.service.js';
 
 type Push = typeof pushRpc;
 type Operations = typeof pushOperationsRpc;

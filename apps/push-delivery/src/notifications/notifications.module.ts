@@ -3,12 +3,11 @@ import { PeriodicJob } from '#bootstrap';
 import { Metrics } from '#observability';
 import { DispatchModule } from '../dispatch/dispatch.module.js';
 import { InstallationsModule } from '../installations/installations.module.js';
-import { ConnectorsController, NotificationsController, PushOperationsController } from './notifications.controller.js';
 import { VendorsModule } from '../vendors/vendors.module.js';
+import { ConnectorsController, NotificationsController, PushOperationsController } from './notifications.controller.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
-import { PushAudienceService } from './push-audience.service.js';
-import { SendPushService } from './send-push.service.js';
+import { PushAudienceService, SendPushService } from './send-push.service.js';
 
 const INTERVAL_MS = 60_000;
 

@@ -10,7 +10,7 @@ import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { beginDue } from '../dispatch/lanes.repository.js';
 import { NotificationEntity } from '../pushes/push.entity.js';
 import type { ListedNotification, NewNotification, NotificationRow, NotificationStatus } from '../pushes/push.row.js';
-import { IS_TARGET } from '../installations/push-targets.js';
+import { IS_TARGET } from '../installations/installations.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
 /** Columns that lists do not show: most are the dispatcher's. */

@@ -22,12 +22,11 @@ import { LanesRepository } from '../dispatch/lanes.repository.js';
 import { PushDelivery, type WakeUpNotifications } from '../dispatch/push-delivery.js';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../dispatch/push-jobs.repository.js';
-import type { PlatformCounts } from '../pushes/push.row.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { PlatformCounts } from '../pushes/push.row.js';
 import type { VendorCredentials } from '../vendors/vendor-credentials.js';
 import { NotificationsRepository } from './notifications.repository.js';
-import { PushAudienceService } from './push-audience.service.js';
-import { SendPushService } from './send-push.service.js';
+import { PushAudienceService, SendPushService } from './send-push.service.js';
 
 const APP = 'shop';
 const DEVICES = 2_500;

@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
-import type { ShownVendor, Vendor, VendorCredentials as Credentials } from '#contracts';
+import type { VendorCredentials as Credentials, ShownVendor, Vendor } from '#contracts';
 import { newObjectId } from '#objects';
 import { OutboundClient } from '#outbound';
 import {
@@ -10,16 +10,12 @@ import {
   type VendorsConfig,
   vendorsOf,
 } from '../push-delivery.config.js';
-import type { AndroidProtocol } from './android/android-message.js';
-import { AndroidChannel } from './android/android.channel.js';
+import { AndroidChannel, type AndroidProtocol } from './android/android.channel.js';
 import { honorProtocol, huaweiProtocol } from './android/huawei.protocol.js';
 import { meizuProtocol, oppoProtocol, vivoProtocol } from './android/signed.protocols.js';
 import { xiaomiProtocol } from './android/xiaomi.protocol.js';
 import { ApnsChannel } from './apns/apns.channel.js';
 import { FcmChannel } from './fcm/fcm.channel.js';
-import { PushServices } from './web-push/push-services.js';
-import { WebPushChannel } from './web-push/web-push.channel.js';
-import { publicKeyOf } from './web-push/web-push.crypto.js';
 import {
   noCredentials,
   type OpenCredentials,
@@ -28,6 +24,9 @@ import {
   VendorCredentials,
 } from './vendor-credentials.js';
 import type { CheckProblem, Outcome, VendorChannel } from './vendor.types.js';
+import { PushServices } from './web-push/push-services.js';
+import { WebPushChannel } from './web-push/web-push.channel.js';
+import { publicKeyOf } from './web-push/web-push.crypto.js';
 
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 /** Credentials with their vendor, which selects their type. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#contracts';
 import { applyChanges } from './apply-changes.js';
-import { parseChanges } from './parse-changes.js';
+import { parseChanges } from './change.js';
 
 const apply = (document: JsonObject, fields: JsonObject) => applyChanges(document, parseChanges(fields).values);
 const op = (name: string, rest: JsonObject = {}): JsonObject => ({ __op: name, ...rest });

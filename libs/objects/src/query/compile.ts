@@ -1,13 +1,25 @@
-import { allOf, anyOf, type CompileContext, not, Statement } from './compile-context.js';
-import { compileField, searchParts } from './compile-field.js';
-import { compileOrder } from './compile-order.js';
+import { allOf, anyOf, bytewise, type CompileContext, isIndexed, jsonAt, not, Statement } from './compile-context.js';
+import { compileField, searchParts, sortable } from './compile-field.js';
+import { orderByDistance } from './compile-json.js';
 import { isMemberOf } from './compile-relation.js';
-import { bestFit, conjunction, type FieldIndex, type IndexFit, isOfApplication } from './field-index.js';
+import {
+  bestFit,
+  conjunction,
+  type FieldIndex,
+  indexedParts,
+  type IndexFit,
+  isOfApplication,
+  TYPE_ORDER,
+} from './field-index.js';
 import {
   type Condition,
+  type FieldPath,
+  invalidQuery,
   type ObjectQuery,
   type QueryClass,
+  type QueryColumn,
   type QueryScope,
+  type SortKey,
   type SubQuery,
   targetOf,
 } from './query.js';
@@ -213,4 +225,50 @@ function compileTree(condition: Condition, context: CompileContext): string {
     case 'field':
       return compileField(condition, context);
   }
+}
+
+/**
+ * The order of the rows: as requested, else nearest first for `$nearSphere`, else the class's default. The id breaks ties in the direction
+ * of the last key, so that an index serves both directions.
+ */
+function compileOrder({ order, where }: ObjectQuery, context: CompileContext): string {
+  const { defaultOrderColumn, idColumn } = context.queryClass;
+  const asked = order.flatMap((key) => compileSortKey(key, context));
+  const implied = asked.length === 0 ? orderByDistance(where, context) : asked;
+  const keys = implied.length === 0 ? [`${defaultOrderColumn} ASC`] : implied;
+  return [...keys, `${idColumn} ${order.at(-1)?.direction ?? 'ASC'}`].join(', ');
+}
+
+function compileSortKey({ field, direction }: SortKey, context: CompileContext): string[] {
+  const target = targetOf(field, context.queryClass);
+  switch (target.kind) {
+    case 'column':
+      return [sortByColumn(target.column, direction)];
+    case 'json':
+      return sortByJson(field, direction, context);
+    case 'relation':
+      throw invalidQuery(`The field ${field[0]} is a relation and cannot be a sort key.`);
+  }
+}
+
+/** An unset value sorts first. */
+function sortByColumn(column: QueryColumn, direction: SortKey['direction']): string {
+  const nulls = direction === 'ASC' ? 'NULLS FIRST' : 'NULLS LAST';
+  return `${sortable(column)} ${direction}${column.isNullable === true ? ` ${nulls}` : ''}`;
+}
+
+/** Sorts by type, then numbers by value and other types by their text; texts of Dates sort chronologically. */
+function sortByJson(path: FieldPath, direction: SortKey['direction'], context: CompileContext): string[] {
+  const value = jsonAt(path, context);
+  const text = `${bytewise(`(${value} #>> '{}')`)} ${direction}`;
+  if (isIndexed(path, context)) {
+    const { rank, number, text: beginning } = indexedParts(value);
+    return [`${rank} ${direction}`, `${number} ${direction}`, `${beginning} ${direction}`, text];
+  }
+  const type = `jsonb_typeof(${value})`;
+  return [
+    `COALESCE(array_position(${TYPE_ORDER}, ${type}), 1) ${direction}`,
+    `CASE ${type} WHEN 'number' THEN ${value}::numeric END ${direction}`,
+    text,
+  ];
 }

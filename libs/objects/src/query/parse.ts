@@ -1,8 +1,75 @@
-import type { JsonValue } from '#contracts';
+import { DEFAULT_LIST_LIMIT, type JsonObject, type JsonValue } from '#contracts';
 import { isFieldName, isJsonObject, parsePointer } from '../values.js';
-import { isOperators, parseOperators, type Reading, readSubQuery } from './parse-operators.js';
-import { parseQueryValue } from './parse-values.js';
-import { LIMITS, type Condition, invalidQuery, parsePath, QueryBudget } from './query.js';
+import { parseBox, parseNear, parseOrder, parseQueryValue, parseQueryValues } from './parse-values.js';
+import { toPostgresPattern } from './pattern.js';
+import {
+  type ComparisonOperator,
+  type Condition,
+  type FieldPath,
+  type FieldTest,
+  invalidQuery,
+  LIMITS,
+  parsePath,
+  QueryBudget,
+  type SubQuery,
+} from './query.js';
+
+/** The position of the parser in a query. */
+interface Reading {
+  readonly budget: QueryBudget;
+  /** The number of enclosing `$and`, `$or` and `$nor`. */
+  readonly nesting: number;
+  readonly subQueryDepth: number;
+  readonly readSubQuery: (value: JsonValue, reading: Reading) => SubQuery;
+}
+
+/** Parameters of the presentation that SDKs also send for sub-queries, whose results are not shown. */
+const PRESENTATION = ['keys', 'include', 'includeACL', 'returnACL', 'count'];
+const MEMBERS = new Set(['className', 'where', 'order', 'limit', 'skip', ...PRESENTATION]);
+
+interface Operand {
+  readonly operator: string;
+  readonly value: JsonValue;
+  /** All operators on the field, because some belong together. */
+  readonly operators: JsonObject;
+  readonly reading: Reading;
+}
+
+type TestParser = (operand: Operand) => FieldTest;
+interface OperatorDefinition {
+  readonly parse: TestParser;
+  readonly isNegated?: boolean;
+}
+
+const MAX_SIZE = 2_147_483_647;
+
+const operators = new Map<string, OperatorDefinition>([
+  ['$ne', { parse: parseEquality, isNegated: true }],
+  ['$in', { parse: parseList }],
+  ['$nin', { parse: parseList, isNegated: true }],
+  ['$all', { parse: (operand) => ({ kind: 'holdsAll', values: parseQueryValues('$all', operand.value) }) }],
+  ['$lt', { parse: comparison('<') }],
+  ['$lte', { parse: comparison('<=') }],
+  ['$gt', { parse: comparison('>') }],
+  ['$gte', { parse: comparison('>=') }],
+  ['$size', { parse: parseSize }],
+  ['$regex', { parse: parseRegex }],
+  ['$nearSphere', { parse: ({ value, operators: all }) => parseNear(value, all) }],
+  ['$within', { parse: ({ value }) => parseBox(value) }],
+  ['$inQuery', { parse: parseInQuery }],
+  ['$notInQuery', { parse: parseInQuery, isNegated: true }],
+  ['$select', { parse: parseSelect }],
+  ['$dontSelect', { parse: parseSelect, isNegated: true }],
+]);
+
+/** Operators that only refine another one. */
+const companions = new Map([
+  ['$options', '$regex'],
+  ['$maxDistance', '$nearSphere'],
+  ['$maxDistanceInRadians', '$nearSphere'],
+  ['$maxDistanceInKilometers', '$nearSphere'],
+  ['$maxDistanceInMiles', '$nearSphere'],
+]);
 
 type MemberParser = (value: JsonValue, reading: Reading) => Condition;
 
@@ -68,4 +135,128 @@ function parseRelatedTo(value: JsonValue, { budget }: Reading): Condition {
   const { object, key } = isJsonObject(value) ? value : {};
   if (typeof key !== 'string' || !isFieldName(key)) throw invalidQuery('$relatedTo needs an object and a key.');
   return { kind: 'related', object: parsePointer(object), key };
+}
+
+/** @throws AppError INVALID_QUERY where the value is not a sub-query or exceeds a limit, and the errors of `parseWhere` */
+function readSubQuery(
+  value: JsonValue,
+  reading: Reading,
+  parseTree: (where: unknown, reading: Reading) => Condition,
+): SubQuery {
+  reading.budget.spendSubQuery();
+  const within = { ...reading, nesting: 0, subQueryDepth: reading.subQueryDepth + 1 };
+  if (within.subQueryDepth > LIMITS.subQueryDepth)
+    throw invalidQuery(`Sub-queries may be nested at most ${LIMITS.subQueryDepth} levels deep.`);
+  const query = parseMembers(value);
+  return {
+    className: parseClassName(query),
+    where: parseTree(query['where'], within),
+    order: parseSubOrder(query),
+    limit: parseLimit(query),
+    skip: parseSkip(query),
+  };
+}
+
+function parseMembers(value: JsonValue): JsonObject {
+  if (!isJsonObject(value)) throw invalidQuery('A sub-query must be a JSON object.');
+  const unknown = Object.keys(value).find((name) => !MEMBERS.has(name));
+  if (unknown !== undefined) throw invalidQuery(`A sub-query does not support ${unknown.slice(0, 32)}.`);
+  return value;
+}
+
+function parseClassName({ className }: JsonObject): string {
+  if (typeof className !== 'string') throw invalidQuery('A sub-query needs a className.');
+  return className;
+}
+
+function parseSubOrder({ order = '' }: JsonObject): SubQuery['order'] {
+  if (typeof order !== 'string') throw invalidQuery('The order of a sub-query must be a string.');
+  return parseOrder(order);
+}
+
+/** An invalid limit becomes the default, as for the limit of a whole query. */
+function parseLimit({ limit }: JsonObject): number {
+  return isCount(limit, LIMITS.subQueryRows) && limit > 0 ? limit : DEFAULT_LIST_LIMIT;
+}
+
+function parseSkip({ skip = 0 }: JsonObject): number {
+  if (!isCount(skip, LIMITS.skippedRows)) throw invalidQuery(`skip must be 0 to ${LIMITS.skippedRows}.`);
+  return skip;
+}
+
+function isCount(value: JsonValue | undefined, max: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
+}
+
+/** Whether the value of a field in a `where` consists of operators, rather than a value for equality. */
+function isOperators(value: JsonValue): value is JsonObject {
+  return isJsonObject(value) && Object.keys(value).some((key) => key.startsWith('$'));
+}
+
+/** Parses `{"$gt": 1, "$lt": 5}`, whose operators must all hold. @throws AppError INVALID_QUERY and the errors of the operators */
+function parseOperators(field: FieldPath, all: JsonObject, reading: Reading): readonly Condition[] {
+  return Object.entries(all).flatMap(([operator, value]) => {
+    if (isCompanion(operator, all)) return [];
+    reading.budget.spendCondition();
+    return [parseOperator(field, { operator, value, operators: all, reading })];
+  });
+}
+
+function isCompanion(operator: string, all: JsonObject): boolean {
+  const leader = companions.get(operator);
+  if (leader !== undefined && !Object.hasOwn(all, leader)) throw invalidQuery(`${operator} needs ${leader}.`);
+  return leader !== undefined;
+}
+
+function parseOperator(field: FieldPath, operand: Operand): Condition {
+  if (operand.operator === '$exists') return parseExists(field, operand.value);
+  const definition = operators.get(operand.operator);
+  if (definition === undefined) throw invalidQuery(`Unknown operator ${operand.operator.slice(0, 32)}.`);
+  const condition: Condition = { kind: 'field', field, test: definition.parse(operand) };
+  return definition.isNegated === true ? { kind: 'not', condition } : condition;
+}
+
+function parseExists(field: FieldPath, value: JsonValue): Condition {
+  if (typeof value !== 'boolean') throw invalidQuery('$exists needs true or false.');
+  const condition: Condition = { kind: 'field', field, test: { kind: 'exists' } };
+  return value ? condition : { kind: 'not', condition };
+}
+
+function parseEquality({ value }: Operand): FieldTest {
+  return { kind: 'isAnyOf', values: [parseQueryValue(value)] };
+}
+
+function parseList({ operator, value }: Operand): FieldTest {
+  return { kind: 'isAnyOf', values: parseQueryValues(operator, value) };
+}
+
+function comparison(operator: ComparisonOperator): TestParser {
+  return ({ operator: name, value }) => {
+    const parsed = parseQueryValue(value);
+    const isComparable = isJsonObject(parsed) ? parsed['__type'] === 'Date' : parsed !== null && !Array.isArray(parsed);
+    if (!isComparable) throw invalidQuery(`${name} needs a number, a string, a boolean or a Date.`);
+    return { kind: 'compares', operator, value: parsed };
+  };
+}
+
+function parseSize({ value }: Operand): FieldTest {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > MAX_SIZE)
+    throw invalidQuery('$size needs a whole number.');
+  return { kind: 'hasSize', size: value };
+}
+
+function parseRegex({ value, operators: { $options: options = '' } }: Operand): FieldTest {
+  if (typeof value !== 'string' || typeof options !== 'string') throw invalidQuery('$regex and $options need strings.');
+  return { kind: 'matches', ...toPostgresPattern(value, options) };
+}
+
+function parseInQuery({ value, reading }: Operand): FieldTest {
+  return { kind: 'isInQuery', query: reading.readSubQuery(value, reading) };
+}
+
+function parseSelect({ operator, value, reading }: Operand): FieldTest {
+  const { query, key, ...rest } = isJsonObject(value) ? value : {};
+  if (query === undefined || typeof key !== 'string' || Object.keys(rest).length > 0)
+    throw invalidQuery(`${operator} needs a query and a key.`);
+  return { kind: 'isSelected', query: reading.readSubQuery(query, reading), key: parsePath(key) };
 }

@@ -1,9 +1,8 @@
 export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
 export { FieldIndexes } from './field-indexes.js';
 export { createFieldIndexTables } from './field-indexes.repository.js';
-export type { AccessContext } from './access-context.js';
+export { type ImportedRow, type ImportRules } from './import-judgement.js';
 export { AccessSource, ObjectAccess } from './object-access.js';
-export { type ImportedRow, type ImportRules } from './import-rules.js';
 /** For the tests of a class's rules. @public */
 export { ObjectImports } from './object-imports.js';
 export { ObjectReader } from './object-reader.js';
@@ -11,9 +10,9 @@ export { ObjectRepository } from './object.repository.js';
 /** For a class of one's own. @public */
 export type { ObjectEntity } from './object.repository.js';
 export { ObjectsModule } from './objects.module.js';
-export { preparedStatementName } from './prepared-statement-name.js';
-export { countRows, listBounded, queryFailure, QueryDatabase } from './query-database.js';
+export { countRows, listBounded, preparedStatementName, QueryDatabase, queryFailure } from './query-database.js';
 export {
+  type AccessContext,
   type CreateOptions,
   type ObjectWrites,
   type PreparedWrite,

@@ -3,8 +3,7 @@ import { appError } from '#errors';
 import { classForbidden, granteesOf, grants, isGranted, writeForbidden } from '../access.js';
 import type { ObjectRow } from '../class-definition.js';
 import type { QueryScope } from '../query/query.js';
-import type { AccessContext } from './access-context.js';
-import type { Requester, StoredClasses } from './stored-classes.js';
+import type { AccessContext, Requester, StoredClasses } from './stored-classes.js';
 import { ALWAYS_MET, type UpdateCondition, updateCondition } from './update-condition.js';
 
 /** The source of the engine for the rights of a caller. Each service that stores classes provides one. */

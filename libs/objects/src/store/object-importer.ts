@@ -3,8 +3,14 @@ import { type Database, type Statement, type Tx, violatedUniqueConstraint } from
 import { appError } from '#errors';
 import type { ObjectRow } from '../class-definition.js';
 import { claimsOf } from '../import-claims.js';
-import { type EarlierState, type Judgement, judgeObjects, type KnownObject } from './import-judgement.js';
-import type { ImportedRow, ImportRules } from './import-rules.js';
+import {
+  type EarlierState,
+  type ImportedRow,
+  type ImportRules,
+  type Judgement,
+  judgeObjects,
+  type KnownObject,
+} from './import-judgement.js';
 import type { ObjectRepository } from './object.repository.js';
 
 interface ImporterParts<Row extends ObjectRow> {

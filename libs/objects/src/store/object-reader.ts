@@ -9,10 +9,9 @@ import type { ObjectQuery } from '../query/query.js';
 import { NameTree, pickKeys } from '../stored-object.js';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { FieldIndexes } from './field-indexes.js';
-import type { AccessContext } from './access-context.js';
 import type { ObjectAccess } from './object-access.js';
 import type { SlowQueries } from './slow-queries.js';
-import type { Requester, StoredClass, StoredClasses } from './stored-classes.js';
+import type { AccessContext, Requester, StoredClass, StoredClasses } from './stored-classes.js';
 
 const MAX_PATHS = 10;
 const MAX_DEPTH = 3;

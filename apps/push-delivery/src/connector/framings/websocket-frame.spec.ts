@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { webSocketFrame } from '../device-socket.js';
+import { webSocketFrame } from '../device-connection.js';
 
 describe('a WebSocket frame', () => {
   it.each([

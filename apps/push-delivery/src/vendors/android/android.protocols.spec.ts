@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
 import { cut, objectIn, retryAfterMs } from '../vendor-json.rules.js';
-import { androidMessage, type AndroidProtocol, type VendorCall } from './android-message.js';
+import { androidMessage, type AndroidProtocol, type VendorCall } from './android.channel.js';
 import { honorProtocol, huaweiProtocol } from './huawei.protocol.js';
 import { meizuProtocol, oppoProtocol, vivoProtocol } from './signed.protocols.js';
 import { xiaomiProtocol } from './xiaomi.protocol.js';

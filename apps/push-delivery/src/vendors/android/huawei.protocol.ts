@@ -8,7 +8,7 @@ import {
   forAll,
   laterFor,
   type VendorAnswer,
-} from './android-message.js';
+} from './android.channel.js';
 import { objectIn, textOr, codeOf, merged, objectOr, textsIn } from '../vendor-json.rules.js';
 import type { Outcome } from '../vendor.types.js';
 

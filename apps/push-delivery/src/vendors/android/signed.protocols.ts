@@ -9,7 +9,7 @@ import {
   forAll,
   laterFor,
   type VendorAnswer,
-} from './android-message.js';
+} from './android.channel.js';
 import { textsIn, codeOf, cut, merged, objectOr, textOr } from '../vendor-json.rules.js';
 
 // OPPO, vivo and Meizu sign requests with a hash. Facts: open.oppomobile.com 11236 to 11239, dev.vivo.com.cn 362 and open-wiki.flyme.cn,

@@ -7,7 +7,7 @@ import {
   byStatus,
   forAll,
   laterFor,
-} from './android-message.js';
+} from './android.channel.js';
 import { codeOf, cut, objectOr, textsIn } from '../vendor-json.rules.js';
 
 // Facts: Xiaomi, dev.mi.com pId=1559 (interface) and 1560 (codes, 2024-10-18).

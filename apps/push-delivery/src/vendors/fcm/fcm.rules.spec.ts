@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { fcmMessage, fcmOutcome } from './fcm.rules.js';
+import { fcmMessage, fcmOutcome } from './fcm.channel.js';
 
 const ID = '652f0c1e8a1b2c3d4e5f6a7b';
 const NOW = new Date('2026-12-01T00:00:00Z');

@@ -1,0 +1,88 @@
+import { Logger } from '@nestjs/common';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { appError } from '#errors';
+import { RetryingBatchWriter } from './retrying-work.js';
+
+const away = () => appError('SERVICE_UNAVAILABLE');
+
+describe('the retrying batch writer', () => {
+  let batches: (readonly number[])[];
+  let problems: Error[];
+  let dropped: number;
+  let writes: RetryingBatchWriter<number>;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    Logger.overrideLogger(false);
+    [batches, problems, dropped] = [[], [], 0];
+    writes = new RetryingBatchWriter({
+      name: 'numbers',
+      write: (items) => {
+        const problem = problems.shift();
+        if (problem !== undefined) return Promise.reject(problem);
+        batches.push(items);
+        return Promise.resolve();
+      },
+      limit: 3,
+      dropped: () => (dropped += 1),
+    });
+    return () => vi.useRealTimers();
+  });
+
+  it('writes items added together in one batch, in order', async () => {
+    for (const item of [1, 2, 3]) writes.add(item);
+    await vi.runAllTimersAsync();
+    writes.add(4);
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([[1, 2, 3], [4]]);
+  });
+
+  it('repeats a batch until the store accepts it, before later items', async () => {
+    problems = [away(), away()];
+    writes.add(1);
+    await vi.advanceTimersByTimeAsync(10);
+    writes.add(2);
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([[1], [2]]);
+  });
+
+  it('settles once the store has the items, and not before', async () => {
+    problems = [away()];
+    writes.add(1);
+    let isSettled = false;
+    const settled = writes.settled().then(() => (isSettled = true));
+    await vi.advanceTimersByTimeAsync(10);
+    expect(isSettled).toBe(false);
+    await vi.runAllTimersAsync();
+    await settled;
+    await writes.settled();
+  });
+
+  it('gives up a batch that can never be written, and continues', async () => {
+    problems = [new Error('a mistake of ours')];
+    writes.add(1);
+    await vi.advanceTimersByTimeAsync(10);
+    writes.add(2);
+    await vi.runAllTimersAsync();
+    await writes.settled();
+    expect(batches).toEqual([[2]]);
+  });
+
+  it('drops items over its limit', async () => {
+    for (const item of [1, 2, 3, 4]) writes.add(item);
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([[1, 2, 3]]);
+    expect(dropped).toBe(1);
+  });
+
+  it('stops at a time limit while the store is unavailable', async () => {
+    problems = Array.from({ length: 1_000 }, away);
+    writes.add(1);
+    const closed = writes.close(2_000);
+    await vi.advanceTimersByTimeAsync(2_001);
+    await closed;
+    await vi.runAllTimersAsync();
+    expect(batches).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,81 @@
+import { HttpException, HttpStatus } from '@nestjs/common';
+import type { JsonObject, JsonValue } from '#contracts';
+import { appError, AppError } from '#errors';
+
+/** The header of a response that a service has encoded as JSON. */
+export const JSON_TYPE = ['content-type', 'application/json; charset=utf-8'] as const;
+/** Checked before any recursive function processes the document. */
+const MAX_NESTING = 64;
+const FORBIDDEN_KEY = '__proto__';
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Parses a request body. An empty body and `null` mean an empty object, because SDKs send both.
+ * @throws AppError MALFORMED_JSON, INVALID_KEY_NAME
+ */
+export function parseJsonBody(bytes: Buffer): JsonValue {
+  const text = decode(bytes);
+  return text.trim() === '' ? {} : (parseJson(text) ?? {});
+}
+
+/** Parses JSON of a client and rejects documents that are unsafe to process. @throws AppError MALFORMED_JSON, INVALID_KEY_NAME */
+export function parseJson(text: string): JsonValue {
+  const value = parse(text);
+  assertHarmless(value);
+  return value;
+}
+
+/** The body as an object, which is empty where there is no body. @throws AppError MALFORMED_JSON where it is no JSON object */
+export function asJsonObject(body: unknown): JsonObject {
+  const value = body ?? {};
+  if (typeof value !== 'object' || Array.isArray(value)) throw appError('MALFORMED_JSON');
+  return value as JsonObject;
+}
+
+/** Invalid UTF-8 is an error: it would be replaced with other characters. */
+function decode(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw appError('MALFORMED_JSON', { message: 'The body must be UTF-8.' });
+  }
+}
+
+function parse(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    throw appError('MALFORMED_JSON');
+  }
+}
+
+/** Walks the document level by level, because recursion could exhaust the stack. */
+function assertHarmless(root: JsonValue): void {
+  let level: JsonValue[] = [root];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_NESTING)
+      throw appError('MALFORMED_JSON', { message: `Values may be nested ${MAX_NESTING} levels deep at most.` });
+    level = level.flatMap(childrenOf);
+  }
+}
+
+function childrenOf(value: JsonValue): JsonValue[] {
+  // 1e400 is valid JSON, but cannot be stored or sent as a number.
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw appError('INCORRECT_TYPE', { message: 'Numbers must be finite.' });
+  if (typeof value !== 'object' || value === null) return [];
+  if (!Array.isArray(value) && Object.hasOwn(value, FORBIDDEN_KEY)) throw appError('INVALID_KEY_NAME');
+  return Object.values(value);
+}
+
+/** Converts what an HTTP server of Nest or Fastify has thrown. A 4xx status stays a 4xx status; its text stays in the process. */
+export function fromHttp(thrown: unknown): AppError {
+  if (thrown instanceof AppError) return thrown;
+  const { statusCode } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as { statusCode?: unknown };
+  const status = thrown instanceof HttpException ? thrown.getStatus() : statusCode;
+  if (status === HttpStatus.PAYLOAD_TOO_LARGE) return appError('PAYLOAD_TOO_LARGE');
+  if (status === HttpStatus.NOT_FOUND) return appError('NOT_FOUND');
+  if (typeof status === 'number' && status >= 400 && status < 500)
+    return appError('MALFORMED_JSON', { message: 'The request is malformed.' });
+  return appError('INTERNAL', { cause: thrown });
+}
