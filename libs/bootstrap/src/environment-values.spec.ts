@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isProxy, parseRedisUrl } from './environment-values.js';
+import { httpUrl, isProxy, parseRedisUrl, smtpUrl } from './environment-values.js';
 
 const plain = { isEncrypted: false, login: {} };
 
@@ -82,4 +82,37 @@ describe('isProxy', () => {
   it.each(['*', 'true', '1', '10.0.0.0/255.0.0.0', ' 10.0.0.1', 'constructor'])('refuses %s', (text) => {
     expect(isProxy(text)).toBe(false);
   });
+});
+
+describe('httpUrl', () => {
+  it.each(['https://api.example.com', 'http://10.0.0.1:8080/gatepost/'])('takes %s', (text) => {
+    expect(httpUrl.parse(text)).toBe(text.replace(/\/$/, ''));
+  });
+
+  it.each([
+    'https://api.example.com?x=1',
+    'https://api.example.com/#x',
+    'https://a:b@api.example.com',
+    'https:api',
+    'ftp://a',
+  ])('refuses %s, with which links would be broken', (text) => {
+    expect(httpUrl.safeParse(text).success).toBe(false);
+  });
+});
+
+describe('smtpUrl', () => {
+  it.each([
+    'smtps://user:p%40ss@host:465',
+    'smtp://host:587?requireTLS=true',
+    'smtp://host?tls.servername=mail&name=me',
+  ])('takes %s', (text) => {
+    expect(smtpUrl.parse(text)).toBe(text);
+  });
+
+  it.each(['smtp:host', 'smtp://host?requireTls=true', 'smtp://host?requiretls=true', 'smtp://host?requireTLS=yes'])(
+    'refuses %s',
+    (text) => {
+      expect(smtpUrl.safeParse(text).success).toBe(false);
+    },
+  );
 });

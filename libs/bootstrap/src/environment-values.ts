@@ -143,6 +143,18 @@ function endpointsFrom(hosts: string, defaultPort: number): Endpoint[] {
   });
 }
 
+/** True for what is no URL, which another check refuses. */
+function isPlainUrl(text: string): boolean {
+  if (!URL.canParse(text)) return true;
+  const { search, hash, username, password } = new URL(text);
+  return `${search}${hash}${username}${password}` === '' && !/[?#]/.test(text);
+}
+
+function isSmtpOption([name, value]: [string, string]): boolean {
+  if (name === 'requireTLS' || name === 'ignoreTLS') return value === 'true' || value === 'false';
+  return name === 'name' || name === 'authMethod' || name.startsWith('tls.');
+}
+
 function loginFrom(text: string): Login {
   const [username = '', password = ''] = text.split(/:(.*)/s, 2).map(decodeURIComponent);
   return loginOf(username, password);
@@ -164,9 +176,19 @@ export const portOrOff = z.union([z.literal('off'), wholeNumber(0, 65_535)], {
   error: 'must be off, or a whole number from 0 to 65535',
 });
 export const onOrOff = z.enum(['on', 'off'], { error: 'must be on or off' });
-export const url = (protocols: RegExp, example: string): z.ZodType<string, string> =>
-  z.url({ protocol: protocols, error: `must be a URL such as ${example}` });
-export const httpUrl = url(/^https?$/, 'https://accounts.example.com').transform((value) => value.replace(/\/+$/, ''));
+export const url = (protocols: RegExp, example: string): z.ZodType<string, string> => {
+  const error = `must be a URL such as ${example}`;
+  return z.url({ protocol: protocols, error, abort: true }).refine((text) => text.includes('://'), error);
+};
+/** The beginning of other URLs. */
+export const httpUrl = url(/^https?$/, 'https://accounts.example.com')
+  .refine(isPlainUrl, 'must have neither ? nor # nor a user')
+  .transform((value) => value.replace(/\/+$/, ''));
+/** nodemailer ignores an option that it does not know, and sends in clear text where `requireTLS` is misspelt. */
+export const smtpUrl = url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465').refine(
+  (text) => [...new URL(text).searchParams].every(isSmtpOption),
+  'may have the options requireTLS=true, ignoreTLS=true, name=…, authMethod=… and tls.…=… only, spelt like this',
+);
 export const otlpUrl = url(/^https?$/, 'http://collector:4318');
 export const rateLimit = z
   .string()

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import {
-  MIN_SECRET_LENGTH,
   appId,
   credential,
   databaseUrl,
   groupRoles,
   httpUrl,
   issuer,
+  MIN_SECRET_LENGTH,
   numbersByVendor,
   onOrOff,
   otlpUrl,
@@ -17,6 +17,7 @@ import {
   redisUrl,
   secret,
   secrets,
+  smtpUrl,
   traceSampler,
   url,
   wholeNumber,
@@ -256,7 +257,7 @@ export const environment = z.object({
   AMQP_URL: url(/^amqps?$/, 'amqp://user:password@host:5672')
     .default('amqp://guest:guest@localhost:5672')
     .describe('RabbitMQ.'),
-  SMTP_URL: url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465')
+  SMTP_URL: smtpUrl
     .optional()
     .describe(
       'SMTP server that sends mails (smtp: uses STARTTLS where the server offers it, with ?requireTLS=true always). Unset: mails are written to files.',

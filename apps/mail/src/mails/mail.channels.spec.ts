@@ -22,13 +22,14 @@ describe('a failure of SMTP', () => {
     ['RCPT TO', 553],
     ['DATA', 552],
     ['DATA', 554],
+    ['MAIL FROM', 552],
   ])('%s with status %i: rejected permanently', (command, responseCode) => {
     expect(smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun)).toBeInstanceOf(DeliveryRefused);
   });
 
   it.each([
     ['MAIL FROM', 550],
-    ['RCPT TO', 530],
+    ['MAIL FROM', 530],
   ])('%s with status %i: concerns the service, so the server counts as unavailable', (command, responseCode) => {
     expect(smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun)).toBeInstanceOf(
       ChannelUnavailable,
@@ -41,9 +42,17 @@ describe('a failure of SMTP', () => {
     ['DATA', 503],
     ['MAIL FROM', 451],
     ['DATA', 999],
+    // Other recipients are accepted.
+    ['RCPT TO', 530],
+    ['RCPT TO', 535],
   ])('%s with status %i: retried', (command, responseCode) => {
     const error = smtpFailure(failure({ code: 'EENVELOPE', command, responseCode }), begun);
     expect(error.name).toBe('Error');
+  });
+
+  it('of the server names no address, however the server spells it', () => {
+    const thrown = Object.assign(new Error('530 <ADA@example.com>, from:no-reply@example.com'), { responseCode: 530 });
+    expect(smtpFailure(thrown, begun).message).toBe('530 <an address>, from:an address');
   });
 
   it('an address that nodemailer itself rejects is rejected permanently', () => {

@@ -207,8 +207,12 @@ const CONNECTION_CODES = new Set<unknown>([
   'ETIMEDOUT',
   'ETLS',
 ]);
-/** The server requires a login or rejects ours, which is not a fault of the mail. */
+/** The server requires a login or rejects ours. After the sender was accepted, it does so for this recipient alone. */
 const LOGIN_REPLIES = new Set<unknown>([530, 534, 535, 538]);
+const COMMANDS_OF_ONE_MAIL = new Set<unknown>(['RCPT TO', 'DATA']);
+/** The mail is too long (RFC 1870). */
+const TOO_LONG = 552;
+const ADDRESS = /[^\s<>"'(),;:]+@[^\s<>"'(),;:]+/g;
 /** Permanent failures, except the one that concerns the session instead of the mail. */
 const FINAL = /^5\d\d$/;
 const BAD_SEQUENCE = 503;
@@ -223,10 +227,9 @@ interface FailedMail {
 export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
   const failure: NodemailerFailure = thrown ?? {};
   const message = messageOf(thrown);
-  // This message is logged, and servers repeat addresses in their replies.
-  if (isServerUnavailable(failure, failed))
-    return new ChannelUnavailable(message.replaceAll(failed.recipient, 'the recipient'));
-  if (!isFinal(failure)) return new Error(message, { cause: thrown });
+  // This message is logged, and servers repeat addresses in their replies, also in another spelling.
+  if (isServerUnavailable(failure, failed)) return new ChannelUnavailable(message.replaceAll(ADDRESS, 'an address'));
+  if (!isFinal(failure) || LOGIN_REPLIES.has(failure.responseCode)) return new Error(message, { cause: thrown });
   if (!needsSmtpUtf8(failed.recipient)) return new DeliveryRefused(message);
   return new DeliveryRefused(`${NO_SMTPUTF8}: ${message}`);
 }
@@ -236,7 +239,8 @@ function isServerUnavailable(
   { recipient, hasBegun }: FailedMail,
 ): boolean {
   if (!hasBegun && CONNECTION_CODES.has(code)) return true;
-  if (LOGIN_REPLIES.has(responseCode)) return true;
+  if (LOGIN_REPLIES.has(responseCode)) return !COMMANDS_OF_ONE_MAIL.has(command);
+  if (responseCode === TOO_LONG) return false;
   // The server rejects our sender, so it rejects all mails, unless the recipient adds SMTPUTF8 to the command.
   return command === 'MAIL FROM' && isFinal({ responseCode }) && !needsSmtpUtf8(recipient);
 }
