@@ -17,11 +17,20 @@ export type Acl = Readonly<Record<string, Readonly<Partial<Record<Permission, tr
 const PERMISSIONS: ReadonlySet<string> = new Set<Permission>(['read', 'write']);
 const MAX_ENTRIES = 1_000;
 
-/** @throws AppError INVALID_ACL where the value is not an ACL */
+/**
+ * Values are always `true` (specification, Access control list). The SDKs for Flutter, C#, PHP and Java send `false`, too, which grants
+ * nothing and is left out.
+ * @throws AppError INVALID_ACL where the value is not an ACL
+ */
 export function parseAcl(value: JsonValue): Acl {
   const entries = isJsonObject(value) ? Object.entries(value) : undefined;
   if (entries === undefined || entries.length > MAX_ENTRIES || !entries.every(isEntry)) throw appError('INVALID_ACL');
-  return value as unknown as Acl;
+  const granted = entries.map(([grantee, permissions]) => [grantee, onlyGranted(permissions)] as const);
+  return Object.fromEntries(granted.filter(([, permissions]) => Object.keys(permissions).length > 0));
+}
+
+function onlyGranted(permissions: Entry[1]): Acl[string] {
+  return Object.fromEntries(Object.entries(permissions).filter(([, granted]) => granted));
 }
 
 /** Whether the ACL grants a permission to one of the grantees: `*`, user ids, `role:<name>`. A missing ACL grants everything. */
@@ -34,11 +43,14 @@ export function writeForbidden(): AppError {
   return appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
 }
 
-function isEntry([grantee, permissions]: [string, JsonValue]): boolean {
+type Entry = [grantee: string, permissions: Partial<Record<Permission, boolean>>];
+
+function isEntry(entry: [string, JsonValue]): entry is Entry {
+  const [grantee, permissions] = entry;
   return (
     (grantee === '*' || isUserOrRole(grantee)) &&
     isJsonObject(permissions) &&
-    Object.entries(permissions).every(([name, granted]) => PERMISSIONS.has(name) && granted === true)
+    Object.entries(permissions).every(([name, granted]) => PERMISSIONS.has(name) && typeof granted === 'boolean')
   );
 }
 

@@ -8,9 +8,21 @@ describe('parseAcl', () => {
     { '*': { read: true } },
     { abc123: { read: true, write: true } },
     { 'role:editors': { write: true } },
-    { '*': {} },
   ])('takes %j', (value) => {
     expect(parseAcl(value)).toEqual(value);
+  });
+
+  // The SDKs for Flutter, C#, PHP and Java send what is not granted as false.
+  it.each<[JsonValue, JsonValue]>([
+    [
+      { '*': { read: true, write: false }, owner: { read: true, write: true } },
+      { '*': { read: true }, owner: { read: true, write: true } },
+    ],
+    [{ '*': { read: false, write: false }, owner: { write: true } }, { owner: { write: true } }],
+    [{ '*': { read: false } }, {}],
+    [{ '*': {} }, {}],
+  ])('leaves out of %j what grants nothing', (value, stored) => {
+    expect(parseAcl(value)).toEqual(stored);
   });
 
   it.each<JsonValue>([
@@ -21,7 +33,6 @@ describe('parseAcl', () => {
     { '*': null },
     { '*': true },
     { '*': ['read'] },
-    { '*': { read: false } },
     { '*': { read: 'true' } },
     { '*': { read: 1 } },
     { '*': { execute: true } },

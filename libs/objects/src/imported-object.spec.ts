@@ -147,10 +147,7 @@ describe('the ACL of an exported object', () => {
     [undefined, null],
     [null, null],
     [{}, {}],
-    [
-      { '*': { read: true, write: false }, 'role:a': { read: false } },
-      { '*': { read: true }, 'role:a': {} },
-    ],
+    [{ '*': { read: true, write: false }, 'role:a': { read: false } }, { '*': { read: true } }],
   ])('%j becomes %j', (given, stored) => {
     const { object, notes } = user(given === undefined ? {} : { ACL: given });
     expect([object.acl, notes]).toEqual([stored, []]);

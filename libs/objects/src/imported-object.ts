@@ -157,23 +157,11 @@ function parseRowAcl(className: ClassName, value: JsonValue | undefined, notes: 
     return {};
   }
   try {
-    return parseAcl(withoutRefusals(value));
+    return parseAcl(value);
   } catch {
     notes.push({ field: 'ACL', reason: 'is not valid: only the master key can read and change the object' });
     return {};
   }
-}
-
-/** LeanCloud writes a permission that is not granted as `false`, or not at all. */
-function withoutRefusals(acl: JsonValue): JsonValue {
-  if (!isJsonObject(acl)) return acl;
-  const entries = Object.entries(acl).map(([grantee, permissions]): [string, JsonValue] => [
-    grantee,
-    isJsonObject(permissions)
-      ? Object.fromEntries(Object.entries(permissions).filter(([, granted]) => granted !== false))
-      : permissions,
-  ]);
-  return Object.fromEntries(entries);
 }
 
 function parseCredentials(row: JsonObject, notes: ImportNote[]) {

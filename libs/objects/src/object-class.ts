@@ -24,6 +24,8 @@ const COMMON_COLUMNS: readonly [string, QueryColumn][] = [
   ['updatedAt', { sql: 'updated_at', type: 'date' }],
 ];
 const READ_ONLY = ['objectId', 'createdAt', 'updatedAt', 'className'];
+/** SDKs send it for hooks of the cloud engine that should not run. Here none run. */
+const IGNORED_KEY = '__ignore_hooks';
 
 /** A definition, with what follows from it. Made once, when the process starts. */
 export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row extends ObjectRow = ObjectRow> {
@@ -54,6 +56,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     const others: [string, JsonValue][] = [];
     for (const [key, value] of Object.entries(fields)) {
       const field = this.#field(key);
+      if (key === IGNORED_KEY) continue;
       if (key === 'ACL') draft['acl'] = this.#parseAcl(value);
       else if (field?.parse === undefined) others.push([key, value]);
       else Object.assign(draft, parsedColumn(key, field, value, isMaster));

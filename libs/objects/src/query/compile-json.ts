@@ -14,13 +14,14 @@ import {
 } from './compile-context.js';
 import type { Condition, FieldPath, FieldTestOf } from './query.js';
 
-/** The condition on the maximum distance. */
-function isAtMostAway(test: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
+/** The condition on the distance. */
+function isNear(test: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
+  const { minRadians, maxRadians } = test;
   const distance = distanceTo(test, path, context);
-  const { maxRadians } = test;
-  return maxRadians === undefined
-    ? `${distance} IS NOT NULL`
-    : `${distance} <= ${context.statement.bind(maxRadians)}::float8`;
+  if (minRadians === undefined && maxRadians === undefined) return `${distance} IS NOT NULL`;
+  const bind = (radians: number) => `${context.statement.bind(radians)}::float8`;
+  if (minRadians === undefined) return `${distance} <= ${bind(maxRadians ?? Math.PI)}`;
+  return `${distance} BETWEEN ${bind(minRadians)} AND ${bind(maxRadians ?? Math.PI)}`;
 }
 
 /** The condition that a point is in a box. A box whose west edge is east of its east edge crosses the date line. */
@@ -112,7 +113,7 @@ export const jsonTests: TestCompilers<JsonTarget> = {
       `CASE jsonb_typeof(item) WHEN 'array' THEN jsonb_array_length(item) END = ${context.statement.bind(size)}`,
     ),
   matches: (test, target, context) => matchesPattern(test, target, context),
-  isNear: (test, { path }, context) => isAtMostAway(test, path, context),
+  isNear: (test, { path }, context) => isNear(test, path, context),
   isWithin: (test, { path }, context) => isWithinBox(test, path, context),
   isInQuery: ({ query }, target, context) => {
     const pointers = `? (${NO_LIST} && @."__type" == "Pointer" && @."className" == $className)`;

@@ -315,6 +315,8 @@ describe('places', () => {
     [{ place: { $nearSphere: beijing, $maxDistanceInMiles: 660 } }, 'a'],
     [{ place: { $nearSphere: beijing, $maxDistanceInMiles: 670 } }, 'ab'],
     [{ place: { $nearSphere: beijing, $maxDistance: 0.17 } }, 'ab'],
+    [{ place: { $nearSphere: beijing, $minDistanceInKilometers: 1, $maxDistanceInKilometers: 1_080 } }, 'b'],
+    [{ place: { $nearSphere: beijing, $minDistanceInKilometers: 1_080, $maxDistanceInMiles: 670 } }, ''],
     [{ place: { $nearSphere: beijing, $maxDistanceInRadians: 0.16 } }, 'a'],
     [{ place: { $within: { $box: [place(30, 110), place(40, 125)] } } }, 'ab'],
     [{ place: { $within: { $box: [place(-90, 150), place(90, -170)] } } }, 'e'],

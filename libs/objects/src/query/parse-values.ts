@@ -38,22 +38,35 @@ export function parseQueryValues(operator: string, list: JsonValue): readonly Js
 
 /** Units of distance per radian on a sphere with the earth's mean radius. */
 const UNITS_PER_RADIAN = new Map([
-  ['$maxDistance', 1],
-  ['$maxDistanceInRadians', 1],
-  ['$maxDistanceInKilometers', 6_371],
-  ['$maxDistanceInMiles', 3_958.8],
+  ['', 1],
+  ['InRadians', 1],
+  ['InKilometers', 6_371],
+  ['InMiles', 3_958.8],
 ]);
+type DistanceBound = '$minDistance' | '$maxDistance';
 
-/** Parses `$nearSphere` and its distances; the shortest of several counts. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
+/** The operators that bound the distance of `$nearSphere`. */
+export const DISTANCE_BOUNDS = (['$minDistance', '$maxDistance'] as const).flatMap((bound) =>
+  [...UNITS_PER_RADIAN.keys()].map((unit) => `${bound}${unit}`),
+);
+
+/** Parses `$nearSphere` and its distances; the narrowest of several bounds counts. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
 export function parseNear(value: JsonValue, operators: JsonObject): FieldTestOf<'isNear'> {
-  const radians = [...UNITS_PER_RADIAN]
-    .filter(([name]) => Object.hasOwn(operators, name))
-    .map(([name, units]) => parseDistance(name, operators[name]) / units);
+  const [atLeast, atMost] = [distancesOf('$minDistance', operators), distancesOf('$maxDistance', operators)];
   return {
     kind: 'isNear',
     point: parsePoint(value),
-    maxRadians: radians.length === 0 ? undefined : Math.min(...radians),
+    minRadians: atLeast.length === 0 ? undefined : Math.max(...atLeast),
+    maxRadians: atMost.length === 0 ? undefined : Math.min(...atMost),
   };
+}
+
+/** In radians. */
+function distancesOf(bound: DistanceBound, operators: JsonObject): number[] {
+  return [...UNITS_PER_RADIAN]
+    .map(([unit, perRadian]) => ({ name: `${bound}${unit}`, perRadian }))
+    .filter(({ name }) => Object.hasOwn(operators, name))
+    .map(({ name, perRadian }) => parseDistance(name, operators[name]) / perRadian);
 }
 
 /** Parses `$within`: a box from a south-western to a north-eastern corner. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */

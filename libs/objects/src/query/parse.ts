@@ -1,6 +1,6 @@
 import { DEFAULT_LIST_LIMIT, type JsonObject, type JsonValue } from '#contracts';
 import { isFieldName, isJsonObject, parsePointer } from '../values.js';
-import { parseBox, parseNear, parseOrder, parseQueryValue, parseQueryValues } from './parse-values.js';
+import { DISTANCE_BOUNDS, parseBox, parseNear, parseOrder, parseQueryValue, parseQueryValues } from './parse-values.js';
 import { toPostgresPattern } from './pattern.js';
 import {
   type ComparisonOperator,
@@ -65,10 +65,7 @@ const operators = new Map<string, OperatorDefinition>([
 /** Operators that only refine another one. */
 const companions = new Map([
   ['$options', '$regex'],
-  ['$maxDistance', '$nearSphere'],
-  ['$maxDistanceInRadians', '$nearSphere'],
-  ['$maxDistanceInKilometers', '$nearSphere'],
-  ['$maxDistanceInMiles', '$nearSphere'],
+  ...DISTANCE_BOUNDS.map((bound) => [bound, '$nearSphere'] as const),
 ]);
 
 type MemberParser = (value: JsonValue, reading: Reading) => Condition;

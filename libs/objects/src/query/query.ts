@@ -70,7 +70,11 @@ interface FieldTests {
   /** Is a text that matches PostgreSQL's regular expression. */
   matches: { readonly pattern: string; readonly ignoresCase: boolean };
   /** Is a point within the maximum distance; rows are sorted nearest first. */
-  isNear: { readonly point: GeoPoint; readonly maxRadians: number | undefined };
+  isNear: {
+    readonly point: GeoPoint;
+    readonly minRadians: number | undefined;
+    readonly maxRadians: number | undefined;
+  };
   isWithin: { readonly southwest: GeoPoint; readonly northeast: GeoPoint };
   /** Is a pointer to an object that the query finds. */
   isInQuery: { readonly query: SubQuery };
