@@ -42,7 +42,7 @@ export function describeBatch(server: () => GatepostServer): void {
           { method: 'PUT', path: `/1.1/users/${other.id}`, body: { level: 3 } },
           { method: 'GET', path: '/1.1/users/me' },
           { method: 'GET', path: '/1.1/users/ffffffffffffffffffffffff' },
-          { method: 'POST', path: '/1.1/login', body: account },
+          { method: 'post', path: '/1.1/login', body: account },
           { method: 'GET', path: '/1.1/users' },
         ],
         user.session,

@@ -46,6 +46,21 @@ export function describeChanging(server: () => GatepostServer): void {
       }
     });
 
+    it('answers the flags that a new address and number reset, too', async () => {
+      const user = await signUp(api);
+      const contact = { email: `${unique('new')}@example.com`, mobilePhoneNumber: uniquePhone() };
+      const { body } = await put(user, contact, user.session, '?fetchWhenSave=True');
+      expect(body).toMatchObject({ ...contact, mobilePhoneVerified: false });
+      expect(Object.keys(body).sort()).toContain('emailVerified');
+    });
+
+    it('ignores the hooks of the cloud engine that an SDK wants left out', async () => {
+      const user = await signUp(api);
+      const changes = { color: 'blue', __ignore_hooks: ['beforeSave'] };
+      expect((await put(user, changes, user.session)).status).toBe(200);
+      expect(await read(user)).not.toHaveProperty('__ignore_hooks');
+    });
+
     it('changes username, e-mail and phone number, and takes them away by null or Delete', async () => {
       const user = await signUp(api);
       const wanted = {

@@ -140,7 +140,7 @@ export function describeInstallations(server: () => GatepostServer): void {
       ['a field name with a quote', { "a'": 1 }, 105],
       ['a pointer without an id', { owner: { __type: 'Pointer' } }, 106],
       ['a nested name with $', { a: { $b: 1 } }, 121],
-      ['an ACL that denies', { ACL: { '*': { read: false } } }, 123],
+      ['an ACL with a text', { ACL: { '*': { read: 'no' } } }, 123],
       ['a relation', { users: { __op: 'AddRelation', objects: [] } }, 128],
       ['a time of the server', { createdAt: '2026-01-01T00:00:00.000Z' }, 117],
     ];

@@ -35,6 +35,18 @@ export function describeLogin(server: () => GatepostServer): void {
       });
     });
 
+    it('also takes a query, as old SDKs send it', async () => {
+      const logInBy = (password: string) =>
+        api.get(`/1.1/login?${new URLSearchParams({ username: user.username, password }).toString()}`);
+      const { status, body, headers } = await logInBy(user.password);
+      expect([status, body['sessionToken'], headers.get('cache-control')]).toEqual([
+        200,
+        user.session,
+        'no-cache,no-store',
+      ]);
+      expect((await logInBy('wrong')).body['code']).toBe(210);
+    });
+
     it('ignores the other fields of a whole user object, and lets username win', async () => {
       const { body } = await logIn({
         ...user.body,

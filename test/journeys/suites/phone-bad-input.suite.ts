@@ -140,8 +140,7 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
 
     it.each<[string, Json]>([
       ['a ttl of 0', { ttl: 0 }],
-      ['a ttl of 31', { ttl: 31 }],
-      ['a ttl that is a string', { ttl: '10' }],
+      ['a ttl that is no number', { ttl: 'ten' }],
       ['a ttl that is an object', { ttl: { $gt: 1 } }],
       ['an unknown type', { smsType: 'pigeon' }],
       ['a type that is an object', { smsType: {} }],
@@ -233,7 +232,6 @@ export function describePhoneBadInput(server: () => GatepostServer): void {
       ['GET', '/1.1/requestSmsCode'],
       ['POST', '/1.1/verifySmsCode'],
       ['POST', '/1.1/verifySmsCode/1/2'],
-      ['GET', '/1.1/verifyMobilePhone/123456'],
       ['PUT', '/1.1/usersByMobilePhone'],
       ['GET', '/1.1/resetPasswordBySmsCode/123456'],
       ['POST', '/1.1/requestCaptcha'],

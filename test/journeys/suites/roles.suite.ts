@@ -64,6 +64,12 @@ export function describeRoles(server: () => GatepostServer): void {
       expect(one.body).toEqual({ ...(found as Json[])[0], ACL: PUBLIC });
     });
 
+    it('have an ACL without what it does not grant, which SDKs send as false', async () => {
+      const { body } = await api.post(path, { name: roleName(), ACL: { '*': { read: true, write: false } } });
+      const one = await api.get(`${path}/${String(body['objectId'])}?returnACL=true`);
+      expect(one.body['ACL']).toEqual(PUBLIC);
+    });
+
     it('answer the whole role with fetchWhenSave', async () => {
       const { body } = await api.post(`${path}?fetchWhenSave=true`, { name: roleName(), ACL: PUBLIC });
       expect(body).toMatchObject({ ACL: PUBLIC, users: { __type: 'Relation' } });
@@ -76,7 +82,7 @@ export function describeRoles(server: () => GatepostServer): void {
       ['a name with a hyphen', { name: 'a-b', ACL: PUBLIC }, 139],
       ['a name of 129 characters', { name: 'x'.repeat(129), ACL: PUBLIC }, 139],
       ['a name that is a number', { name: 7, ACL: PUBLIC }, 139],
-      ['an ACL that denies', { name: 'x', ACL: { '*': { read: false } } }, 123],
+      ['an ACL with a text', { name: 'x', ACL: { '*': { read: 'no' } } }, 123],
       ['users that are a list', { name: 'x', ACL: PUBLIC, users: [] }, 111],
       ['users of another class', { name: 'x', ACL: PUBLIC, users: add('_Role', 'a') }, 128],
       ['users that do not exist', { name: 'x', ACL: PUBLIC, users: add('_User', 'f'.repeat(24)) }, 128],

@@ -58,7 +58,8 @@ export function describeSdkDevices(server: () => GatepostServer, vendors: () => 
     const saveJointly = async (fields: Json) => {
       const body = { __internalId: 'client-1', ...fields };
       const saved = await post('/1.1/batch/save', {
-        requests: [{ method: 'POST', path: '/1.1/installations', body }],
+        // Swift writes methods in small letters.
+        requests: [{ method: 'post', path: '/1.1/installations', body }],
       });
       return String((saved['client-1'] as Json)['objectId']);
     };

@@ -87,7 +87,7 @@ export function describeSignUp(server: () => GatepostServer): void {
       ['a phone number of letters', { username: 'x', password: 'p', mobilePhoneNumber: 'call me' }, 127],
       ['a phone number that is a number', { username: 'x', password: 'p', mobilePhoneNumber: 13_912_345_678 }, 127],
       ['an ACL that is a list', { username: 'x', password: 'p', ACL: [] }, 123],
-      ['an ACL that grants false', { username: 'x', password: 'p', ACL: { '*': { read: false } } }, 123],
+      ['an ACL that grants a text', { username: 'x', password: 'p', ACL: { '*': { read: 'no' } } }, 123],
       ['an ACL with an unknown permission', { username: 'x', password: 'p', ACL: { '*': { own: true } } }, 123],
       ['its own objectId', { username: 'x', password: 'p', objectId: 'a'.repeat(24) }, 117],
       ['its own sessionToken', { username: 'x', password: 'p', sessionToken: 'a'.repeat(25) }, 117],

@@ -131,8 +131,8 @@ export class PhoneNumbersController {
   }
 
   /**
-   * POST /1.1/verifyMobilePhone/<code>. Without the user's own session, the account is handed over to the owner of the number:
-   * its password, e-mail address, accounts on other platforms and session token are removed, since another person may have set them.
+   * POST /1.1/verifyMobilePhone/<code>. It changes nothing but the flag: the SDK for Java sends no session, and the user goes on with the
+   * password and the session of the sign-up (docs/decisions.md).
    */
   @RpcHandler(phoneNumbersRpc.verify)
   async verify({ caller, code: given, body }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
@@ -144,9 +144,7 @@ export class PhoneNumbersController {
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
     const { objectId, updatedAt } = await this.codes.redeemToChange(key, code, owner.objectId, (current) => {
       if (current.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
-      const isOwn = caller.isMaster || this.access.isOwner(caller, current);
-      const proven = { ...current, mobilePhoneVerified: true };
-      return isOwn ? proven : this.handedOver(proven);
+      return { ...current, mobilePhoneVerified: true };
     });
     return { result: { updatedAt: updatedAt.toISOString(), objectId } };
   }
@@ -216,12 +214,6 @@ export class PhoneNumbersController {
 
   private ownerOf({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<UserRow | undefined> {
     return this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
-  }
-
-  /** The user without credentials other than the number: a mailbox can reset the password. */
-  private handedOver(user: UserRow): UserRow {
-    const { columns: session } = this.sessions.create(user.objectId);
-    return { ...user, passwordHash: null, identities: null, email: null, emailVerified: null, ...session };
   }
 
   private async assertRight(key: SmsCodeKey, code: string): Promise<void> {

@@ -37,6 +37,14 @@ describe('parseSmsCode', () => {
     expect(parseSmsCode('012345')).toBe('012345');
   });
 
+  it.each<[JsonValue, string]>([
+    ['012345', '012345'],
+    [123456, '123456'],
+    [12345, '012345'],
+  ])('reads %j', (value, code) => {
+    expect(parseSmsCode(value)).toBe(code);
+  });
+
   it.each<JsonValue | undefined>([
     undefined,
     null,
@@ -49,7 +57,9 @@ describe('parseSmsCode', () => {
     '12345a',
     '１２３４５６',
     '٠١٢٣٤٥',
-    123456,
+    1234567,
+    -12345,
+    12.5,
     ['123456'],
     { $ne: '' },
   ])('refuses %j', (value) => {
@@ -63,11 +73,15 @@ describe('parseTtlMinutes', () => {
     [{ ttl: null }, 6],
     [{ ttl: 1 }, 1],
     [{ ttl: 30 }, 30],
+    [{ ttl: '10' }, 10],
+    // The default of the SDKs for C# and Flutter.
+    [{ ttl: 360 }, 30],
+    [{ ttl: 1e300 }, 30],
   ])('reads %j as %i minutes', (body, minutes) => {
     expect(parseTtlMinutes(body, 6)).toBe(minutes);
   });
 
-  it.each<JsonValue>([0, -1, 31, 1.5, 1e300, '10', '', ' ', true, [], {}])('refuses %j', (ttl) => {
+  it.each<JsonValue>([0, -1, 1.5, '0', '1.5', '', ' ', true, [], {}])('refuses %j', (ttl) => {
     expect(() => parseTtlMinutes({ ttl }, 6)).toThrow(expect.objectContaining({ errorName: 'INCORRECT_TYPE' }));
   });
 });

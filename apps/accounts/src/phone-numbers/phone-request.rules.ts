@@ -10,6 +10,7 @@ import { isAbsent, parsePhoneNumber, type UserChanges, userClass } from '#object
 
 /** ASCII digits only, as codes are generated. */
 const CODE = /^[0-9]{6}$/;
+const CODE_LENGTH = 6;
 /** Members of a body that are not variables of the message's template. */
 const NO_VARIABLES = new Set([
   'mobilePhoneNumber',
@@ -35,10 +36,11 @@ export function findPhoneNumber({ mobilePhoneNumber }: JsonObject): string | und
   return isAbsent(mobilePhoneNumber) ? undefined : parsePhoneNumber(mobilePhoneNumber);
 }
 
-/** @throws AppError INVALID_SMS_CODE where the format is wrong */
+/** Apps also send the code as a number, which loses leading zeros. @throws AppError INVALID_SMS_CODE where the format is wrong */
 export function parseSmsCode(value: JsonValue | undefined): string {
-  if (typeof value !== 'string' || !CODE.test(value)) throw appError('INVALID_SMS_CODE');
-  return value;
+  const code = typeof value === 'number' ? String(value).padStart(CODE_LENGTH, '0') : value;
+  if (typeof code !== 'string' || !CODE.test(code)) throw appError('INVALID_SMS_CODE');
+  return code;
 }
 
 /** The fields of a user that signs up with a verified number. @throws AppError as `userClass.parse` */
@@ -53,12 +55,13 @@ export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, is
   return { ...userClass.parse(fields, isMaster), mobilePhoneVerified: true };
 }
 
-/** @throws AppError INCORRECT_TYPE */
+/** A longer lifetime than possible is shortened: the SDKs for C# and Flutter send 360 minutes. @throws AppError INCORRECT_TYPE */
 export function parseTtlMinutes({ ttl }: JsonObject, byDefault: number): number {
   if (ttl === undefined || ttl === null) return byDefault;
-  const isValid = typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 1 && ttl <= MAX_CODE_TTL_MINUTES;
-  if (!isValid) throw incorrect(`ttl: must be a whole number from 1 to ${MAX_CODE_TTL_MINUTES}.`);
-  return ttl;
+  const minutes = typeof ttl === 'string' && /^\d{1,9}$/.test(ttl) ? Number(ttl) : ttl;
+  if (typeof minutes !== 'number' || !Number.isInteger(minutes) || minutes < 1)
+    throw incorrect('ttl: must be a whole number of minutes from 1.');
+  return Math.min(minutes, MAX_CODE_TTL_MINUTES);
 }
 
 /** The options of a request's message. @throws AppError INCORRECT_TYPE where an option is too long or not text */

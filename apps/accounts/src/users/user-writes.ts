@@ -25,6 +25,12 @@ import { UsersService } from './users.service.js';
 /** The passwords of a joint save are hashed before its transaction, within the caller's timeout. */
 const MAX_PASSWORDS = 20;
 
+/** The flags that a new address or number resets. */
+const VERIFIED_FLAGS = new Map([
+  ['email', 'emailVerified'],
+  ['mobilePhoneNumber', 'mobilePhoneVerified'],
+]);
+
 /** The writes of users for the object engine: removals and joint saves. A change of one user alone may need no lock. */
 @Injectable()
 export class UserWrites implements ObjectWrites {
@@ -165,7 +171,9 @@ function linked({ identities: current }: UserRow, { identities }: UpdateOptions)
 function answer(user: UserRow, fields: JsonObject, { identities, returnNew }: UpdateOptions): JsonObject {
   // A password removes the anonymous entry, so it may have changed authData too.
   const mayChangeAuthData = identities !== undefined || Object.hasOwn(fields, 'password');
-  const names = [...changedRoots(fields), ...(mayChangeAuthData ? ['authData'] : [])];
+  const changed = changedRoots(fields);
+  const flags = changed.flatMap((name) => VERIFIED_FLAGS.get(name) ?? []);
+  const names = [...changed, ...flags, ...(mayChangeAuthData ? ['authData'] : [])];
   return {
     updatedAt: user.updatedAt.toISOString(),
     ...(identities !== undefined && identities.unlink.length > 0 ? { objectId: user.objectId } : {}),

@@ -1,4 +1,4 @@
-import { Controller, HttpCode, HttpStatus, Inject, Param, Post, Put, Res } from '@nestjs/common';
+import { Controller, Get, HttpCode, HttpStatus, Inject, Param, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import {
@@ -15,7 +15,7 @@ import {
 import { RpcClient } from '#messaging';
 import { phoneNumberSchema as mobilePhoneNumber, passwordSchema as password } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { JsonBody, RequestCaller } from '../http/request.decorators.js';
+import { JsonBody, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { timestamp } from '../objects/object.endpoints.js';
 import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/request-limits.js';
@@ -35,9 +35,8 @@ const ttl = (byDefault: number) =>
   z
     .int()
     .min(1)
-    .max(MAX_CODE_TTL_MINUTES)
     .optional()
-    .describe(`The validity of the code in minutes. The default is ${byDefault}.`);
+    .describe(`The validity of the code in minutes, at most ${MAX_CODE_TTL_MINUTES}. The default is ${byDefault}.`);
 const label = (maxLength: number) => z.string().min(1).max(maxLength).optional();
 
 const sent = { 200: { description: 'The code is on its way.', body: z.object({}) } };
@@ -46,6 +45,17 @@ const location = { Location: 'The absolute URL of the user.' };
 
 /** The errors of a request for a code. */
 const REQUEST_ERRORS = ['PHONE_MISSING', 'INVALID_PHONE', 'SMS_TOO_FAST', 'SMS_TOO_FREQUENT'] as const;
+
+const VERIFIED = {
+  credentials: 'application',
+  answers: {
+    200: {
+      description: 'The user with the number.',
+      body: z.object({ updatedAt: timestamp, objectId: z.string() }),
+    },
+  },
+  errors: ['INVALID_PHONE', 'PHONE_NOT_FOUND', 'INVALID_SMS_CODE'],
+} as const;
 
 const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   requestCode: {
@@ -108,18 +118,8 @@ const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
     answers: sent,
     errors: [...REQUEST_ERRORS, 'PHONE_NOT_FOUND'],
   },
-  verify: {
-    summary: 'Verify a number',
-    credentials: 'application',
-    body: numberless,
-    answers: {
-      200: {
-        description: 'The user with the number.',
-        body: z.object({ updatedAt: timestamp, objectId: z.string() }),
-      },
-    },
-    errors: ['INVALID_PHONE', 'PHONE_NOT_FOUND', 'INVALID_SMS_CODE'],
-  },
+  verify: { summary: 'Verify a number', body: numberless, ...VERIFIED },
+  verifyByQuery: { summary: 'Verify a number by a query, as old SDKs do', query: numberless, ...VERIFIED },
   requestPasswordReset: {
     summary: 'Send a code to reset a password with',
     description: 'The number must be verified.',
@@ -230,6 +230,18 @@ export class PhoneNumbersController {
   ): Promise<JsonObject> {
     const { result } = await this.rpc.call(phoneNumbersRpc.verify, { caller, code, body });
     return result;
+  }
+
+  /** Old versions of the SDK for Swift use GET. */
+  @Get('verifyMobilePhone/:code')
+  @RateLimited('logins')
+  @Endpoint(phoneNumbersEndpoints.verifyByQuery)
+  verifyByQuery(
+    @RequestCaller() caller: Caller,
+    @Param('code') code: string,
+    @QueryParams() query: JsonObject,
+  ): Promise<JsonObject> {
+    return this.verify(caller, code, query);
   }
 
   @Post('requestPasswordResetBySmsCode')

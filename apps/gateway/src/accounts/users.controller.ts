@@ -133,4 +133,12 @@ export class LoginController {
     const { user } = await this.rpc.call(accountsRpc.logIn, { caller, credentials });
     return user;
   }
+
+  /** Old SDKs log in by a query; the SDK for PHP still does so with a code. */
+  @Get()
+  @RateLimited('logins')
+  @Endpoint(loginEndpoints.logInByQuery)
+  logInByQuery(@RequestCaller() caller: Caller, @QueryParams() credentials: JsonObject): Promise<JsonObject> {
+    return this.logIn(caller, credentials);
+  }
 }

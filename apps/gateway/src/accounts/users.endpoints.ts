@@ -84,6 +84,14 @@ const logInFields = z
   })
   .describe('A password and one identifier. If there are several identifiers, the first in this order is used.');
 
+const logInQuery = z.object({
+  username: usernameSchema.optional().describe('One of three identifiers.'),
+  email: emailSchema.optional().describe('The second.'),
+  mobilePhoneNumber: phoneNumberSchema.optional().describe('The third.'),
+  password: passwordSchema.optional().describe('Not needed with a code.'),
+  smsCode: z.string().optional().describe('Replaces the password, with `mobilePhoneNumber`.'),
+});
+
 const passwordChange = z.looseObject({ old_password: passwordSchema, new_password: passwordSchema });
 
 /** The response to a change of a user. */
@@ -226,29 +234,39 @@ export const usersEndpoints = describeEndpoints('Users', {
   },
 });
 
+const LOGIN_ANSWERS = {
+  credentials: 'application',
+  answers: { 200: { description: 'The user, with its session token.', body: ownUser } },
+  errors: [
+    'INVALID_EMAIL',
+    'INVALID_PHONE',
+    'USERNAME_MISSING',
+    'PASSWORD_MISSING',
+    'PASSWORD_MISMATCH',
+    'USER_NOT_FOUND',
+    'PHONE_UNVERIFIED',
+    'EMAIL_UNVERIFIED',
+    'INVALID_USERNAME',
+    'INVALID_PASSWORD',
+    'PHONE_MISSING',
+    'PHONE_NOT_FOUND',
+    'LOCKED_OUT',
+    'INVALID_SMS_CODE',
+  ],
+} as const;
+
 export const loginEndpoints = describeEndpoints('Users', {
   logIn: {
     summary: 'Log in with a password or a code',
     description: 'A code of `requestLoginSmsCode` needs the number. If both are sent, the password is used.',
-    credentials: 'application',
     body: logInFields,
-    answers: { 200: { description: 'The user, with its session token.', body: ownUser } },
-    errors: [
-      'INVALID_EMAIL',
-      'INVALID_PHONE',
-      'USERNAME_MISSING',
-      'PASSWORD_MISSING',
-      'PASSWORD_MISMATCH',
-      'USER_NOT_FOUND',
-      'PHONE_UNVERIFIED',
-      'EMAIL_UNVERIFIED',
-      'INVALID_USERNAME',
-      'INVALID_PASSWORD',
-      'PHONE_MISSING',
-      'PHONE_NOT_FOUND',
-      'LOCKED_OUT',
-      'INVALID_SMS_CODE',
-    ],
+    ...LOGIN_ANSWERS,
+  },
+  logInByQuery: {
+    summary: 'Log in by a query, as old SDKs do',
+    description: 'As the `POST`. Proxies may log a password in a URL.',
+    query: logInQuery,
+    ...LOGIN_ANSWERS,
   },
 });
 

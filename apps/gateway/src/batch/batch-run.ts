@@ -6,7 +6,7 @@ import { AppError, appError, withTimeout } from '#errors';
 import { MAX_MESSAGE_BYTES } from '#messaging';
 import { isJsonObject } from '#objects';
 import { errorBody } from '../http/error.filter.js';
-import { dispatch, isMethod, originsOf, type SubRequest } from '../http/sub-request.js';
+import { dispatch, methodOf, originsOf, type SubRequest } from '../http/sub-request.js';
 import { malformed, requestsOf } from './batch-save.js';
 
 /** A path of the API. Without tabs, line breaks and backslashes: URL parsers remove the first two, and treat the last as a slash. */
@@ -62,9 +62,10 @@ function isClientGone(request: FastifyRequest): boolean {
 /** @throws AppError MALFORMED_JSON where the entry describes no request of this API */
 function parseEntry(entry: JsonValue): SubRequest {
   if (!isJsonObject(entry)) throw malformed('A request of a batch must be an object.');
-  const { method, path } = entry;
+  const { path } = entry;
+  const method = methodOf(entry['method']);
   const params = entry['params'] ?? {};
-  if (!isMethod(method)) throw malformed('The method of a request must be GET, POST, PUT or DELETE.');
+  if (method === undefined) throw malformed('The method of a request must be GET, POST, PUT or DELETE.');
   if (!isApiPath(path)) throw malformed('The path of a request must be a path below /1.1/.');
   if (!isJsonObject(params)) throw malformed('The params of a request must be an object.');
   return { method, url: path, params, body: entry['body'] ?? {} };

@@ -1,7 +1,7 @@
 import { isObjectId, type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { isJsonObject } from '#objects';
-import { queryOf } from '../http/sub-request.js';
+import { methodOf, queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
 /** Paths of classes other than `/1.1/classes/<name>`. */
@@ -67,7 +67,8 @@ function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
 }
 
 /** The class, and for PUT the id of the object. */
-function targetOf(method: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
+function targetOf(named: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
+  const method = methodOf(named);
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
   const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
   if (objectId !== undefined && !isObjectId(objectId)) throw appError('NOT_FOUND');

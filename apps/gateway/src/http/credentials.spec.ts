@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Application } from '#contracts';
-import { readCredentials, readSessionToken, type Signature, verifyCredentials } from './credentials.js';
+import {
+  readCredentials,
+  readEnvironment,
+  readSessionToken,
+  type Signature,
+  verifyCredentials,
+} from './credentials.js';
 
 /** Application and signatures of the API's own documentation. */
 const application: Application = {
@@ -97,6 +103,19 @@ describe('readCredentials', () => {
     for (const text of [...slow, ...slow.map((part) => `${'0'.repeat(32)},${part}`)])
       expect(verify({ 'x-lc-sign': text })).toBeUndefined();
     expect(performance.now() - startedAt).toBeLessThan(500);
+  });
+});
+
+describe('readEnvironment', () => {
+  it.each([
+    [{}, 'prod'],
+    [{ 'x-lc-prod': '1' }, 'prod'],
+    [{ 'x-lc-prod': '0' }, 'dev'],
+    [{ 'x-avoscloud-application-production': '0' }, 'dev'],
+    [{ 'x-uluru-application-production': '0' }, 'dev'],
+    [{ 'x-lc-prod': '1', 'x-uluru-application-production': '0' }, 'prod'],
+  ])('reads %j as %s', (headers, environment) => {
+    expect(readEnvironment(headers)).toBe(environment);
   });
 });
 

@@ -19,6 +19,7 @@ const KEY_HEADERS = ['x-lc-key', 'x-avoscloud-application-key', 'x-uluru-applica
 const MASTER_KEY_HEADERS = ['x-avoscloud-master-key', 'x-uluru-master-key'];
 const SIGN_HEADERS = ['x-lc-sign', 'x-avoscloud-request-sign'];
 const SESSION_HEADERS = ['x-lc-session', 'x-avoscloud-session-token', 'x-uluru-session-token'];
+const PRODUCTION_HEADERS = ['x-lc-prod', 'x-avoscloud-application-production', 'x-uluru-application-production'];
 
 const MASTER_SUFFIX = ',master';
 const APP_ID = /^[\x21-\x7e]{1,128}$/;
@@ -42,6 +43,11 @@ export function readCredentials(headers: IncomingHttpHeaders): Credentials | und
 export function readSessionToken(headers: IncomingHttpHeaders): string | undefined {
   const token = firstOf(headers, SESSION_HEADERS);
   return isSessionToken(token) ? token : undefined;
+}
+
+/** The environment of pushes: any value other than `1` means development, and none production. */
+export function readEnvironment(headers: IncomingHttpHeaders): 'dev' | 'prod' {
+  return (firstOf(headers, PRODUCTION_HEADERS) ?? '1') === '1' ? 'prod' : 'dev';
 }
 
 /** Whether a value has the form of a session token. */

@@ -5,7 +5,7 @@ import { asJsonObject } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { readCredentials } from './credentials.js';
-import { dispatch, isMethod, type SubRequest } from './sub-request.js';
+import { dispatch, methodOf, type SubRequest } from './sub-request.js';
 
 export const OVERRIDE_PATH = '/method-override';
 /** Members of the body that replace headers. */
@@ -14,6 +14,7 @@ const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
   _ApplicationKey: 'x-lc-key',
   _MasterKey: 'x-avoscloud-master-key',
   _SessionToken: 'x-lc-session',
+  _ApplicationProduction: 'x-lc-prod',
 };
 const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
 
@@ -49,8 +50,8 @@ export class MethodOverrideController {
 
 function overriddenRequest(request: FastifyRequest): SubRequest {
   const body = asJsonObject(request.body);
-  const method = body['_method'] ?? 'POST';
-  if (!isMethod(method)) throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
+  const method = methodOf(body['_method'] ?? 'POST');
+  if (method === undefined) throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
   const fields = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
   // The credentials in the body are used only if the headers contain none.
   const headers = readCredentials(request.headers) === undefined ? credentialHeaders(body) : {};
@@ -60,7 +61,7 @@ function overriddenRequest(request: FastifyRequest): SubRequest {
 function credentialHeaders(body: JsonObject): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [member, header] of Object.entries(BODY_CREDENTIALS)) {
-    const value = body[member];
+    const value = typeof body[member] === 'number' ? String(body[member]) : body[member];
     if (typeof value === 'string' && HEADER_VALUE.test(value)) found[header] = value;
   }
   return found;

@@ -19,9 +19,10 @@ export interface SubRequest {
   readonly headers?: IncomingHttpHeaders;
 }
 
-/** Whether the API has requests with this method. */
-export function isMethod(value: unknown): value is Method {
-  return METHODS.some((method) => method === value);
+/** The method that a text names, in any case: the Swift SDK sends `post`. @returns undefined for what is no method of the API */
+export function methodOf(value: unknown): Method | undefined {
+  const name = typeof value === 'string' ? value.toUpperCase() : undefined;
+  return METHODS.find((method) => method === name);
 }
 
 /** The request that dispatched another one. */

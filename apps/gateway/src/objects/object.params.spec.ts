@@ -7,7 +7,7 @@ describe('parseListQuery', () => {
   });
 
   it.each([
-    ['0', 0],
+    ['0', 100],
     ['1', 1],
     ['1000', 1000],
     ['1001', 100],
@@ -17,6 +17,14 @@ describe('parseListQuery', () => {
     ['', 100],
   ])('reads the limit %j as %d', (limit, expected) => {
     expect(parseListQuery({ limit }).limit).toBe(expected);
+  });
+
+  it('reads the limit 0 where the request counts', () => {
+    expect(parseListQuery({ limit: '0', count: '1' })).toMatchObject({ limit: 0, count: true });
+  });
+
+  it.each(['1', 'true', 'True'])('reads count=%s, as SDKs write it', (count) => {
+    expect(parseListQuery({ count }).count).toBe(true);
   });
 
   it('reads where, order, keys, skip and count', () => {
@@ -62,9 +70,9 @@ describe('parseReadOptions', () => {
 
 describe('parseWriteOptions', () => {
   it('takes 1 and true for on, and nothing else', () => {
-    const values = ['1', 'true', 'TRUE', '0', '', undefined, ['1']];
+    const values = ['1', 'true', 'True', '0', '', undefined, ['1']];
     const isOn = (value: unknown) => parseWriteOptions({ fetchWhenSave: value }).returnNew;
-    expect(values.map(isOn)).toEqual([true, true, false, false, false, false, false]);
+    expect(values.map(isOn)).toEqual([true, true, true, false, false, false, false]);
   });
 
   it('reads a condition, and none where it is empty', () => {

@@ -14,13 +14,14 @@ type Params = Record<string, unknown>;
 /** Reads the parameters of a query. @throws AppError INVALID_QUERY */
 export function parseListQuery(params: Params): ObjectListQuery {
   const order = textParam(params, 'order');
+  const count = isOn(params, 'count');
   return {
     ...parseCondition(params),
     ...(order === undefined ? {} : { order }),
     ...parseReadOptions(params),
-    limit: parseLimit(textParam(params, 'limit')),
+    limit: parseLimit(textParam(params, 'limit'), count),
     skip: parseSkip(textParam(params, 'skip')),
-    count: isOn(params, 'count'),
+    count,
   };
 }
 
@@ -58,15 +59,16 @@ function parseKeys(params: Params): string[] | undefined {
     .filter((key) => key !== '');
 }
 
-/** A Boolean parameter: `1` and `true` mean true, everything else false. */
+/** A Boolean parameter: `1`, `true` and `True`, which the SDK for C# sends, mean true, everything else false. */
 export function isOn(params: Params, name: string): boolean {
-  return params[name] === '1' || params[name] === 'true';
+  const value = params[name];
+  return value === '1' || (typeof value === 'string' && value.toLowerCase() === 'true');
 }
 
-/** A value that is out of bounds means the default, as in the API of LeanCloud. */
-function parseLimit(text: string | undefined): number {
+/** A value that is out of bounds means the default, as in the API of LeanCloud; so does 0 where nothing is counted. */
+function parseLimit(text: string | undefined, count: boolean): number {
   const limit = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : DEFAULT_LIST_LIMIT;
-  return limit > MAX_LIST_LIMIT ? DEFAULT_LIST_LIMIT : limit;
+  return limit > MAX_LIST_LIMIT || (limit === 0 && !count) ? DEFAULT_LIST_LIMIT : limit;
 }
 
 function parseSkip(text: string | undefined): number {

@@ -97,7 +97,11 @@ export function objectsController({
     @Endpoint(endpoints.list)
     async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
       const query = parseListQuery(params);
-      return this.rpc.callForJson(contract.find, { ...(await this.about(caller)), ...query });
+      const about = await this.about(caller);
+      const related = objectClass.queryClass().relations.get(String(params['redirectClassNameForKey']))?.className;
+      if (related === undefined) return this.rpc.callForJson(contract.find, { ...about, ...query });
+      const found = await this.rpc.callForJson(contract.find, { ...about, className: related, ...query });
+      return `{"className":"${related}",${found.slice(1)}`;
     }
 
     @Get(':objectId')

@@ -1,8 +1,10 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { Controller, Delete, Get, Header, Headers, HttpCode, HttpStatus, Param, Post } from '@nestjs/common';
 import { JSON_TYPE } from '#bootstrap';
 import { type Caller, type JsonObject, pushRpc, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
+import { readEnvironment } from '../http/credentials.js';
 import { JsonBody, ObjectId, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { parseListQuery } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
@@ -20,9 +22,9 @@ export class PushController {
   send(
     @RequestCaller() caller: Caller,
     @JsonBody() body: JsonObject,
-    @Headers('x-lc-prod') prod?: string,
+    @Headers() headers: IncomingHttpHeaders,
   ): Promise<Accepted> {
-    return this.rpc.call(pushRpc.send, { caller, body, prod: environmentOf(prod) });
+    return this.rpc.call(pushRpc.send, { caller, body, prod: readEnvironment(headers) });
   }
 
   @Post('devices')
@@ -31,9 +33,9 @@ export class PushController {
   sendToDevices(
     @RequestCaller() caller: Caller,
     @JsonBody() body: JsonObject,
-    @Headers('x-lc-prod') prod?: string,
+    @Headers() headers: IncomingHttpHeaders,
   ): Promise<Accepted> {
-    return this.rpc.call(pushRpc.sendToDevices, { caller, body, prod: environmentOf(prod) });
+    return this.rpc.call(pushRpc.sendToDevices, { caller, body, prod: readEnvironment(headers) });
   }
 
   @Get('webPushKey')
@@ -41,11 +43,6 @@ export class PushController {
   webPushKey(@RequestCaller() caller: Caller): Promise<RpcReply<typeof pushRpc.getWebPushKey>> {
     return this.rpc.call(pushRpc.getWebPushKey, { caller });
   }
-}
-
-/** The value of X-LC-Prod: any other than `1` means development, and none production. */
-function environmentOf(header: string | undefined): 'dev' | 'prod' {
-  return header === undefined || header === '1' ? 'prod' : 'dev';
 }
 
 /** The records of pushes. */

@@ -35,6 +35,9 @@ describe('parsePush', () => {
   it.each<[string, JsonObject, JsonObject[]]>([
     ['a where', { where: { city: 'Ulm' } }, [{ city: 'Ulm' }]],
     ['an empty where', { where: {} }, []],
+    ['an empty where of PHP', { where: [] }, []],
+    ['a where as text, as Objective-C sends it', { where: '{"city":"Ulm"}' }, [{ city: 'Ulm' }]],
+    ['a list of conditions', { where: [{ city: 'Ulm' }, { a: 1 }] }, [{ city: 'Ulm' }, { a: 1 }]],
     ['a channel', { channels: 'news' }, [{ channels: { $in: ['news'] } }]],
     ['the channel of all devices', { channels: '' }, [{ channels: { $in: [''] } }]],
     [
@@ -135,7 +138,9 @@ describe('parsePush', () => {
     [{ where: 'city' }, 'INVALID_QUERY'],
     [{ where: '' }, 'INVALID_QUERY'],
     [{ where: 7 }, 'INVALID_QUERY'],
-    [{ where: [{ city: 'Ulm' }] }, 'INVALID_QUERY'],
+    [{ where: [{ city: 'Ulm' }, 7] }, 'INVALID_QUERY'],
+    [{ where: '{"city":' }, 'INVALID_QUERY'],
+    [{ where: '7' }, 'INVALID_QUERY'],
     [{ channels: [] }, 'INVALID_CHANNEL'],
     [{ channels: ['with space'] }, 'INVALID_CHANNEL'],
     [{ channels: [7] }, 'INVALID_CHANNEL'],
