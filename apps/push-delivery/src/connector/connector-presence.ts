@@ -28,7 +28,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
   #isReasserting = false;
   #reassertedMs = performance.now();
   #timer: NodeJS.Timeout | undefined;
-  #isOver = false;
+  #isStopped = false;
 
   constructor(
     @Inject(CONNECTOR_NODES) private readonly nodes: ConnectorNodes,
@@ -46,7 +46,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
 
   /** Withdraws this connector, so that no device is directed to it. */
   async leave(): Promise<void> {
-    this.#isOver = true;
+    this.#isStopped = true;
     clearTimeout(this.#timer);
     // An unavailable store drops the connector when its lease expires.
     await this.nodes.leave(this.identity.node).catch(() => undefined);
@@ -65,7 +65,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
       if (!this.#isAway) this.logger.warn(`the store of the queues is unavailable: ${messageOf(error)}`);
       this.#isAway = true;
     }
-    if (!this.#isOver) this.#timer = setTimeout(() => void this.#beat(server), BEAT_MS);
+    if (!this.#isStopped) this.#timer = setTimeout(() => void this.#beat(server), BEAT_MS);
   }
 
   async #reassert(): Promise<void> {

@@ -137,8 +137,8 @@ class LaneRun {
   async run(areOthersHeldUp: () => boolean): Promise<void> {
     const turnEnd = performance.now() + TURN_MS;
     while (!this.#isStopping()) {
-      const isOver = await this.#group().catch((error: unknown) => this.#rest(error));
-      if (isOver) return;
+      const hasEnded = await this.#group().catch((error: unknown) => this.#rest(error));
+      if (hasEnded) return;
       if (!this.#isRepeated && performance.now() >= turnEnd && areOthersHeldUp()) {
         await this.tools.lanes.yield(this.lane);
         return;

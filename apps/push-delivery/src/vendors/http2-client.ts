@@ -110,7 +110,7 @@ export class Http2Client {
     try {
       const socket = await this.options.connect?.();
       const connection = await Connection.open(this.origin, socket, (changed) => {
-        if (changed.isOver) this.#connections.delete(changed);
+        if (changed.isDestroyed) this.#connections.delete(changed);
         this.#wake();
       });
       this.#failure = undefined;
@@ -194,7 +194,7 @@ class Connection {
     }, PING_INTERVAL_MS).unref();
   }
 
-  get isOver(): boolean {
+  get isDestroyed(): boolean {
     return this.session.destroyed;
   }
 

@@ -84,9 +84,9 @@ describe('the settlement of an attempt', () => {
   it('accounts for each device once', () => {
     const kinds = ['accepted', 'invalid', 'rejected', 'later', 'unsure', 'credentials', 'waiting'] as const;
     fc.assert(
-      fc.property(fc.array(fc.constantFrom(...kinds)), fc.boolean(), (some, isOver) => {
+      fc.property(fc.array(fc.constantFrom(...kinds)), fc.boolean(), (some, hasNoTimeLeft) => {
         const results = resultsOf(...some.map((kind) => ({ kind, reason: 'r' })));
-        const { counts, remaining } = settlementOf(results, { ...calm, endsAt: isOver ? NOW : IN_AN_HOUR });
+        const { counts, remaining } = settlementOf(results, { ...calm, endsAt: hasNoTimeLeft ? NOW : IN_AN_HOUR });
         const sum = Object.values(counts).reduce((total, count) => total + count, 0);
         expect(sum + remaining.length).toBe(some.length);
       }),

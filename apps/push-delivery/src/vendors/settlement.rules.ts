@@ -65,10 +65,10 @@ export function settlementOf(
   const open = results.filter(({ outcome }) => !isFinal(outcome));
   const isAttempt = open.some(({ outcome }) => outcome.kind !== 'waiting');
   const lastChanceMs = endsAt.getTime() - now.getTime() - LAST_ATTEMPT_MS;
-  const isOver = lastChanceMs <= 0;
+  const hasNoTimeLeft = lastChanceMs <= 0;
   const backOffMs = isAttempt ? backOff(attempt) * (0.8 + 0.4 * random) : 0;
   const delayMs = Math.round(Math.min(Math.max(backOffMs, restMs, restOf(open)), Math.max(0, lastChanceMs)));
-  const settled = isOver ? results : results.filter(({ outcome }) => isFinal(outcome));
+  const settled = hasNoTimeLeft ? results : results.filter(({ outcome }) => isFinal(outcome));
   const doubtful = results.filter(({ outcome }) => isDoubtful(outcome));
   return {
     counts: {
@@ -76,13 +76,13 @@ export function settlementOf(
       invalid: countOf(results, 'invalid') - doubtful.length,
       doubtful: doubtful.length,
       rejected: countOf(results, 'rejected'),
-      expired: isOver ? open.length : 0,
+      expired: hasNoTimeLeft ? open.length : 0,
     },
     reasons: reasonsOf(settled.map(({ outcome }) => outcome).filter((outcome) => !isDoubtful(outcome))),
     doubtfulReasons: reasonsOf(doubtful.map(({ outcome }) => outcome)),
     dead: results.flatMap(deadToken),
     proven: results.filter(({ outcome }) => outcome.kind === 'accepted').map(({ objectId }) => objectId),
-    remaining: isOver ? [] : open.map(({ objectId, badge }) => ({ objectId, badge })),
+    remaining: hasNoTimeLeft ? [] : open.map(({ objectId, badge }) => ({ objectId, badge })),
     delayMs,
     isAttempt,
     isAnswered: open.some(({ outcome }) => outcome.kind === 'later' || outcome.kind === 'credentials'),

@@ -7,7 +7,7 @@ import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.
 
 const push = {} as VendorPush;
 const target: VendorTarget = { objectId: 'i', token: 't', platform: 'ios', topic: null, badge: null };
-const options = { isUrgent: false, signal: new AbortController().signal, isOver: () => false };
+const options = { isUrgent: false, signal: new AbortController().signal, isExpired: () => false };
 const bad: Outcome = { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true };
 const good: Outcome = { kind: 'accepted' };
 const resultsOf = (good_: number, bad_: number) =>
@@ -133,24 +133,24 @@ describe('a lane', () => {
     expect(answers.length - before).toBeLessThanOrEqual(2);
   });
 
-  it('is proven by an answer, until a failure or five seconds without an answer', async () => {
+  it('is responsive after an answer, until a failure or five seconds without an answer', async () => {
     let outcome: Outcome = good;
     const { lane } = laneWith(() => Promise.resolve([outcome]));
-    const provenAfter = async (next: Outcome) => {
+    const isResponsiveAfter = async (next: Outcome) => {
       outcome = next;
       await lane.send(push, [target], options);
-      return lane.isProven;
+      return lane.isResponsive;
     };
-    expect(lane.isProven).toBe(false);
-    expect(await provenAfter(good)).toBe(true);
-    expect(await provenAfter({ kind: 'unsure', reason: 'no answer' })).toBe(false);
-    expect(await provenAfter(good)).toBe(true);
+    expect(lane.isResponsive).toBe(false);
+    expect(await isResponsiveAfter(good)).toBe(true);
+    expect(await isResponsiveAfter({ kind: 'unsure', reason: 'no answer' })).toBe(false);
+    expect(await isResponsiveAfter(good)).toBe(true);
     const later = performance.now() + 5_001;
     vi.spyOn(performance, 'now').mockReturnValue(later);
-    expect(lane.isProven).toBe(false);
-    expect(await provenAfter(good)).toBe(true);
+    expect(lane.isResponsive).toBe(false);
+    expect(await isResponsiveAfter(good)).toBe(true);
     vi.restoreAllMocks();
-    expect(await provenAfter({ kind: 'credentials', reason: 'InvalidProviderToken' })).toBe(false);
+    expect(await isResponsiveAfter({ kind: 'credentials', reason: 'InvalidProviderToken' })).toBe(false);
   });
 
   it('does not rest because of servers that devices have chosen', async () => {
@@ -188,7 +188,7 @@ describe('a lane', () => {
     };
     const tools = { requests: new Metrics().vendorRequests, logger: new Logger('Vendors'), window: 1 };
     const lane = new VendorLane('app apns', 'apns', 1, channel, tools);
-    const send = () => lane.send(push, [target], { ...options, isOver: () => now >= expiresAt });
+    const send = () => lane.send(push, [target], { ...options, isExpired: () => now >= expiresAt });
     expect(await Promise.all([send(), send()])).toEqual([[good], [{ kind: 'waiting', reason: 'expired' }]]);
     expect(asked).toBe(1);
   });
@@ -251,10 +251,10 @@ describe('a lane', () => {
 
   it('reports answers together each second, and at once where a token is in doubt', () => {
     const { lane } = laneWith(() => Promise.resolve([]));
-    expect(lane.answersWith(resultsOf(2, 0))).toEqual({ version: 1, answers: 2, good: 2, doubtful: 0 });
-    expect(lane.answersWith(resultsOf(3, 0))).toBeUndefined();
-    expect(lane.answersWith(resultsOf(1, 2))).toEqual({ version: 1, answers: 6, good: 4, doubtful: 2 });
-    expect(lane.answersWith(resultsOf(1, 0))).toBeUndefined();
+    expect(lane.takeAnswerReport(resultsOf(2, 0))).toEqual({ version: 1, answers: 2, good: 2, doubtful: 0 });
+    expect(lane.takeAnswerReport(resultsOf(3, 0))).toBeUndefined();
+    expect(lane.takeAnswerReport(resultsOf(1, 2))).toEqual({ version: 1, answers: 6, good: 4, doubtful: 2 });
+    expect(lane.takeAnswerReport(resultsOf(1, 0))).toBeUndefined();
   });
 });
 

@@ -15,8 +15,8 @@ import {
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
-/** An answer of the vendor is proof for this time that it answers. */
-const PROOF_MS = 5_000;
+/** A vendor counts as responsive for this time after an answer. */
+const RESPONSIVE_MS = 5_000;
 /** Transport failures in a row after which the lane rests. */
 const MAX_FAILURES = 5;
 const FAILURE_REST_MS = { first: 1_000, longest: 30_000 };
@@ -39,11 +39,12 @@ interface SendOptions {
   /** The process stops. */
   readonly signal: AbortSignal;
   /** Whether the push has expired. It can while it waits for its turn. */
-  readonly isOver: () => boolean;
+  readonly isExpired: () => boolean;
 }
 
 /**
- * The requests of an application to a vendor in this process: how many run at once, and when none does. What fails, fails for one lane.
+ * The connection of one application to one vendor in this process. It limits concurrent requests and rests after failures; other lanes
+ * are unaffected.
  */
 export class VendorLane {
   readonly #window: SendWindow;
@@ -77,9 +78,12 @@ export class VendorLane {
     return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#restUntil - performance.now());
   }
 
-  /** The vendor has answered lately and has not failed since: until then one batch finds out. */
-  get isProven(): boolean {
-    return this.channel.devicesChooseServer === true || performance.now() - this.#answeredAt < PROOF_MS;
+  /**
+   * The vendor has answered within the last 5 s and has not failed since. A lane that is not responsive gets one batch at a time. Where
+   * devices choose their servers, a lane always is, because one server says nothing about the others.
+   */
+  get isResponsive(): boolean {
+    return this.channel.devicesChooseServer === true || performance.now() - this.#answeredAt < RESPONSIVE_MS;
   }
 
   /** @returns one outcome for each target, in their order */
@@ -90,7 +94,7 @@ export class VendorLane {
       if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
       const end = this.tools.requests.startTimer({ vendor: this.vendor });
       const outcomes = await this.#sendSafely(push, targets);
-      this.#learn(outcomes, end());
+      this.#recordOutcomes(outcomes, end());
       return outcomes;
     } finally {
       this.#window.leave();
@@ -98,10 +102,10 @@ export class VendorLane {
   }
 
   /**
-   * Counts the final answers of an attempt. While none is doubtful, they are reported together each second.
-   * @returns the answers since the last report; undefined: they are reported later
+   * Adds the final answers of an attempt to the next report, which is due each second, and at once with a doubtful answer.
+   * @returns the report if it is due
    */
-  answersWith(results: readonly TargetOutcome[]): LaneAnswers | undefined {
+  takeAnswerReport(results: readonly TargetOutcome[]): LaneAnswers | undefined {
     const { answers, good, doubtful } = countAnswers(results);
     const sum = { version: this.version, answers: this.#answers.answers + answers, good: this.#answers.good + good };
     const now = performance.now();
@@ -124,11 +128,11 @@ export class VendorLane {
   }
 
   /** Why nothing is sent now. */
-  #obstacle({ signal, isOver }: SendOptions): string | undefined {
+  #obstacle({ signal, isExpired }: SendOptions): string | undefined {
     if (signal.aborted) return 'the process stops';
     if (this.#isClosed) return 'the credentials have changed';
     if (this.#isPaused) return PAUSED;
-    if (isOver()) return 'expired';
+    if (isExpired()) return 'expired';
     return this.restMs > 0 ? this.#restReason : undefined;
   }
 
@@ -143,18 +147,18 @@ export class VendorLane {
   }
 
   /** A request counts once, whatever the number of its devices: its worst outcome decides. */
-  #learn(outcomes: readonly Outcome[], seconds: number): void {
+  #recordOutcomes(outcomes: readonly Outcome[], seconds: number): void {
     const refused = outcomes.find(({ kind }) => kind === 'credentials');
     const slowing = outcomes.filter(slowsLane);
     const [worst] = slowing.toSorted((one, other) => askedMs(other) - askedMs(one));
-    if (refused?.kind === 'credentials') this.#rest(refused.reason, CREDENTIALS_REST_MS);
-    else if (worst !== undefined) this.#slow(worst);
+    if (refused?.kind === 'credentials') this.#beginRest(refused.reason, CREDENTIALS_REST_MS);
+    else if (worst !== undefined) this.#recordFailure(worst);
     else if (outcomes.some(isFinal))
-      this.#succeed(outcomes.some(({ kind }) => kind === 'accepted') ? seconds : undefined);
+      this.#recordSuccess(outcomes.some(({ kind }) => kind === 'accepted') ? seconds : undefined);
   }
 
   /** A late answer to an earlier request does not show that the vendor is back. */
-  #succeed(seconds: number | undefined): void {
+  #recordSuccess(seconds: number | undefined): void {
     if (this.restMs > 0) return;
     this.#failures = 0;
     this.#answeredAt = performance.now();
@@ -162,18 +166,18 @@ export class VendorLane {
     this.#window.grow(seconds);
   }
 
-  #slow(outcome: SlowingOutcome): void {
+  #recordFailure(outcome: SlowingOutcome): void {
     this.#window.shrink();
     this.#answeredAt = -Infinity;
     this.#failures += 1;
     const { reason } = outcome;
     const restMs = askedMs(outcome);
     if (restMs > 0) this.#restFor(Math.min(restMs, LONGEST_ASKED_REST_MS), reason);
-    else if (this.#failures >= MAX_FAILURES) this.#rest(reason, FAILURE_REST_MS);
+    else if (this.#failures >= MAX_FAILURES) this.#beginRest(reason, FAILURE_REST_MS);
   }
 
   /** Requests that fail at the same time start one rest. */
-  #rest(reason: string, { first, longest }: { first: number; longest: number }): void {
+  #beginRest(reason: string, { first, longest }: { first: number; longest: number }): void {
     if (this.restMs > 0) return;
     if (this.#lastRestMs === 0) this.tools.logger.warn(`${this.name} rests, its pushes wait: ${reason}`);
     this.#lastRestMs = Math.min(longest, Math.max(first, 2 * this.#lastRestMs));
@@ -232,8 +236,8 @@ export class VendorLanes {
   }
 
   /** The names of the lanes whose vendors answer. */
-  proven(): string[] {
-    return [...this.#lanes.values()].filter(({ isProven }) => isProven).map(({ name }) => name);
+  responsive(): string[] {
+    return [...this.#lanes.values()].filter(({ isResponsive }) => isResponsive).map(({ name }) => name);
   }
 
   /** @returns undefined where the application has no credentials for it any more @throws AppError SERVICE_UNAVAILABLE */
@@ -269,7 +273,7 @@ export class VendorLanes {
     return lane;
   }
 
-  /** The credentials of the application, or a pause, have changed: what rested because of them goes on. */
+  /** Call it when the credentials of the application or a pause have changed: the next request opens its lanes anew. */
   forget(appId: string): void {
     for (const name of [...this.#lanes.keys()]) if (name.startsWith(`${appId} `)) this.#lanes.delete(name);
   }

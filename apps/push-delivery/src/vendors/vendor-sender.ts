@@ -128,19 +128,19 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   /** How many batches of each lane the next claim may take. */
   #rooms(kind: Kind): LaneRooms {
     const { extra, lane: most, claim } = SLOTS[kind];
-    const proven = new Set(this.#lanes.proven());
+    const responsive = new Set(this.#lanes.responsive());
     const running = new Map<string, number>();
     for (const name of [...this.#running[kind].keys()].map(nameOf)) running.set(name, (running.get(name) ?? 0) + 1);
     const closed = [...running.keys(), ...this.#lanes.resting().map(({ name }) => name)];
-    const open = [...proven].filter((name) => (running.get(name) ?? 0) < most);
-    const unproven = [...running].reduce((sum, [name, count]) => sum + (proven.has(name) ? 0 : count), 0);
+    const open = [...responsive].filter((name) => (running.get(name) ?? 0) < most);
+    const unresponsive = [...running].reduce((sum, [name, count]) => sum + (responsive.has(name) ? 0 : count), 0);
     const unrecorded = [...this.#unrecorded].map(nameOf);
     const named = new Map([
       ...closed.map((name) => [name, 0] as const),
       ...open.map((name) => [name, claim] as const),
       ...unrecorded.map((name) => [name, 0] as const),
     ]);
-    return { named, others: unproven + claim <= extra ? 1 : 0 };
+    return { named, others: unresponsive + claim <= extra ? 1 : 0 };
   }
 
   async #workOn(kind: Kind, batch: Held<VendorBatch>): Promise<void> {
@@ -170,7 +170,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       restMs: lane?.restMs ?? 0,
       random: Math.random(),
     });
-    const settled = await this.#settle(batch, settlement, lane?.answersWith(results));
+    const settled = await this.#settle(batch, settlement, lane?.takeAnswerReport(results));
     if (settled === undefined) return;
     this.#report(batch, settlement, settled);
     if (settled.isNewlyDoubted)
@@ -194,7 +194,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   async #results(batch: Held<VendorBatch>, lane: VendorLane): Promise<TargetOutcome[]> {
-    const isExpired = this.#isOver(batch, lane);
+    const isExpired = this.#isExpired(batch, lane);
     const found = isExpired ? new Map<string, VendorTarget>() : await this.batches.targets(batch, lane.vendor);
     const devices = batch.targets.map((objectId, place) => {
       const badge = batch.badges?.[place] ?? null;
@@ -222,7 +222,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     const options = {
       isUrgent: !batch.isBulk,
       signal: batch.stop.signal,
-      isOver: () => this.#isOver(batch, lane),
+      isExpired: () => this.#isExpired(batch, lane),
     };
     const outcomes = new Map<string, Outcome>();
     const requests = Array.from({ length: Math.ceil(targets.length / size) }, async (_, place) => {
@@ -237,7 +237,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     return outcomes;
   }
 
-  #isOver(batch: VendorBatch, lane: VendorLane): boolean {
+  #isExpired(batch: VendorBatch, lane: VendorLane): boolean {
     return this.clock.now() >= endOf(batch, lane);
   }
 

@@ -165,7 +165,7 @@ describe('push services that have never answered', () => {
     const options = { keys: newVapidKeys(), subject: 'mailto:a@b.c', services, clock: new Clock() };
     const tools = { requests: new Metrics().vendorRequests, logger: new Logger('Vendors'), window: 100 };
     const lane = new VendorLane('app web-push', 'web-push', 1, new WebPushChannel(options), tools);
-    const sendOptions = { isUrgent: true, signal: new AbortController().signal, isOver: () => false };
+    const sendOptions = { isUrgent: true, signal: new AbortController().signal, isExpired: () => false };
     return async (origin: string) => (await lane.send(push, [targetAt(origin)], sendOptions))[0];
   };
   const silentOrigins = Array.from({ length: 200 }, (_, place) => `https://silent${place}.example`);
