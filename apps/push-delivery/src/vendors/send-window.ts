@@ -1,33 +1,34 @@
 const FIRST_WINDOW = 10;
 /** Within this time the window shrinks once. */
 const SHRINK_INTERVAL_MS = 1_000;
-/** A larger window depends on the time of the answers: requests that only wait longer bring nothing. */
-const CROWD = 100;
-/** A reading is the mean of as many answers as the window has, a hundred at least, and of this time at least. */
-const READING_MS = 100;
-/** In one reading: a window that doubles with each answer is far too large before the answers show it. */
-const CROWD_GROWS_TO = 1.5;
-const CROWD_SHRINKS_TO = 0.9;
-/** A reading, beside the quickest one. */
-const SLOW = 1.3;
-/** The quickest reading is forgotten after this time, and a hundred requests measure anew. */
-const QUICKEST_IS_VALID_MS = 120_000;
+/** A larger window depends on the latency: requests that only wait longer bring nothing. */
+const PROBED_ABOVE = 100;
+/** A sample is the mean latency of as many answers as the window has, at least PROBED_ABOVE, and of at least this time. */
+const SAMPLE_MS = 100;
+/** In one sample: a window that doubles with each answer is far too large before the answers show it. */
+const LIMIT_GROWTH = 1.5;
+const LIMIT_DECREASE = 0.9;
+/** A slower sample, relative to the baseline, shows that requests wait for each other. */
+const MAX_LATENCY_RATIO = 1.3;
+/** The baseline is forgotten after this time, and PROBED_ABOVE requests measure it anew. */
+const BASELINE_TTL_MS = 120_000;
 /** After a shrink a large window still grows by a twentieth in the time of a request. */
 const LEAST_GROWTH = 0.05;
 
 /**
- * Limits the requests at once: more after each success, half after a refusal (AIMD, with a fast start), and beyond a hundred only while the
- * vendor's answers, with their wait in this process, come as quickly as with fewer. Requests of single pushes go before those of large ones.
+ * Limits concurrent requests: more after each success, half after a refusal (AIMD, with a fast start). Above 100 requests, the latency,
+ * including the wait in this process, must also stay within 1.3 times the best measured latency. Requests of single pushes go before
+ * those of large ones.
  */
 export class SendWindow {
   #limit: number;
-  /** Until the next reading. */
-  #ceiling = CROWD;
+  /** The limit that the latency sets, until the next sample. */
+  #latencyLimit = PROBED_ABOVE;
   #running = 0;
   #isStarting = true;
   #shrunkAt = -Infinity;
-  #reading = { since: performance.now(), answers: 0, seconds: 0 };
-  #quickest = { seconds: Infinity, since: performance.now() };
+  #sample = { since: performance.now(), answers: 0, seconds: 0 };
+  #baseline = { seconds: Infinity, since: performance.now() };
   readonly #urgent: (() => void)[] = [];
   readonly #others: (() => void)[] = [];
 
@@ -53,10 +54,10 @@ export class SendWindow {
 
   /** @param seconds the time of a request that the vendor accepted; undefined for other ends, which may come without a request */
   grow(seconds?: number): void {
-    if (seconds !== undefined) this.#read(seconds);
+    if (seconds !== undefined) this.#record(seconds);
     if (this.#running < this.#limit / 2) return;
     const grown = this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit));
-    this.#limit = Math.min(this.most, this.#ceiling, grown);
+    this.#limit = Math.min(this.most, this.#latencyLimit, grown);
   }
 
   shrink(): void {
@@ -68,38 +69,38 @@ export class SendWindow {
 
   reset(): void {
     this.#limit = 1;
-    this.#ceiling = CROWD;
+    this.#latencyLimit = PROBED_ABOVE;
     this.#isStarting = true;
   }
 
-  #read(seconds: number): void {
-    const reading = this.#reading;
-    reading.answers += 1;
-    reading.seconds += seconds;
+  #record(seconds: number): void {
+    const sample = this.#sample;
+    sample.answers += 1;
+    sample.seconds += seconds;
     const now = performance.now();
-    if (now - reading.since < READING_MS || reading.answers < Math.max(CROWD, this.#limit)) return;
-    this.#reading = { since: now, answers: 0, seconds: 0 };
-    this.#adapt(reading.seconds / reading.answers, now);
+    if (now - sample.since < SAMPLE_MS || sample.answers < Math.max(PROBED_ABOVE, this.#limit)) return;
+    this.#sample = { since: now, answers: 0, seconds: 0 };
+    this.#adapt(sample.seconds / sample.answers, now);
   }
 
   #adapt(seconds: number, now: number): void {
-    if (now - this.#quickest.since > QUICKEST_IS_VALID_MS) {
-      this.#quickest = { seconds: Infinity, since: now };
-      this.#limit = Math.min(this.#limit, CROWD);
+    if (now - this.#baseline.since > BASELINE_TTL_MS) {
+      this.#baseline = { seconds: Infinity, since: now };
+      this.#limit = Math.min(this.#limit, PROBED_ABOVE);
       this.#isStarting = true;
     }
-    this.#quickest.seconds = Math.min(this.#quickest.seconds, seconds);
-    if (seconds > SLOW * this.#quickest.seconds) this.#slowDown(seconds);
+    this.#baseline.seconds = Math.min(this.#baseline.seconds, seconds);
+    if (seconds > MAX_LATENCY_RATIO * this.#baseline.seconds) this.#lowerLatencyLimit(seconds);
     // Requests of a larger window may still run.
-    else this.#ceiling = Math.max(CROWD, this.#limit * (this.#running > this.#limit ? 1 : CROWD_GROWS_TO));
+    else this.#latencyLimit = Math.max(PROBED_ABOVE, this.#limit * (this.#running > this.#limit ? 1 : LIMIT_GROWTH));
   }
 
-  #slowDown(seconds: number): void {
-    this.#ceiling = Math.max(CROWD, this.#limit * CROWD_SHRINKS_TO);
-    // A hundred requests do not wait for each other: the vendor has become slower.
-    if (this.#limit <= CROWD) this.#quickest.seconds = seconds;
+  #lowerLatencyLimit(seconds: number): void {
+    this.#latencyLimit = Math.max(PROBED_ABOVE, this.#limit * LIMIT_DECREASE);
+    // So few requests do not wait for each other: the vendor has become slower.
+    if (this.#limit <= PROBED_ABOVE) this.#baseline.seconds = seconds;
     else {
-      this.#limit = this.#ceiling;
+      this.#limit = this.#latencyLimit;
       this.#isStarting = false;
     }
   }
