@@ -207,9 +207,9 @@ export class SerialExecutor {
   }
 }
 
-/** Groups items by a number, such as their partition. */
-export function groupedBy<T>(items: readonly T[], keyOf: (item: T) => number): [number, T[]][] {
-  const groups = new Map<number, T[]>();
+/** Groups items by a key, such as their partition. */
+export function groupedBy<T, Key>(items: readonly T[], keyOf: (item: T) => Key): [Key, T[]][] {
+  const groups = new Map<Key, T[]>();
   for (const item of items) {
     const key = keyOf(item);
     const together = groups.get(key);

@@ -4,10 +4,12 @@ import { messageOf } from '#errors';
 import { DirectMessages } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import {
+  chunksOf,
   type ConnectedDevice,
   DEVICE_QUEUES,
   type DeviceQueues,
   type EnqueueBatch,
+  groupedBy,
 } from '../device-queues/device-queues.js';
 import { isQueued, platformOf } from './delivery-counts.rules.js';
 import type { LanePush } from './lanes.repository.js';
@@ -25,6 +27,7 @@ export interface WakeUp {
 }
 
 type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
+type Target = [installationId: string, platform: string];
 type NotificationsByNode = Map<string, Notification>;
 
 /** Notifies connectors of new messages in the queues of their devices: one direct message for each connector, which keeps the order. */
@@ -80,24 +83,14 @@ interface WakeUpOptions {
 function byNode(wakeUps: readonly WakeUp[], isBulk: boolean): NotificationsByNode {
   const notifications: NotificationsByNode = new Map();
   for (const { message, devices, isRepeated, traceparent } of wakeUps) {
-    for (const [node, targets] of targetsByNode(devices)) {
+    for (const [node, some] of groupedBy(devices, (device) => device.node)) {
+      const targets = some.map<Target>(({ installationId, platform }) => [installationId, platform]);
       const notification = notifications.get(node) ?? { isBulk, wakeUps: [] };
       notification.wakeUps.push({ message, targets, isRepeated, traceparent });
       notifications.set(node, notification);
     }
   }
   return notifications;
-}
-
-/** Installation ids and platforms, by connector. */
-function targetsByNode(devices: readonly ConnectedDevice[]): Map<string, [installationId: string, platform: string][]> {
-  const grouped = new Map<string, [string, string][]>();
-  for (const { node, installationId, platform } of devices) {
-    const targets = grouped.get(node);
-    if (targets === undefined) grouped.set(node, [[installationId, platform]]);
-    else targets.push([installationId, platform]);
-  }
-  return grouped;
 }
 
 /** Concurrent operations on the queues for one page. */
@@ -119,8 +112,8 @@ export class PushDelivery {
   async enqueue(message: PushMessage, installations: readonly TargetedInstallation[]): Promise<ConnectedDevice[]> {
     const batches = batchesOf(message, installations);
     const devices: ConnectedDevice[] = [];
-    for (let start = 0; start < batches.length; start += PARALLEL_OPERATIONS) {
-      const operations = batches.slice(start, start + PARALLEL_OPERATIONS).map((batch) => this.queues.enqueue(batch));
+    for (const some of chunksOf(batches, PARALLEL_OPERATIONS)) {
+      const operations = some.map((batch) => this.queues.enqueue(batch));
       devices.push(...(await Promise.all(operations)).flat());
     }
     return devices;

@@ -6,6 +6,7 @@ import { ClaimingWorker } from '#database';
 import { messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
+import { chunksOf } from '../device-queues/device-queues.js';
 import { Backoff, type Held, Leases, whileUnavailable } from '../pushes/leases.js';
 import { type LaneAnswers, settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
 import { laneVendor } from './vendor-route.rules.js';
@@ -225,8 +226,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       isExpired: () => this.#isExpired(batch, lane),
     };
     const outcomes = new Map<string, Outcome>();
-    const requests = Array.from({ length: Math.ceil(targets.length / size) }, async (_, place) => {
-      const some = targets.slice(place * size, (place + 1) * size);
+    const requests = chunksOf(targets, size).map(async (some) => {
       const answered = await lane.send(batch, some, options);
       for (const [index, { objectId }] of some.entries()) {
         const outcome = answered[index];
