@@ -63,16 +63,20 @@ describe('the counts of a push', () => {
     ['after its expiry', true, { queued: 0, expired: 3 }],
   ])('add up %s', (_, isExpired, open) => {
     const known = counts({ targeted: 10, unreachable: 2, enqueued: 8, acknowledged: 4, overflowed: 1 });
-    expect(deliveryCountsOf(known, isExpired)).toEqual({
+    expect(deliveryCountsOf(known, { isExpired })).toEqual({
       web: shown({ targeted: 10, delivered: 4, overflowed: 1, unreachable: 2, ...open }),
     });
   });
 
   it('add up if the queues are ahead of the scan or behind it', () => {
-    expect(deliveryCountsOf(counts({ targeted: 3, unreachable: 1, enqueued: 6, acknowledged: 6 }), false)).toEqual({
+    expect(
+      deliveryCountsOf(counts({ targeted: 3, unreachable: 1, enqueued: 6, acknowledged: 6 }), { isExpired: false }),
+    ).toEqual({
       web: shown({ targeted: 7, delivered: 6, unreachable: 1 }),
     });
-    expect(deliveryCountsOf(counts({ targeted: 3 }), false)).toEqual({ web: shown({ targeted: 3, queued: 3 }) });
+    expect(deliveryCountsOf(counts({ targeted: 3 }), { isExpired: false })).toEqual({
+      web: shown({ targeted: 3, queued: 3 }),
+    });
   });
 
   it('are settled when every reachable device has received or dropped the message', () => {

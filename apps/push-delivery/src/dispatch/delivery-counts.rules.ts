@@ -86,14 +86,17 @@ export function withStatistics(
 }
 
 /** The results of a push by platform. Deliveries that are open when the message expires count as expired. */
-export function deliveryCountsOf(counts: NotificationCounts, isExpired: boolean): Record<string, DeliveryCounts> {
+export function deliveryCountsOf(
+  counts: NotificationCounts,
+  { isExpired }: { readonly isExpired: boolean },
+): Record<string, DeliveryCounts> {
   const entries = Object.entries(counts).map(([platform, known]) => [platform, settled(known, isExpired)]);
   return Object.fromEntries(entries) as Record<string, DeliveryCounts>;
 }
 
 /** Whether the counts of a completely dispatched push are final. */
 export function isSettled(counts: NotificationCounts): boolean {
-  return Object.values(deliveryCountsOf(counts, false)).every(({ queued }) => queued === 0);
+  return Object.values(deliveryCountsOf(counts, { isExpired: false })).every(({ queued }) => queued === 0);
 }
 
 /** The number of devices whose result the queues have reported since `before`. */
@@ -101,8 +104,8 @@ export function growthOf(
   before: NotificationCounts,
   counts: NotificationCounts,
 ): Pick<DeliveryCounts, 'delivered' | 'overflowed'> {
-  const known = sumOf(deliveryCountsOf(before, false));
-  const now = sumOf(deliveryCountsOf(counts, false));
+  const known = sumOf(deliveryCountsOf(before, { isExpired: false }));
+  const now = sumOf(deliveryCountsOf(counts, { isExpired: false }));
   return {
     delivered: Math.max(0, now.delivered - known.delivered),
     overflowed: Math.max(0, now.overflowed - known.overflowed),
@@ -111,7 +114,7 @@ export function growthOf(
 
 /** The number of devices that have not taken a push whose counts are final. */
 export function expiredOf(counts: NotificationCounts): number {
-  return sumOf(deliveryCountsOf(counts, true)).expired;
+  return sumOf(deliveryCountsOf(counts, { isExpired: true })).expired;
 }
 
 function sumOf(counts: Record<string, DeliveryCounts>) {

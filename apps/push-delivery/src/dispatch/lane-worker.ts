@@ -4,6 +4,7 @@ import type { Clock } from '#bootstrap';
 import { ClaimingWorker } from '#database';
 import { isAppError, messageOf } from '#errors';
 import { continueTrace, currentTraceparent, type Metrics } from '#observability';
+import { chunksOf } from '../device-queues/device-queues.js';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
@@ -137,7 +138,7 @@ class LaneRun {
   async run(areOthersHeldUp: () => boolean): Promise<void> {
     const turnEnd = performance.now() + TURN_MS;
     while (!this.#isStopping()) {
-      const hasEnded = await this.#group().catch((error: unknown) => this.#rest(error));
+      const hasEnded = await this.#group().catch((error: unknown) => this.#pauseAfter(error));
       if (hasEnded) return;
       if (!this.#isRepeated && performance.now() >= turnEnd && areOthersHeldUp()) {
         await this.tools.lanes.yield(this.lane);
@@ -195,7 +196,8 @@ class LaneRun {
     installations: readonly TargetedInstallation[],
   ): Promise<Pick<Turn, 'installations' | 'share'>> {
     if (!push.hasVendors) return { installations };
-    return routePage(push, installations, await this.tools.vendors.channelsOf(push.appId), false);
+    const channels = await this.tools.vendors.channelsOf(push.appId);
+    return routePage(push, installations, { channels, isBulk: false });
   }
 
   /** @returns undefined for a large push */
@@ -251,8 +253,8 @@ class LaneRun {
     countTargeted(metrics, installations);
   }
 
-  /** Waits while a dependency is unavailable. */
-  async #rest(error: unknown): Promise<false> {
+  /** Pauses before the next attempt if a dependency is unavailable. @throws every other error */
+  async #pauseAfter(error: unknown): Promise<false> {
     if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     this.#isRepeated = true;
     const pauseMs = this.#backoff.next();
@@ -269,7 +271,6 @@ async function eachOf<Item, Result>(
   work: (item: Item) => Promise<Result>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (let start = 0; start < items.length; start += atOnce)
-    results.push(...(await Promise.all(items.slice(start, start + atOnce).map(work))));
+  for (const some of chunksOf(items, atOnce)) results.push(...(await Promise.all(some.map(work))));
   return results;
 }

@@ -46,9 +46,9 @@ export class PushJobsRepository {
   async advance(job: PositionedJob, progress: Progress, share?: VendorShare): Promise<boolean> {
     if (share === undefined) return this.#advance(this.database, job, progress);
     return this.database.transaction(async (tx) => {
-      const isOurs = await this.#advance(tx, job, progress);
-      if (isOurs) await addVendorShares(tx, job.appId, [share]);
-      return isOurs;
+      const isRecorded = await this.#advance(tx, job, progress);
+      if (isRecorded) await addVendorShares(tx, job.appId, [share]);
+      return isRecorded;
     });
   }
 

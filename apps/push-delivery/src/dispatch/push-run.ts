@@ -70,7 +70,7 @@ export class PushRun {
   async run(): Promise<RunEnd> {
     let end: RunEnd | undefined;
     while (end === undefined && !this.#isStopping()) {
-      end = await this.#page().catch((error: unknown) => this.#rest(error));
+      end = await this.#page().catch((error: unknown) => this.#pauseAfter(error));
     }
     return end ?? 'stopped';
   }
@@ -99,7 +99,8 @@ export class PushRun {
     installations: readonly TargetedInstallation[],
   ): Promise<{ installations: readonly TargetedInstallation[]; share?: VendorShare | undefined }> {
     if (!this.#job.hasVendors) return { installations };
-    return routePage(this.#job, installations, await this.tools.vendors.channelsOf(this.#job.appId), true);
+    const channels = await this.tools.vendors.channelsOf(this.#job.appId);
+    return routePage(this.#job, installations, { channels, isBulk: true });
   }
 
   async #deliver(installations: readonly TargetedInstallation[]): Promise<void> {
@@ -136,8 +137,8 @@ export class PushRun {
     return undefined;
   }
 
-  /** Waits while a dependency is unavailable. */
-  async #rest(error: unknown): Promise<undefined> {
+  /** Pauses before the next attempt if a dependency is unavailable. @throws every other error */
+  async #pauseAfter(error: unknown): Promise<undefined> {
     if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     this.#repeatedPages = REPEATED_PAGES;
     const pauseMs = this.#backoff.next();
@@ -175,14 +176,14 @@ interface ScanPage {
 }
 
 /** Installations that one statement examines after the first and after the second timeout. */
-const SPANS = [2_000, 200];
+const RANGE_SIZES = [2_000, 200];
 
 /**
  * Scans the installations of a push. While statements finish in time, each finds as many targets as requested. After a timeout,
  * each examines a limited number of installations.
  */
 export class InstallationScan {
-  #span: number | undefined;
+  #rangeSize: number | undefined;
 
   constructor(
     private readonly repository: InstallationScanRepository,
@@ -195,33 +196,33 @@ export class InstallationScan {
    */
   async next(after: ScanPosition, limit: number, end?: ScanPosition): Promise<ScanPage> {
     try {
-      return this.#span === undefined
-        ? await this.#wanted(after, limit, end)
-        : await this.#spanned(after, this.#span, end);
+      return this.#rangeSize === undefined
+        ? await this.#pageByTargets(after, limit, end)
+        : await this.#pageByRange(after, this.#rangeSize, end);
     } catch (error) {
       if (!isAppError(error, 'QUERY_TIMED_OUT') || !this.#narrow()) throw error;
       return this.next(after, limit, end);
     }
   }
 
-  async #wanted(after: ScanPosition, limit: number, end: ScanPosition | undefined): Promise<ScanPage> {
+  async #pageByTargets(after: ScanPosition, limit: number, end: ScanPosition | undefined): Promise<ScanPage> {
     const installations = await this.repository.find(this.job, { after, until: end, limit });
     if (installations.length < limit && end !== undefined) return { installations, position: end, isLast: false };
     return { installations, position: installations.at(-1) ?? after, isLast: installations.length < limit };
   }
 
-  async #spanned(after: ScanPosition, span: number, end: ScanPosition | undefined): Promise<ScanPage> {
-    const next = await this.repository.positionAfter(this.job.appId, after, span);
+  async #pageByRange(after: ScanPosition, size: number, end: ScanPosition | undefined): Promise<ScanPage> {
+    const next = await this.repository.positionAfter(this.job.appId, after, size);
     const until = next === undefined || (end !== undefined && isBehind(next, end)) ? end : next;
-    const installations = await this.repository.find(this.job, { after, until, limit: span });
+    const installations = await this.repository.find(this.job, { after, until, limit: size });
     return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
   }
 
   /** @returns false if the range is already the smallest */
   #narrow(): boolean {
-    const next = this.#span === undefined ? 0 : SPANS.indexOf(this.#span) + 1;
-    if (next === SPANS.length) return false;
-    this.#span = SPANS[next];
+    const next = this.#rangeSize === undefined ? 0 : RANGE_SIZES.indexOf(this.#rangeSize) + 1;
+    if (next === RANGE_SIZES.length) return false;
+    this.#rangeSize = RANGE_SIZES[next];
     return true;
   }
 }

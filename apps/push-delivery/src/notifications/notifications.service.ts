@@ -179,7 +179,7 @@ export class NotificationsService {
     // The queues may have deleted theirs since the row was read: then the final counts are in the row.
     if (statistics?.size === 0) row = await this.#row(appId, objectId);
     const counts = withStatistics(row.counts, statistics ?? new Map<string, never>());
-    return { row, counts: deliveryCountsOf(counts, row.expiresAt <= this.clock.now()) };
+    return { row, counts: deliveryCountsOf(counts, { isExpired: row.expiresAt <= this.clock.now() }) };
   }
 
   /** The current counts of pushes by platform; those of the records while the queues are unavailable. */
@@ -193,7 +193,7 @@ export class NotificationsService {
     const now = this.clock.now();
     return rows.map((row) => {
       const counts = withStatistics(row.counts, found.get(row) ?? new Map<string, never>());
-      return deliveryCountsOf(counts, row.expiresAt <= now);
+      return deliveryCountsOf(counts, { isExpired: row.expiresAt <= now });
     });
   }
 

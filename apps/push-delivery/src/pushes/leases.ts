@@ -50,12 +50,12 @@ export class Leases<Work extends object> {
     const held = [...this.#ends.keys()];
     if (held.length === 0) return;
     const end = endOf(performance.now());
-    const ours = await this.renew(held).catch((error: unknown) => {
+    const renewed = await this.renew(held).catch((error: unknown) => {
       this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
       return undefined;
     });
-    if (ours !== undefined)
-      for (const one of held.filter((each) => this.#ends.has(each))) this.#ends.set(one, ours.has(one) ? end : 0);
+    if (renewed !== undefined)
+      for (const one of held.filter((each) => this.#ends.has(each))) this.#ends.set(one, renewed.has(one) ? end : 0);
     for (const [{ stop }, until] of this.#ends) if (performance.now() >= until) stop.abort();
   }
 }

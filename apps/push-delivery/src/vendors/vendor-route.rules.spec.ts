@@ -36,7 +36,7 @@ const push = (apnsApp: object = {}) => ({
   message: { body: '{"badge":"Increment"}', bodies: {}, apns: apnsApp },
 });
 const route = (target: TargetedInstallation, channels: VendorChannelKey[], apnsApp: object = {}) => {
-  const { installations, share } = routePage(push(apnsApp), [target], channels, false);
+  const { installations, share } = routePage(push(apnsApp), [target], { channels, isBulk: false });
   const [[vendor, reasons] = []] = [...(share?.missing ?? [])];
   return (
     installations[0]?.lane ?? (vendor === undefined ? 'own queue' : `${vendor}: ${[...(reasons?.keys() ?? [])].join()}`)
@@ -95,7 +95,8 @@ describe('the route of a browser', () => {
 describe('a page of devices', () => {
   it('is shared out by lanes, and counts badges up where the push says so', () => {
     const devices = ['a', 'b', 'c'].map((objectId) => ({ ...device('ios', { hasToken: true }), objectId }));
-    const { share } = routePage(push(), [...devices, device('web', {})], [apns('TEAMAAAAAA', 'com.a')], true);
+    const channels = [apns('TEAMAAAAAA', 'com.a')];
+    const { share } = routePage(push(), [...devices, device('web', {})], { channels, isBulk: true });
     expect(share).toEqual({
       objectId: 'push',
       isBulk: true,

@@ -74,8 +74,7 @@ export function parseLane(
 export function routePage(
   push: RoutedPush,
   installations: readonly TargetedInstallation[],
-  channels: readonly VendorChannelKey[],
-  isBulk: boolean,
+  { channels, isBulk }: { readonly channels: readonly VendorChannelKey[]; readonly isBulk: boolean },
 ): { installations: TargetedInstallation[]; share: VendorShare | undefined } {
   const lanes = new Map<string, string[]>();
   const missing = new Map<string, Map<string, number>>();
