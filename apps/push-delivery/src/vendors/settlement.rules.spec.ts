@@ -17,8 +17,8 @@ describe('the settlement of an attempt', () => {
       { kind: 'accepted' },
       { kind: 'invalid', reason: 'Unregistered', since },
       { kind: 'rejected', reason: 'PayloadTooLarge' },
-      { kind: 'later', reason: 'ServiceUnavailable' },
-      { kind: 'unsure', reason: 'no answer' },
+      { kind: 'later', reason: 'ServiceUnavailable', scope: 'lane' },
+      { kind: 'unsure', reason: 'no answer', scope: 'lane' },
       { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true },
     );
     expect(settlementOf(results, calm)).toEqual({
@@ -41,11 +41,11 @@ describe('the settlement of an attempt', () => {
   });
 
   it('waits as long as the vendor asks, at most ten minutes, and knows an answer from silence', () => {
-    const later = settlementOf(resultsOf({ kind: 'later', reason: 'r', restMs: 90_000 }), calm);
+    const later = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', restMs: 90_000 }), calm);
     expect(later).toMatchObject({ delayMs: 90_000, isAnswered: true });
-    const long = settlementOf(resultsOf({ kind: 'later', reason: 'r', restMs: 86_400_000 }), calm);
+    const long = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', restMs: 86_400_000 }), calm);
     expect(long.delayMs).toBe(600_000);
-    expect(settlementOf(resultsOf({ kind: 'unsure', reason: 'r' }), calm).isAnswered).toBe(false);
+    expect(settlementOf(resultsOf({ kind: 'unsure', reason: 'r', scope: 'lane' }), calm).isAnswered).toBe(false);
   });
 
   it.each([
@@ -55,7 +55,9 @@ describe('the settlement of an attempt', () => {
     [40, 900_000],
   ])('after %i attempts waits %i ms', (attempt, delayMs) => {
     const endsAt = new Date('2026-12-02T00:00:00Z');
-    expect(settlementOf(resultsOf({ kind: 'later', reason: 'r' }), { ...calm, attempt, endsAt }).delayMs).toBe(delayMs);
+    expect(
+      settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device' }), { ...calm, attempt, endsAt }).delayMs,
+    ).toBe(delayMs);
   });
 
   it('waits for its lane, and does not count as an attempt where nothing was tried', () => {
@@ -64,7 +66,7 @@ describe('the settlement of an attempt', () => {
   });
 
   it('tries a last time shortly before the end, and expires what is left then', () => {
-    const open = resultsOf({ kind: 'later', reason: 'r' });
+    const open = resultsOf({ kind: 'later', reason: 'r', scope: 'device' });
     const last = settlementOf(open, { ...calm, restMs: 7_200_000 });
     expect(last).toMatchObject({ counts: { expired: 0 }, reasons: {}, remaining: [{}], delayMs: 3_598_000 });
     const over = settlementOf(open, { ...calm, now: new Date(NOW.getTime() + last.delayMs) });
@@ -72,20 +74,20 @@ describe('the settlement of an attempt', () => {
   });
 
   it('lets devices of one server wait for the rest of another one only where all have the same', () => {
-    const busy: Outcome = { kind: 'later', reason: 'r', restMs: 90_000 };
+    const busy: Outcome = { kind: 'later', reason: 'r', scope: 'device', restMs: 90_000 };
     const resting: Outcome = { kind: 'waiting', reason: 'r', restMs: 60_000 };
-    const failed: Outcome = { kind: 'later', reason: 'r' };
+    const failed: Outcome = { kind: 'later', reason: 'r', scope: 'device' };
     const delayOf = (...outcomes: Outcome[]) => settlementOf(resultsOf(...outcomes), calm).delayMs;
     expect(delayOf(busy, resting, failed)).toBe(1_000);
     expect(delayOf(busy, resting)).toBe(60_000);
-    expect(delayOf({ ...busy, slowsLane: true }, resting)).toBe(90_000);
+    expect(delayOf({ ...busy, scope: 'lane' }, resting)).toBe(90_000);
   });
 
   it('accounts for each device once', () => {
     const kinds = ['accepted', 'invalid', 'rejected', 'later', 'unsure', 'credentials', 'waiting'] as const;
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...kinds)), fc.boolean(), (some, hasNoTimeLeft) => {
-        const results = resultsOf(...some.map((kind) => ({ kind, reason: 'r' })));
+        const results = resultsOf(...some.map((kind) => ({ kind, reason: 'r', scope: 'lane' as const })));
         const { counts, remaining } = settlementOf(results, { ...calm, endsAt: hasNoTimeLeft ? NOW : IN_AN_HOUR });
         const sum = Object.values(counts).reduce((total, count) => total + count, 0);
         expect(sum + remaining.length).toBe(some.length);

@@ -129,8 +129,8 @@ function restOf(open: readonly TargetOutcome[]): number {
 
 /** Whether the outcome concerns only devices that have chosen the same server. */
 function sparesOthers(outcome: Outcome): boolean {
-  if (outcome.kind === 'later') return outcome.slowsLane !== true;
-  return outcome.kind === 'unsure' ? outcome.sparesLane === true : outcome.kind === 'waiting' && 'restMs' in outcome;
+  if ('scope' in outcome) return outcome.scope === 'device';
+  return outcome.kind === 'waiting' && 'restMs' in outcome;
 }
 
 function backOff(attempt: number): number {

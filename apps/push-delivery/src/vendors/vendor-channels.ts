@@ -112,7 +112,7 @@ export class VendorChannels implements OnApplicationShutdown {
     const push = { appId, objectId, data: { alert }, message, prod, keyNo: 0, isRepeat: false, expiresAt };
     const target = { objectId, token, platform: 'ios', topic: topic ?? null, badge: null };
     try {
-      const [outcome = { kind: 'unsure', reason: 'no answer' }] = await channel.send(push, [target]);
+      const [outcome = { kind: 'unsure', reason: 'no answer', scope: 'lane' }] = await channel.send(push, [target]);
       return outcome;
     } finally {
       channel.close();

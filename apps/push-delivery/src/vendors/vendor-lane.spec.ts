@@ -67,14 +67,12 @@ describe('a lane', () => {
   });
 
   it('rests after five failures in a row, and for as long as the vendor asks', async () => {
-    const failing = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer' }]));
+    const failing = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', scope: 'lane' }]));
     for (let one = 0; one < 4; one += 1) await failing.lane.send(push, [target], options);
     expect(failing.lane.restMs).toBe(0);
     await failing.lane.send(push, [target], options);
     expect(failing.lane.restMs).toBeGreaterThan(500);
-    const asked = laneWith(() =>
-      Promise.resolve([{ kind: 'later', reason: 'quota', slowsLane: true, restMs: 30_000 }]),
-    );
+    const asked = laneWith(() => Promise.resolve([{ kind: 'later', reason: 'quota', scope: 'lane', restMs: 30_000 }]));
     await asked.lane.send(push, [target], options);
     expect(asked.lane.restMs).toBeGreaterThan(29_000);
   });
@@ -84,7 +82,7 @@ describe('a lane', () => {
     const { lane } = laneWith(async () => [await new Promise<Outcome>((resolve) => answers.push(resolve))]);
     const sent = Array.from({ length: 10 }, () => lane.send(push, [target], options));
     await setImmediate();
-    for (const answer of answers.slice(0, 5)) answer({ kind: 'unsure', reason: 'no answer' });
+    for (const answer of answers.slice(0, 5)) answer({ kind: 'unsure', reason: 'no answer', scope: 'lane' });
     await setImmediate();
     for (const answer of answers.slice(5)) answer(good);
     await Promise.all(sent);
@@ -99,7 +97,7 @@ describe('a lane', () => {
 
   it('learns once from a request with many devices, from its worst outcome', async () => {
     const times = (count: number, outcome: Outcome) => Array.from({ length: count }, () => outcome);
-    const unsure: Outcome = { kind: 'unsure', reason: 'no answer' };
+    const unsure: Outcome = { kind: 'unsure', reason: 'no answer', scope: 'lane' };
     const silent = laneWith(() => Promise.resolve(times(500, unsure)));
     for (let request = 0; request < 4; request += 1)
       await silent.lane.send(
@@ -109,7 +107,7 @@ describe('a lane', () => {
       );
     expect(silent.lane.restMs).toBe(0);
     const mixed = laneWith(() =>
-      Promise.resolve([good, { kind: 'later', reason: 'busy', slowsLane: true, restMs: 9_000 }, unsure, good]),
+      Promise.resolve([good, { kind: 'later', reason: 'busy', scope: 'lane', restMs: 9_000 }, unsure, good]),
     );
     await mixed.lane.send(push, [target, target, target, target], options);
     expect(mixed.lane.restMs).toBeGreaterThan(8_000);
@@ -123,7 +121,7 @@ describe('a lane', () => {
     const { lane } = laneWith(() => new Promise<readonly Outcome[]>((resolve) => answers.push(resolve)));
     for (let request = 0; request < 40; request += 1) void lane.send(push, [target], options);
     await setImmediate();
-    answers[0]?.([{ kind: 'unsure', reason: 'no answer' }]);
+    answers[0]?.([{ kind: 'unsure', reason: 'no answer', scope: 'lane' }]);
     for (const answer of answers.slice(1, 6)) answer([]);
     await setImmediate();
     // The window has shrunk to five, and four of the earlier requests run on.
@@ -143,7 +141,7 @@ describe('a lane', () => {
     };
     expect(lane.isResponsive).toBe(false);
     expect(await isResponsiveAfter(good)).toBe(true);
-    expect(await isResponsiveAfter({ kind: 'unsure', reason: 'no answer' })).toBe(false);
+    expect(await isResponsiveAfter({ kind: 'unsure', reason: 'no answer', scope: 'lane' })).toBe(false);
     expect(await isResponsiveAfter(good)).toBe(true);
     const later = performance.now() + 5_001;
     vi.spyOn(performance, 'now').mockReturnValue(later);
@@ -154,7 +152,7 @@ describe('a lane', () => {
   });
 
   it('does not rest because of servers that devices have chosen', async () => {
-    const { lane, warn } = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', sparesLane: true }]));
+    const { lane, warn } = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', scope: 'device' }]));
     for (let request = 0; request < 20; request += 1) await lane.send(push, [target], options);
     expect([lane.restMs > 0, warn.mock.calls.length]).toEqual([false, 0]);
   });

@@ -149,8 +149,8 @@ export class VendorLane {
   /** A request counts once, whatever the number of its devices: its worst outcome decides. */
   #recordOutcomes(outcomes: readonly Outcome[], seconds: number): void {
     const refused = outcomes.find(({ kind }) => kind === 'credentials');
-    const slowing = outcomes.filter(slowsLane);
-    const [worst] = slowing.toSorted((one, other) => askedMs(other) - askedMs(one));
+    const failures = outcomes.filter(isLaneFailure);
+    const [worst] = failures.toSorted((one, other) => askedMs(other) - askedMs(one));
     if (refused?.kind === 'credentials') this.#beginRest(refused.reason, CREDENTIALS_REST_MS);
     else if (worst !== undefined) this.#recordFailure(worst);
     else if (outcomes.some(isFinal))
@@ -166,7 +166,7 @@ export class VendorLane {
     this.#window.grow(seconds);
   }
 
-  #recordFailure(outcome: SlowingOutcome): void {
+  #recordFailure(outcome: FailureOutcome): void {
     this.#window.shrink();
     this.#answeredAt = -Infinity;
     this.#failures += 1;
@@ -193,17 +193,14 @@ export class VendorLane {
   }
 }
 
-type SlowingOutcome = Extract<Outcome, { readonly kind: 'later' | 'unsure' }>;
+type FailureOutcome = Extract<Outcome, { readonly kind: 'later' | 'unsure' }>;
 
-function askedMs(outcome: SlowingOutcome): number {
+function askedMs(outcome: FailureOutcome): number {
   return outcome.kind === 'later' ? (outcome.restMs ?? 0) : 0;
 }
 
-/** Whether the failure may be the vendor's, and not that of a server that the device has chosen. */
-function slowsLane(outcome: Outcome): outcome is SlowingOutcome {
-  return outcome.kind === 'unsure'
-    ? outcome.sparesLane !== true
-    : outcome.kind === 'later' && outcome.slowsLane === true;
+function isLaneFailure(outcome: Outcome): outcome is FailureOutcome {
+  return 'scope' in outcome && outcome.scope === 'lane';
 }
 
 type LaneKey = NonNullable<ReturnType<typeof parseLane>>;

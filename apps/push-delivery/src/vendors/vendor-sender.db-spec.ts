@@ -183,7 +183,7 @@ it.each([
       for (const { token } of targets) sent.set(token, (sent.get(token) ?? 0) + 1);
       if (targets.some(({ token }) => token === healthy)) return targets.map(() => ({ kind: 'accepted' }));
       await silence;
-      return targets.map(() => ({ kind: 'unsure', reason: 'no answer' }));
+      return targets.map(() => ({ kind: 'unsure', reason: 'no answer', scope: 'lane' }));
     },
     () => new Set(),
   );

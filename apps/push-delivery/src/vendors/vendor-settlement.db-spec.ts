@@ -232,9 +232,9 @@ describe('the settlement of a batch', () => {
       const [next] = await batches.claim(1, unique('lease'), false, EVERY_LANE);
       return next!;
     };
-    const answered = await again({ kind: 'later', reason: 'r' }, batch);
+    const answered = await again({ kind: 'later', reason: 'r', scope: 'device' }, batch);
     expect(answered).toMatchObject({ keyNo: 1, isRepeat: false });
-    const silent = await again({ kind: 'unsure', reason: 'r' }, answered);
+    const silent = await again({ kind: 'unsure', reason: 'r', scope: 'lane' }, answered);
     expect(silent).toMatchObject({ keyNo: 1, isRepeat: true });
     await database.query(`UPDATE push.vendor_batches SET lease_until = now() - interval '1 second'`);
     const [resumed] = await batches.claim(1, unique('lease'), false, EVERY_LANE);

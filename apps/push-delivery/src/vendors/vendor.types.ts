@@ -1,6 +1,9 @@
 import type { JsonObject } from '#contracts';
 import type { StoredMessage } from '../pushes/push.row.js';
 
+/** Whether a failure may be the vendor's, or concerns only the device, such as that of a server that the device has chosen. */
+type Scope = 'lane' | 'device';
+
 /** The result of one device. Reasons come from short lists, because the record of the push counts devices by reason. */
 export type Outcome =
   /** Taken by the vendor. */
@@ -9,10 +12,10 @@ export type Outcome =
   | { readonly kind: 'invalid'; readonly reason: string; readonly since?: Date; readonly isDoubtful?: boolean }
   /** Not to be tried again. */
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** To be tried later. `slowsLane`: the vendor asks for fewer requests, for `restMs` for none; without `slowsLane` that concerns this device. */
-  | { readonly kind: 'later'; readonly reason: string; readonly slowsLane?: boolean; readonly restMs?: number }
-  /** The request has left and no answer came: it is tried again. `sparesLane`: the device has chosen the server, so others go on. */
-  | { readonly kind: 'unsure'; readonly reason: string; readonly sparesLane?: true }
+  /** To be tried later. The vendor asks for fewer requests in the scope, for `restMs` for none. */
+  | { readonly kind: 'later'; readonly reason: string; readonly scope: Scope; readonly restMs?: number }
+  /** The request has left and no answer came: it is tried again. */
+  | { readonly kind: 'unsure'; readonly reason: string; readonly scope: Scope }
   /** The credentials do not work: nothing of the lane is tried until it has rested. */
   | { readonly kind: 'credentials'; readonly reason: string }
   /** Not tried: the lane rests or the process stops. `restMs`: the server that the device has chosen rests for this time, and others go on. */

@@ -120,13 +120,13 @@ export class AndroidChannel implements VendorChannel {
       if (error instanceof RefusedError) return forAll(tokens, { kind: 'credentials', reason: error.message });
       if (!(error instanceof OutboundError)) throw error;
       // The request may have left.
-      return forAll(tokens, { kind: 'unsure', reason: 'no answer' });
+      return forAll(tokens, { kind: 'unsure', reason: 'no answer', scope: 'lane' });
     }
   }
 
   async check(): Promise<CheckProblem | undefined> {
     try {
-      await (this.options.protocol.signIn === undefined ? this.#sendToNobody() : this.#token.get());
+      await (this.options.protocol.signIn === undefined ? this.#sendToInvalidToken() : this.#token.get());
       return undefined;
     } catch (error) {
       if (!(error instanceof RefusedError))
@@ -166,7 +166,7 @@ export class AndroidChannel implements VendorChannel {
   }
 
   /** A message to a token that no device has. @throws RefusedError, OutboundError */
-  async #sendToNobody(): Promise<void> {
+  async #sendToInvalidToken(): Promise<void> {
     const expiresAt = new Date(this.options.clock.now().getTime() + CHECK_LIFE_MS);
     const message = { body: '{"alert":"Check"}', bodies: {} };
     const push = { appId: '', objectId: NO_TOKEN, data: {}, message, prod: 'prod' as const, expiresAt, ...FIRST };
@@ -258,5 +258,5 @@ export function byStatus(answer: VendorAnswer, code: string): Outcome {
 
 /** The vendor asks for fewer requests, and perhaps for none for a while. */
 export function laterFor({ restMs }: VendorAnswer, reason: string): Outcome {
-  return { kind: 'later', reason, slowsLane: true, ...(restMs === undefined ? {} : { restMs }) };
+  return { kind: 'later', reason, scope: 'lane', ...(restMs === undefined ? {} : { restMs }) };
 }

@@ -102,7 +102,7 @@ export class ApnsChannel implements VendorChannel {
     } catch (error) {
       if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
       const kind = error.isUnprocessed ? 'later' : 'unsure';
-      return { kind, reason: `no answer (${error.message})`, slowsLane: true };
+      return { kind, reason: `no answer (${error.message})`, scope: 'lane' };
     }
   }
 

@@ -107,14 +107,14 @@ describe('an answer of APNs', () => {
     [400, answer('BadDeviceToken'), { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true }],
     [400, answer('DeviceTokenNotForTopic'), { kind: 'rejected', reason: 'DeviceTokenNotForTopic' }],
     [403, answer('InvalidProviderToken'), { kind: 'credentials', reason: 'InvalidProviderToken' }],
-    [429, answer('TooManyRequests'), { kind: 'later', reason: 'TooManyRequests' }],
+    [429, answer('TooManyRequests'), { kind: 'later', reason: 'TooManyRequests', scope: 'device' }],
     [
       429,
       answer('TooManyProviderTokenUpdates'),
-      { kind: 'later', reason: 'TooManyProviderTokenUpdates', slowsLane: true, restMs: 1_200_000 },
+      { kind: 'later', reason: 'TooManyProviderTokenUpdates', scope: 'lane', restMs: 1_200_000 },
     ],
-    [503, answer('ServiceUnavailable'), { kind: 'later', reason: 'ServiceUnavailable', slowsLane: true }],
-    [500, '<html>', { kind: 'later', reason: 'status 500', slowsLane: true }],
+    [503, answer('ServiceUnavailable'), { kind: 'later', reason: 'ServiceUnavailable', scope: 'lane' }],
+    [500, '<html>', { kind: 'later', reason: 'status 500', scope: 'lane' }],
     [418, answer('x'.repeat(99)), { kind: 'rejected', reason: 'status 418' }],
   ])('%i %s means %j', (status, text, outcome) => {
     expect(apnsOutcome(status, text, 'prod')).toEqual(outcome);

@@ -192,9 +192,9 @@ export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', 
 
 function laterBecause(reason: string, restMs: number | undefined): Outcome {
   // This answer concerns one device.
-  if (reason === 'TooManyRequests') return { kind: 'later', reason };
+  if (reason === 'TooManyRequests') return { kind: 'later', reason, scope: 'device' };
   const restsMs = reason === 'TooManyProviderTokenUpdates' ? TOKEN_REST_MS : restMs;
-  return { kind: 'later', reason, slowsLane: true, ...(restsMs === undefined ? {} : { restMs: restsMs }) };
+  return { kind: 'later', reason, scope: 'lane', ...(restsMs === undefined ? {} : { restMs: restsMs }) };
 }
 
 /** The reason of a refusal, bounded: it becomes a key of the push's record. */

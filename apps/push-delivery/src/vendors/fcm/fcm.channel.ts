@@ -31,11 +31,11 @@ class QuotaRefusals {
   /** @returns the outcome; it concerns the lane where FCM has refused several devices in a row */
   judge(token: string, outcome: Outcome): Outcome {
     if (outcome.kind === 'accepted') this.#tokens.clear();
-    if (outcome.kind !== 'later' || outcome.slowsLane === true) return outcome;
+    if (outcome.kind !== 'later' || outcome.scope === 'lane') return outcome;
     this.#tokens.add(token);
     if (this.#tokens.size < MAX_REFUSED_DEVICES) return outcome;
     this.#tokens.clear();
-    return { ...outcome, slowsLane: true };
+    return { ...outcome, scope: 'lane' };
   }
 }
 
@@ -127,12 +127,12 @@ export class FcmChannel implements VendorChannel {
       if (error instanceof SignInError)
         return error.isRefused
           ? { kind: 'credentials', reason: 'the service account is refused' }
-          : { kind: 'later', reason: 'no access token', slowsLane: true };
+          : { kind: 'later', reason: 'no access token', scope: 'lane' };
       if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
       return {
         kind: error.isUnprocessed ? 'later' : 'unsure',
         reason: `no answer (${error.message})`,
-        slowsLane: true,
+        scope: 'lane',
       };
     }
   }
@@ -226,8 +226,10 @@ export function fcmOutcome(status: number, text: string, restMs: number | undefi
 
 /** A 429 without a time may be for the rate of one device, 240 messages a minute. */
 function laterAfter(status: number, reason: string, restMs: number | undefined): Outcome {
-  if (restMs !== undefined) return { kind: 'later', reason, slowsLane: true, restMs };
-  return status === 429 ? { kind: 'later', reason, restMs: QUOTA_REST_MS } : { kind: 'later', reason, slowsLane: true };
+  if (restMs !== undefined) return { kind: 'later', reason, scope: 'lane', restMs };
+  return status === 429
+    ? { kind: 'later', reason, scope: 'device', restMs: QUOTA_REST_MS }
+    : { kind: 'later', reason, scope: 'lane' };
 }
 
 /** @returns the error code, bounded; `isAboutToken`: the message itself was valid */

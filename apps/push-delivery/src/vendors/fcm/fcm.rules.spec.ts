@@ -91,10 +91,15 @@ describe('an answer of FCM', () => {
       429,
       answer('RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED'),
       30_000,
-      { kind: 'later', reason: 'QUOTA_EXCEEDED', slowsLane: true, restMs: 30_000 },
+      { kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'lane', restMs: 30_000 },
     ],
-    [429, answer('RESOURCE_EXHAUSTED'), undefined, { kind: 'later', reason: 'RESOURCE_EXHAUSTED', restMs: 60_000 }],
-    [503, answer('UNAVAILABLE'), undefined, { kind: 'later', reason: 'UNAVAILABLE', slowsLane: true }],
+    [
+      429,
+      answer('RESOURCE_EXHAUSTED'),
+      undefined,
+      { kind: 'later', reason: 'RESOURCE_EXHAUSTED', scope: 'device', restMs: 60_000 },
+    ],
+    [503, answer('UNAVAILABLE'), undefined, { kind: 'later', reason: 'UNAVAILABLE', scope: 'lane' }],
   ])('%i %s, with a rest of %s ms, means %j', (status, text, restMs, outcome) => {
     expect(fcmOutcome(status, text, restMs)).toEqual(outcome);
   });

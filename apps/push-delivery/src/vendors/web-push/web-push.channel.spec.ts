@@ -59,7 +59,7 @@ describe('the channel to browsers', () => {
       expect(await outcomeAt('https://silent.example')).toEqual({
         kind: 'unsure',
         reason: 'no answer',
-        sparesLane: true,
+        scope: 'device',
       });
     expect(await outcomeAt('https://silent.example')).toEqual({ kind: 'waiting', reason: 'no answer', restMs: 5_000 });
     expect(await outcomeAt('https://other.example')).toEqual({ kind: 'accepted' });
@@ -92,7 +92,7 @@ describe('the channel to browsers', () => {
       const browsers = channel();
       const newPath = () => `/${randomBytes(4).toString('hex')}`;
       const outcomeAt = async (origin: string) => (await browsers.send(push, [targetAt(origin, newPath())]))[0];
-      const asked = { kind: 'later', reason: `status ${status}`, restMs: 3_600_000 };
+      const asked = { kind: 'later', reason: `status ${status}`, scope: 'device', restMs: 3_600_000 };
       for (let count = 0; count < times; count += 1) expect(await outcomeAt('https://busy.example')).toEqual(asked);
       expect(await outcomeAt('https://busy.example')).toEqual({
         kind: 'waiting',
@@ -113,7 +113,7 @@ describe('the channel to browsers', () => {
     });
     const browsers = channel();
     const outcomeAt = async (path: string) => (await browsers.send(push, [targetAt('https://a.example', path)]))[0];
-    expect(await outcomeAt('/busy')).toEqual({ kind: 'later', reason: 'status 429', restMs: 300_000 });
+    expect(await outcomeAt('/busy')).toEqual({ kind: 'later', reason: 'status 429', scope: 'device', restMs: 300_000 });
     expect(await outcomeAt('/busy')).toMatchObject({ kind: 'waiting', restMs: 300_000 });
     expect(await outcomeAt('/other')).toEqual({ kind: 'accepted' });
     expect(send).toHaveBeenCalledTimes(2);

@@ -100,7 +100,7 @@ export class WebPushChannel implements VendorChannel {
       if (error.message === 'INTERNAL_ADDRESS') return { kind: 'rejected', reason: 'internal address' };
       if (error.message === CLOSED) return { kind: 'waiting', reason: 'no free connection', restMs: CLOSED_REST_MS };
       this.#rests.noteSilence(endpoint.origin);
-      return { kind: 'unsure', reason: NO_ANSWER, sparesLane: true };
+      return { kind: 'unsure', reason: NO_ANSWER, scope: 'device' };
     }
   }
 
@@ -161,5 +161,5 @@ function outcomeOf({ status, text }: OutboundAnswer, restMs: number | undefined)
   if (status === 404 || status === 410) return { kind: 'invalid', reason };
   if (status !== 429 && status < 500) return { kind: 'rejected', reason };
   // Other browsers have other push services: the lane goes on.
-  return { kind: 'later', reason, ...(restMs === undefined ? {} : { restMs }) };
+  return { kind: 'later', reason, scope: 'device', ...(restMs === undefined ? {} : { restMs }) };
 }
