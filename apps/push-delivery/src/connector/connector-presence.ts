@@ -3,7 +3,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import { HttpAdapterHost } from '@nestjs/core';
 import { messageOf } from '#errors';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { chunksOf, DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { endSession } from './device-admission.js';
 import type { DeviceConnection } from './device-connection.js';
@@ -21,9 +21,9 @@ const REASSERTED_AT_ONCE = 500;
 export class ConnectorPresence implements OnApplicationBootstrap {
   private readonly logger = new Logger('ConnectorPresence');
   #epoch: string | undefined;
-  /** Counts outages and data losses of the store; `#settledDoubts` counts those followed by a reassertion. */
-  #doubts = 0;
-  #settledDoubts = 0;
+  /** Counts outages and data losses of the store; `#handledStoreLosses` counts those followed by a reassertion. */
+  #storeLosses = 0;
+  #handledStoreLosses = 0;
   #isAway = false;
   #isReasserting = false;
   #reassertedMs = performance.now();
@@ -56,7 +56,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
     try {
       const { port } = server.address() as { port: number };
       const epoch = await this.nodes.beat({ id: this.identity.node, port });
-      if (this.#isAway || (this.#epoch !== undefined && this.#epoch !== epoch)) this.#doubts += 1;
+      if (this.#isAway || (this.#epoch !== undefined && this.#epoch !== epoch)) this.#storeLosses += 1;
       this.#isAway = false;
       this.#epoch = epoch;
       // Not awaited: it may take longer than the interval of heartbeats.
@@ -69,14 +69,14 @@ export class ConnectorPresence implements OnApplicationBootstrap {
   }
 
   async #reassert(): Promise<void> {
-    const [doubts, nowMs] = [this.#doubts, performance.now()];
-    const isUrgent = doubts > this.#settledDoubts;
-    if (this.#isReasserting || (!isUrgent && nowMs - this.#reassertedMs < REASSERT_MS)) return;
+    const [losses, nowMs] = [this.#storeLosses, performance.now()];
+    const isAfterLoss = losses > this.#handledStoreLosses;
+    if (this.#isReasserting || (!isAfterLoss && nowMs - this.#reassertedMs < REASSERT_MS)) return;
     this.#isReasserting = true;
     try {
       await this.#reassertAll();
-      if (isUrgent) this.connections.resyncAll();
-      this.#settledDoubts = doubts;
+      if (isAfterLoss) this.connections.resyncAll();
+      this.#handledStoreLosses = losses;
       this.#reassertedMs = nowMs;
     } catch (error) {
       this.logger.warn(`sessions could not be reasserted: ${messageOf(error)}`);
@@ -87,8 +87,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
 
   async #reassertAll(): Promise<void> {
     const open = [...this.connections.all()].filter(({ session }) => session.isOpen);
-    for (let start = 0; start < open.length; start += REASSERTED_AT_ONCE)
-      await this.#reassertSome(open.slice(start, start + REASSERTED_AT_ONCE));
+    for (const some of chunksOf(open, REASSERTED_AT_ONCE)) await this.#reassertSome(some);
   }
 
   async #reassertSome(connections: readonly DeviceConnection[]): Promise<void> {

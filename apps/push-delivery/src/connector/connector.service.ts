@@ -28,10 +28,10 @@ const DISTRUST_MS = 10_000;
 @Injectable()
 export class ConnectorService implements ConnectionHost {
   /** Separate from pages: if applications cannot be looked up, connected devices still get messages. */
-  readonly #newcomers = new RetryingWorkQueue<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #logins = new RetryingWorkQueue<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
   readonly #pages = new RetryingWorkQueue<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
   readonly #loginLimit: RateLimit | undefined;
-  readonly #logins = new MemoryRequestCounter();
+  readonly #loginCounter = new MemoryRequestCounter();
 
   constructor(
     private readonly connections: Connections,
@@ -54,7 +54,7 @@ export class ConnectorService implements ConnectionHost {
 
   connect(connection: DeviceConnection): void {
     void this.#isWithinLoginLimit(connection.network).then((isWithinLimit) => {
-      if (isWithinLimit) this.#newcomers.add(connection);
+      if (isWithinLimit) this.#logins.add(connection);
       else connection.perform(connection.session.refuse(CLOSE.tooFast, 'Too many logins.'));
     });
   }
@@ -76,7 +76,7 @@ export class ConnectorService implements ConnectionHost {
   closed(connection: DeviceConnection, code: number): void {
     this.metrics.pushConnections.dec({ framing: connection.framing.name });
     this.metrics.pushConnectionsClosed.inc({ code: closeCodeLabel(code) });
-    this.#newcomers.forget(connection);
+    this.#logins.forget(connection);
     this.#pages.forget(connection);
     const { device, id } = connection.session;
     this.connections.remove(connection);
@@ -84,19 +84,20 @@ export class ConnectorService implements ConnectionHost {
   }
 
   stop(): void {
-    this.#newcomers.close();
+    this.#logins.close();
     this.#pages.close();
   }
 
   /** Counts a login. The id of an installation is its credential, so many logins from one client network may be guesses. */
   async #isWithinLoginLimit(network: string): Promise<boolean> {
     if (this.#loginLimit === undefined) return true;
-    const { count } = await this.#logins.count(network, this.#loginLimit.windowSeconds);
+    const { count } = await this.#loginCounter.count(network, this.#loginLimit.windowSeconds);
     if (count <= this.#loginLimit.count) return true;
     this.metrics.pushLogins.inc({ outcome: 'limited' });
     return false;
   }
 
+  /** A login whose first page could not be read is repeated as a page: its session is open by then. */
   async #serve(connection: DeviceConnection): Promise<void> {
     const { device, isConnecting, isOpen } = connection.session;
     try {
@@ -150,9 +151,9 @@ export class ConnectorService implements ConnectionHost {
   }
 
   async #deliverPage(connection: DeviceConnection, page: QueuePage): Promise<void> {
-    const { wanted, effects } = connection.session.wanted(page);
+    const { refs, effects } = connection.session.selectMessages(page);
     connection.perform(effects);
-    const messages = await this.messages.load(wanted, this.clock.now());
+    const messages = await this.messages.load(refs, this.clock.now());
     connection.perform(connection.session.deliverPage(messages, page, performance.now()));
   }
 }

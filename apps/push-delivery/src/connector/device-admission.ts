@@ -109,27 +109,27 @@ const MAX_DEVICES = 200_000;
 
 /** The devices whose connections have ended recently: wake-ups for those connections may still arrive. */
 export class RecentDepartures {
-  #young = new Set<string>();
-  #old = new Set<string>();
-  #bornMs = 0;
+  #current = new Set<string>();
+  #previous = new Set<string>();
+  #rotatedMs = 0;
 
   add(device: DeviceAddress, nowMs: number): void {
-    this.#age(nowMs);
-    if (this.#young.size < MAX_DEVICES) this.#young.add(keyOf(device));
+    this.#rotate(nowMs);
+    if (this.#current.size < MAX_DEVICES) this.#current.add(keyOf(device));
   }
 
   has(device: DeviceAddress, nowMs: number): boolean {
-    this.#age(nowMs);
+    this.#rotate(nowMs);
     const key = keyOf(device);
-    return this.#young.has(key) || this.#old.has(key);
+    return this.#current.has(key) || this.#previous.has(key);
   }
 
-  #age(nowMs: number): void {
-    const age = nowMs - this.#bornMs;
-    if (age < GENERATION_MS) return;
-    this.#old = age < 2 * GENERATION_MS ? this.#young : new Set();
-    this.#young = new Set();
-    this.#bornMs = nowMs;
+  #rotate(nowMs: number): void {
+    const ageMs = nowMs - this.#rotatedMs;
+    if (ageMs < GENERATION_MS) return;
+    this.#previous = ageMs < 2 * GENERATION_MS ? this.#current : new Set();
+    this.#current = new Set();
+    this.#rotatedMs = nowMs;
   }
 }
 

@@ -7,6 +7,7 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { WebSocketServer } from 'ws';
 import { clientAddressOf, clientNetworkOf } from '#admission';
 import { Metrics } from '#observability';
+import { chunksOf } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectionRounds, Connections, ConnectorIdentity } from './connections.js';
 import { ConnectorPresence } from './connector-presence.js';
@@ -86,7 +87,7 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     const framing = framingOf(socket.protocol);
     const session = new DeviceSession({
       id: this.identity.newSessionId(framing.name),
-      isOurs: framing.isOurs,
+      hasGatepostExtensions: framing.hasGatepostExtensions,
       pingSeconds: this.config.connector.pingSeconds,
       nowMs: performance.now(),
     });
@@ -159,13 +160,13 @@ export class ConnectorShutdown implements BeforeApplicationShutdown {
 
   async #goAway(): Promise<void> {
     const all = [...this.connections.all()];
-    for (const connection of all) if (connection.framing.isOurs) this.#close(connection);
-    const others = all.filter(({ framing }) => !framing.isOurs);
+    for (const connection of all) if (connection.framing.hasGatepostExtensions) this.#close(connection);
+    const others = all.filter(({ framing }) => !framing.hasGatepostExtensions);
     const durationMs = Math.min(this.#reconnectMs, (others.length * 1_000) / CLOSED_PER_SECOND);
     const perStep = Math.ceil(others.length / Math.max(1, durationMs / STEP_MS));
-    for (let start = 0; start < others.length; start += perStep) {
-      if (start > 0) await sleep(STEP_MS);
-      for (const connection of others.slice(start, start + perStep)) this.#close(connection);
+    for (const [step, some] of chunksOf(others, perStep).entries()) {
+      if (step > 0) await sleep(STEP_MS);
+      for (const connection of some) this.#close(connection);
     }
   }
 

@@ -34,17 +34,18 @@ describe('a session', () => {
     nowMs = 1_000;
     session = newSession();
   });
-  const newSession = (isOurs = true) => new DeviceSession({ id: 's1', isOurs, pingSeconds: 60, nowMs });
+  const newSession = (hasGatepostExtensions = true) =>
+    new DeviceSession({ id: 's1', hasGatepostExtensions, pingSeconds: 60, nowMs });
 
   const receive = (command: ClientCommand) => session.receive(command, nowMs);
   const wakeUp = (id: string, mustAsk = false) => session.wakeUp(message(id), mustAsk, nowMs);
   /** Delivers a page as the service does. */
   const bring = (answer: QueuePage) => {
-    const { wanted, effects } = session.wanted(answer);
+    const { refs, effects } = session.selectMessages(answer);
     return [
       ...effects,
       ...session.deliverPage(
-        wanted.map(({ id }) => message(id)),
+        refs.map(({ id }) => message(id)),
         answer,
         nowMs,
       ),

@@ -14,7 +14,7 @@ interface SessionOptions {
   /** The id in the store and on other connectors. */
   readonly id: string;
   /** Whether the protocol has the frames `gap` and `goaway`. */
-  readonly isOurs: boolean;
+  readonly hasGatepostExtensions: boolean;
   readonly pingSeconds: number;
   readonly nowMs: number;
 }
@@ -45,7 +45,7 @@ export class DeviceSession {
   device: DeviceAddress | undefined;
   /** A session that leaves accepts acknowledgements only: its device may have sent them before it could know. */
   #state: 'new' | 'connecting' | 'open' | 'leaving' | 'closed' = 'new';
-  readonly #isOurs: boolean;
+  readonly #isExtended: boolean;
   readonly #pingMs: number;
   readonly #startedMs: number;
   #heardMs: number;
@@ -62,9 +62,9 @@ export class DeviceSession {
   readonly #window = new DeliveryWindow();
   readonly #allowance = new FrameAllowance();
 
-  constructor({ id, isOurs, pingSeconds, nowMs }: SessionOptions) {
+  constructor({ id, hasGatepostExtensions, pingSeconds, nowMs }: SessionOptions) {
     this.id = id;
-    this.#isOurs = isOurs;
+    this.#isExtended = hasGatepostExtensions;
     this.#pingMs = pingSeconds * 1_000;
     this.#startedMs = nowMs;
     this.#heardMs = nowMs;
@@ -131,10 +131,10 @@ export class DeviceSession {
   }
 
   /** The messages of a page that the device does not have. Those that it has are acknowledged again. */
-  wanted({ refs }: QueuePage): { readonly wanted: readonly MessageRef[]; readonly effects: readonly Effect[] } {
-    const known = refs.filter(({ id }) => this.#window.isKnown(id));
-    const wanted = refs.filter(({ id }) => !this.#window.isKnown(id) && !this.#window.isInFlight(id));
-    return { wanted, effects: known.length === 0 ? NONE : [{ kind: 'acknowledge', refs: known, droppedReported: 0 }] };
+  selectMessages(page: QueuePage): { readonly refs: readonly MessageRef[]; readonly effects: readonly Effect[] } {
+    const known = page.refs.filter(({ id }) => this.#window.isKnown(id));
+    const refs = page.refs.filter(({ id }) => !this.#window.isKnown(id) && !this.#window.isInFlight(id));
+    return { refs, effects: known.length === 0 ? NONE : [{ kind: 'acknowledge', refs: known, droppedReported: 0 }] };
   }
 
   /** Sends the wanted messages of a page. Messages that do not fit into the window are requested again later. */
@@ -241,7 +241,7 @@ export class DeviceSession {
   }
 
   #reportGap(dropped: number): Effect[] {
-    const gap = this.#isOurs ? this.#window.newGap(this.id, dropped) : undefined;
+    const gap = this.#isExtended ? this.#window.newGap(this.id, dropped) : undefined;
     return gap === undefined ? [] : [{ kind: 'send', frame: { kind: 'gap', ...gap } }];
   }
 
@@ -295,6 +295,6 @@ export class DeviceSession {
     if (nowMs - this.#pingedMs < this.#pingMs - VISIT_MS) return NONE;
     this.#pingedMs = nowMs;
     // Scripts in browsers cannot see pings, so they also get a heartbeat.
-    return this.#isOurs ? [{ kind: 'ping' }, { kind: 'send', frame: { kind: 'heartbeat' } }] : [{ kind: 'ping' }];
+    return this.#isExtended ? [{ kind: 'ping' }, { kind: 'send', frame: { kind: 'heartbeat' } }] : [{ kind: 'ping' }];
   }
 }

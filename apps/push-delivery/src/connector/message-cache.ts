@@ -12,9 +12,10 @@ const MAX_BYTES = 33_554_432;
 /** Platforms of a message whose devices share one object: as many as a record of a push tells apart. */
 const MAX_SHARED_PLATFORMS = 32;
 
-interface CommonRead {
+/** Reads requested in one turn of the event loop share one query. */
+interface PendingRead {
   readonly ids: Set<string>;
-  readonly answer: Promise<ReadonlyMap<string, CachedMessage>>;
+  readonly messages: Promise<ReadonlyMap<string, CachedMessage>>;
 }
 
 /** The current messages, each read once for all devices, in bounded memory. */
@@ -25,8 +26,7 @@ export class MessageCache {
     maxSize: MAX_BYTES,
     sizeCalculation: (message) => message.bytes,
   });
-  /** The next read, which collects ids. */
-  #wanted: CommonRead | undefined;
+  #pendingRead: PendingRead | undefined;
 
   constructor(@Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues) {}
 
@@ -59,19 +59,19 @@ export class MessageCache {
 
   /** Thousands of devices that reconnect at once need the same few messages. */
   #read(ids: readonly string[]): Promise<ReadonlyMap<string, CachedMessage>> {
-    const wanted = (this.#wanted ??= this.#nextRead());
-    for (const id of ids) wanted.ids.add(id);
-    return wanted.answer;
+    const pending = (this.#pendingRead ??= this.#nextRead());
+    for (const id of ids) pending.ids.add(id);
+    return pending.messages;
   }
 
-  #nextRead(): CommonRead {
+  #nextRead(): PendingRead {
     const ids = new Set<string>();
-    const answer = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
-      this.#wanted = undefined;
-      const messages = await this.queues.messages([...ids]);
-      return new Map(messages.map((message) => [message.id, this.add(message)]));
+    const messages = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+      this.#pendingRead = undefined;
+      const found = await this.queues.messages([...ids]);
+      return new Map(found.map((message) => [message.id, this.add(message)]));
     });
-    return { ids, answer };
+    return { ids, messages };
   }
 }
 

@@ -27,7 +27,7 @@ export interface Framing {
   /** Whether its frames are binary. */
   readonly isBinary: boolean;
   /** Whether it has the frames `gap` and `goaway`, as `gatepost.push.v1` has. */
-  readonly isOurs: boolean;
+  readonly hasGatepostExtensions: boolean;
   /** @throws MalformedFrame */
   read(payload: Buffer): ClientCommand;
   /** @returns undefined if the framing or its clients do not support the frame */

@@ -60,7 +60,7 @@ const type = schema.lookupType('GenericCommand');
 const protobufFraming: Framing = {
   name: 'protobuf',
   isBinary: true,
-  isOurs: false,
+  hasGatepostExtensions: false,
   read: (payload) => commandOf(decode(payload)),
   write: (frame) => {
     const command = genericCommandOf(frame);
@@ -72,7 +72,7 @@ const protobufFraming: Framing = {
 const base64Framing: Framing = {
   name: 'base64',
   isBinary: false,
-  isOurs: false,
+  hasGatepostExtensions: false,
   read: (payload) => commandOf(decode(Buffer.from(payload.toString('latin1'), 'base64'))),
   write: (frame) => {
     const command = genericCommandOf(frame);
@@ -84,7 +84,7 @@ const base64Framing: Framing = {
 const gatepostFraming: Framing = {
   name: 'gatepost',
   isBinary: false,
-  isOurs: true,
+  hasGatepostExtensions: true,
   read: readJsonCommand,
   write: (frame) => {
     switch (frame.kind) {
@@ -115,7 +115,7 @@ const gatepostFraming: Framing = {
 const jsonFraming: Framing = {
   name: 'json',
   isBinary: false,
-  isOurs: false,
+  hasGatepostExtensions: false,
   read: readJsonCommand,
   write: (frame) => {
     switch (frame.kind) {
