@@ -103,7 +103,7 @@ function addressOf(
   const [path = ''] = url.split('?');
   const isForm = headers?.['content-type']?.startsWith('text/plain') === true;
   const { _method = 'POST' } = (isForm ? body : {}) as { _method?: unknown };
-  return { method: isForm && method === 'POST' ? String(_method) : method, path };
+  return { method: isForm && method === 'POST' ? String(_method).toUpperCase() : method, path };
 }
 
 function parse(response: Response, text: string): Json {

@@ -32,7 +32,14 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   'POST /1.1/usersByMobilePhone 400/214': 'another user takes the number at the same moment',
   'POST /pages/verify-email/renew 200': 'links live for a week; test/journeys/expired-links.e2e-spec.ts',
   'GET /1.1/roles/{objectId} 400/116': 'as of GET /1.1/users/{objectId}',
+  ...sameAsPost('GET /1.1/login', [125, 127, 200, 201, 211, 212, 213, 215, 216, 217, 218, 219, 603]),
+  ...sameAsPost('GET /1.1/verifyMobilePhone/{code}', [127, 213, 603]),
 };
+
+/** One function serves both methods. */
+function sameAsPost(route: string, codes: readonly number[]): Record<string, string> {
+  return Object.fromEntries(codes.map((code) => [`${route} 400/${code}`, 'as of the POST']));
+}
 
 /**
  * The server's description of its endpoints, compared with all answers that the clients of this file got. Must come last: it knows only

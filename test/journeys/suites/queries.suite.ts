@@ -261,7 +261,7 @@ export function describeQueries(server: () => GatepostServer): void {
       const staff = await new AV.Query(AV.Role).equalTo('name', 'staff').first();
       expect(await found(staff!.getUsers().query())).toEqual(['ada']);
       // Without the role's fields the SDK does not know the class of the relation, and sends redirectClassNameForKey.
-      const unread = AV.Object.createWithoutData('_Role', String(staff?.id)) as AV.Role;
+      const unread: AV.Role = AV.Object.createWithoutData('_Role', String(staff?.id));
       const [member] = (await unread.getUsers().query().find()) as AV.Object[];
       expect([member?.className, member?.get('name')]).toEqual(['_User', 'ada']);
     });
