@@ -12,7 +12,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
 import { ConsoleDatabase, consoleDatabase } from './console.database.js';
 import { BROKER, type Broker, HealthHandlers } from './health/health.handlers.js';
 import { CONSOLE_HANDLERS } from './http/console-router.js';
-import { SharedAnswers } from './routing/console-handler.js';
+import { RequestCache } from './routing/console-handler.js';
 import { MessagesHandlers } from './messages/messages.handlers.js';
 import { AccessHandlers } from './operators/access.handlers.js';
 import { ConsoleController } from './operators/console.controller.js';
@@ -92,9 +92,9 @@ export class ConsoleModule {
         OidcService,
         OperatorsRepository,
         PublicUrl,
+        RequestCache,
         SecondFactors,
         SecondFactorsRepository,
-        SharedAnswers,
         SignInRepository,
         SignInService,
         { provide: BROKER, useValue: broker },

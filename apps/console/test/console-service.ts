@@ -11,7 +11,7 @@ import { ConsoleCleanup } from '../src/audit/audit.repository.js';
 import { ConsoleDatabase, consoleDatabase } from '../src/console.database.js';
 import { ConsoleModule } from '../src/console.module.js';
 import type { Broker } from '../src/health/health.handlers.js';
-import { SharedAnswers } from '../src/routing/console-handler.js';
+import { RequestCache } from '../src/routing/console-handler.js';
 import { createConsoleServer, prepareConsoleServer } from '../src/http-server.js';
 import { ConsoleController } from '../src/operators/console.controller.js';
 import { OperatorsRepository } from '../src/operators/operators.repository.js';
@@ -84,7 +84,7 @@ export class TestConsole {
 
   /** The next request of each shared route reads again. */
   forgetAnswers(): void {
-    this.service.app.get(SharedAnswers).clear();
+    this.service.app.get(RequestCache).clear();
   }
 
   visitor(): Visitor {

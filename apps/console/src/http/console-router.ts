@@ -16,11 +16,11 @@ import { SignInService } from '../operators/sign-in.service.js';
 import {
   ConsoleRequest,
   handlersOf,
-  parsed,
+  parseRequestPart,
   refusalBy,
+  RequestCache,
   type RequestParts,
   type SignedIn,
-  SharedAnswers,
 } from '../routing/console-handler.js';
 import { ExportFile } from './export-file.js';
 import { browserOf, cookieOf, cookiesOf } from './request.rules.js';
@@ -31,7 +31,7 @@ const logger = new Logger('Console');
 export const CONSOLE_HANDLERS = Symbol('ConsoleHandlers');
 
 /** Answers with the JSON, or with a file. */
-type Handler = (asked: ConsoleRequest) => unknown;
+type Handler = (request: ConsoleRequest) => unknown;
 
 /**
  * Adds the routes of `consoleApi`, each with its one handler.
@@ -39,13 +39,13 @@ type Handler = (asked: ConsoleRequest) => unknown;
  */
 export function addConsoleRoutes(app: NestFastifyApplication): void {
   const router = new ConsoleRouter(app);
-  const shared = app.get(SharedAnswers);
+  const cache = app.get(RequestCache);
   const fastify = app.getHttpAdapter().getInstance();
   const handlers = collectHandlers(app);
   for (const [name, route] of Object.entries<ConsoleRoute>(consoleApi)) {
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`The route ${name} of the console has no handler.`);
-    const plain = route.isShared ? shared.sharing(handle) : handle;
+    const plain = route.isShared ? cache.wrap(handle) : handle;
     const bound = { name, route, handle: isExport(route) ? exporting(route, handle) : plain };
     fastify.route({
       method: route.method,
@@ -73,7 +73,7 @@ function collectHandlers(app: NestFastifyApplication): ReadonlyMap<ConsoleRoute,
 
 /** `Handles` has checked that the handler of such a route gives rows. */
 function exporting(route: ExportRoute, handle: Handler): Handler {
-  return (asked) => ExportFile.open(route, asked, handle(asked) as AsyncIterable<Record<string, unknown>[]>);
+  return (request) => ExportFile.open(route, request, handle(request) as AsyncIterable<Record<string, unknown>[]>);
 }
 
 interface BoundRoute {
@@ -91,7 +91,7 @@ class ConsoleRouter {
   readonly #metrics: Metrics;
   readonly #operators: OperatorsRepository;
   readonly #signIn: SignInService;
-  readonly #shared: SharedAnswers;
+  readonly #cache: RequestCache;
 
   constructor(app: NestFastifyApplication) {
     this.#sessions = app.get(SignInRepository);
@@ -100,7 +100,7 @@ class ConsoleRouter {
     this.#metrics = app.get(Metrics);
     this.#operators = app.get(OperatorsRepository);
     this.#signIn = app.get(SignInService);
-    this.#shared = app.get(SharedAnswers);
+    this.#cache = app.get(RequestCache);
   }
 
   async respond(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -121,10 +121,10 @@ class ConsoleRouter {
   async #answer(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const { route, handle } = bound;
     const signedIn = await this.#signedIn(request);
-    const params = parsed(route.params, request.params, 'path');
+    const params = parseRequestPart(route.params, request.params, 'path');
     const refusal = refusalBy(route, signedIn, params);
     if (refusal !== undefined && route.isRead) throw refusal;
-    const asked = new ConsoleRequest({
+    const consoleRequest = new ConsoleRequest({
       id: request.id,
       network: request.clientAddress,
       browser: browserOf(request.headers['user-agent']),
@@ -134,37 +134,37 @@ class ConsoleRouter {
       signedIn,
     });
     try {
-      return await (route.isRead ? handle(asked) : this.#act(bound, asked, refusal, reply));
+      return await (route.isRead ? handle(consoleRequest) : this.#act(bound, consoleRequest, refusal, reply));
     } finally {
-      if (asked.newToken !== undefined) asked.setCookies.push(this.#cookie(asked.newToken));
-      if (asked.setCookies.length > 0) void reply.header('set-cookie', asked.setCookies);
+      if (consoleRequest.newToken !== undefined) consoleRequest.setCookies.push(this.#cookie(consoleRequest.newToken));
+      if (consoleRequest.setCookies.length > 0) void reply.header('set-cookie', consoleRequest.setCookies);
     }
   }
 
   /** The entry is committed before the act begins. Without it the act is not done. */
   async #act(
     { name, route, handle }: BoundRoute,
-    asked: ConsoleRequest,
+    request: ConsoleRequest,
     refusal: AppError | undefined,
     reply: FastifyReply,
   ): Promise<unknown> {
-    if (asked.signedIn === undefined) await this.#signIn.countAnonymousAct(asked.network, route.path);
-    const act = describeAct(name, route, asked, await this.#nameOf(asked));
+    if (request.signedIn === undefined) await this.#signIn.countAnonymousAct(request.network, route.path);
+    const act = describeAct(name, route, request, await this.#nameOf(request));
     if (refusal !== undefined) {
       await this.#audit.refused(act, refusal.errorName);
       throw refusal;
     }
     const id = await this.#audit.begin(act);
     const end = async (ended: EndedAct) => {
-      const { target, before } = asked.act;
+      const { target, before } = request.act;
       const entry = { target, ...ended, before: before === undefined ? undefined : bounded(before) };
       // The act is done: a lost outcome is shown as unknown.
       await this.#audit.end(id, entry).catch((error: unknown) => {
-        reportError(logger, toAppError(error), { requestId: asked.id });
+        reportError(logger, toAppError(error), { requestId: request.id });
       });
     };
     try {
-      const result = await handle(asked);
+      const result = await handle(request);
       const isFile = result instanceof ExportFile;
       await end(isFile ? await result.sendTo(reply) : { outcome: 'done' });
       return isFile ? SENT : result;
@@ -173,7 +173,7 @@ class ConsoleRouter {
       await end({ outcome: outcomeOf(error), errorName: error.errorName });
       throw error;
     } finally {
-      this.#shared.clear();
+      this.#cache.clear();
     }
   }
 
@@ -208,8 +208,8 @@ type Input = Pick<RequestParts<ConsoleRoute>, 'body' | 'query'>;
 /** @throws AppError INCORRECT_TYPE */
 function inputOf({ method, query, body }: ConsoleRoute, request: FastifyRequest): Input {
   return {
-    query: parsed(query, request.query, 'query'),
-    body: parsed(body, method === 'GET' ? {} : (request.body ?? {}), 'body'),
+    query: parseRequestPart(query, request.query, 'query'),
+    body: parseRequestPart(body, method === 'GET' ? {} : (request.body ?? {}), 'body'),
   };
 }
 

@@ -48,7 +48,7 @@ export class ExportFile {
 
   private constructor(
     private readonly route: ExportRoute,
-    private readonly asked: ConsoleRequest<ExportRoute>,
+    private readonly request: ConsoleRequest<ExportRoute>,
     private readonly first: IteratorResult<Rows>,
     private readonly pages: AsyncIterator<Rows>,
   ) {}
@@ -56,11 +56,11 @@ export class ExportFile {
   /** Reads the first page, so that a wrong filter or a service that is away is an ordinary error. */
   static async open(
     route: ExportRoute,
-    asked: ConsoleRequest<ExportRoute>,
+    request: ConsoleRequest<ExportRoute>,
     rows: AsyncIterable<Rows>,
   ): Promise<ExportFile> {
     const pages = rows[Symbol.asyncIterator]();
-    return new ExportFile(route, asked, await pages.next(), pages);
+    return new ExportFile(route, request, await pages.next(), pages);
   }
 
   /**
@@ -82,18 +82,18 @@ export class ExportFile {
     const target = `${this.#sentRows} rows`;
     if (text.errored === null) return { outcome, target };
     const error = toAppError(text.errored);
-    reportError(logger, error, { requestId: this.asked.id });
+    reportError(logger, error, { requestId: this.request.id });
     return { outcome: 'failed', errorName: error.errorName, target };
   }
 
   get #format(): ExportFormat {
-    return (this.asked.query as { readonly format: ExportFormat }).format;
+    return (this.request.query as { readonly format: ExportFormat }).format;
   }
 
   get #name(): string {
     const { name } = this.route.file;
     const day = new Date().toISOString().slice(0, 10);
-    return `${[name, appIdOf(this.asked.params), day].filter((part) => part !== undefined).join('-')}.${this.#format}`;
+    return `${[name, appIdOf(this.request.params), day].filter((part) => part !== undefined).join('-')}.${this.#format}`;
   }
 
   async *#text(): AsyncGenerator<string> {

@@ -142,10 +142,10 @@ export function refusalBy(route: ConsoleRoute, signedIn: SignedIn | undefined, p
   const permissions = permissionsFor(signedIn, appId ?? ALL_APPLICATIONS);
   if (appId !== undefined && permissions.length === 0)
     return appError('NOT_FOUND', { message: 'There is no such application.' });
-  return lackOf(route, signedIn, permissions);
+  return missingRight(route, signedIn, permissions);
 }
 
-function lackOf(
+function missingRight(
   { access, needsProof }: ConsoleRoute,
   { needsSecondFactor, provenUntil: proven }: SignedIn,
   permissions: readonly Permission[],
@@ -195,26 +195,21 @@ export function handlersOf(instance: object): [ConsoleRoute, HandlerMethod<Conso
 const MAX_ANSWERS = 200;
 
 /** Answers with the JSON, or with a file. */
-type Handler = (asked: ConsoleRequest) => unknown;
-type Question = Pick<RequestParts<ConsoleRoute>, 'params' | 'query'>;
+type Handler = (request: ConsoleRequest) => unknown;
+type CacheKey = Pick<RequestParts<ConsoleRoute>, 'params' | 'query'>;
 
 /** One answer for all requests of a route within a second, so that many open pages cost the services as much as one. */
 @Injectable()
-export class SharedAnswers {
+export class RequestCache {
   readonly #caches: TtlCache<object>[] = [];
 
-  /** The handler gets path and query only: its answer cannot depend on the operator, whose rights are judged before. */
-  sharing(handle: Handler): Handler {
-    const cache = new TtlCache(
-      async (key) => {
-        const question = JSON.parse(key) as Question;
-        const without = { network: '', browser: '', cookies: [], body: {}, signedIn: undefined };
-        return (await handle(new ConsoleRequest({ id: randomUUID(), ...without, ...question }))) as object;
-      },
-      { maxEntries: MAX_ANSWERS },
-    );
+  /** The handler gets path and query only: its answer cannot depend on the operator, whose rights are checked before. */
+  wrap(handle: Handler): Handler {
+    const cache = new TtlCache(async (key) => (await handle(anonymousRequest(JSON.parse(key) as CacheKey))) as object, {
+      maxEntries: MAX_ANSWERS,
+    });
     this.#caches.push(cache);
-    return ({ params, query }) => cache.get(JSON.stringify({ params, query }));
+    return ({ params, query }) => cache.get(JSON.stringify({ params, query } satisfies CacheKey));
   }
 
   /** After an act: the next request of each route reads again. */
@@ -223,15 +218,20 @@ export class SharedAnswers {
   }
 }
 
+function anonymousRequest({ params, query }: CacheKey): ConsoleRequest {
+  const noClient = { network: '', browser: '', cookies: [], signedIn: undefined };
+  return new ConsoleRequest({ id: randomUUID(), ...noClient, params, query, body: {} });
+}
+
 /** NUL or an unpaired surrogate in JSON text: PostgreSQL stores neither. */
 const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 /** The part of a request in the shape of its schema. @throws AppError INCORRECT_TYPE that names the member */
-export function parsed(schema: z.ZodType, value: unknown, part: string): never {
-  const result = schema.safeParse(value);
+export function parseRequestPart<S extends z.ZodType>(schema: S, value: unknown, part: string): z.output<S> {
   if (UNSTORABLE.test(JSON.stringify(value)))
     throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL or an unpaired surrogate. Remove it.` });
-  if (result.success) return result.data as never;
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
   const [issue] = result.error.issues;
   throw appError('INCORRECT_TYPE', {
     message: `${issue === undefined || issue.path.length === 0 ? part : issue.path.join('.')}: ${issue?.message ?? 'is malformed'}`,
