@@ -72,8 +72,8 @@ const HASHING = { passwordConcurrency: 1, passwordQueueLimit: 32 };
 /** The operator console: operators, their sessions, the audit log, and the API of the page. */
 @Module({})
 export class ConsoleModule {
-  constructor(facts: ProcessInfo, url: PublicUrl) {
-    facts.setting('consoleUrl', () => url.origin);
+  constructor(processInfo: ProcessInfo, url: PublicUrl) {
+    processInfo.setting('consoleUrl', () => url.origin);
   }
 
   /** @param broker null in one process */

@@ -100,8 +100,13 @@ export class GatewayModule {
   /** All endpoints of a gateway. */
   static readonly endpoints: readonly RoutedEndpoint[] = [...endpointsOf(CONTROLLERS), ...OPERATIONS_ENDPOINTS];
 
-  constructor(readiness: Readiness, facts: ProcessInfo, rpc: RpcClient, @Inject(GATEWAY_CONFIG) config: GatewayConfig) {
-    registerSettings(facts, config);
+  constructor(
+    readiness: Readiness,
+    processInfo: ProcessInfo,
+    rpc: RpcClient,
+    @Inject(GATEWAY_CONFIG) config: GatewayConfig,
+  ) {
+    registerSettings(processInfo, config);
     readiness.register('accounts', async () => {
       await rpc.call(accountsRpc.findApplication, { appId: 'readiness' });
     });
@@ -130,10 +135,13 @@ export class GatewayModule {
 }
 
 /** Adds the settings of the gateway to the diagnostics of the process. */
-function registerSettings(facts: ProcessInfo, { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig): void {
+function registerSettings(
+  processInfo: ProcessInfo,
+  { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig,
+): void {
   const areLimited = [rateLimits.requests, rateLimits.logins, rateLimits.signUps].every((one) => one !== undefined);
-  facts.setting('baseUrl', () => baseUrl);
-  facts.setting('pushUrl', () => pushUrls?.server ?? null);
-  facts.setting('areRequestsLimited', () => areLimited);
-  facts.setting('trustedProxies', () => trustedProxies.length);
+  processInfo.setting('baseUrl', () => baseUrl);
+  processInfo.setting('pushUrl', () => pushUrls?.server ?? null);
+  processInfo.setting('areRequestsLimited', () => areLimited);
+  processInfo.setting('trustedProxies', () => trustedProxies.length);
 }

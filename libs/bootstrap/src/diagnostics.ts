@@ -3,14 +3,7 @@ import { Controller, type DynamicModule, Inject, Injectable, Module, type Type }
 import { type ProcessReport, type RpcContract, type RpcData, type RpcReply, selfReportRpc } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { ProcessInfo, Readiness } from '#observability';
-
-/** The current time; tests inject their own. */
-@Injectable()
-export class Clock {
-  now(): Date {
-    return new Date();
-  }
-}
+import { Clock } from './periodic-job.js';
 
 /** The properties of a process that are fixed at its start. */
 interface ProcessIdentity {
@@ -25,38 +18,39 @@ const PROCESS_IDENTITY = Symbol('ProcessIdentity');
 class DiagnosticsService {
   constructor(
     @Inject(PROCESS_IDENTITY) private readonly identity: ProcessIdentity,
-    private readonly facts: ProcessInfo,
+    private readonly processInfo: ProcessInfo,
     private readonly readiness: Readiness,
     private readonly clock: Clock,
   ) {}
 
-  async make(): Promise<ProcessReport> {
-    const [problems, servers] = await Promise.all([this.readiness.problems(), this.facts.servers()]);
+  async report(): Promise<ProcessReport> {
+    const [problems, servers] = await Promise.all([this.readiness.problems(), this.processInfo.servers()]);
     return {
       ...this.identity,
-      instance: this.facts.instance,
+      instance: this.processInfo.instance,
       host: hostname(),
       pid: process.pid,
       node: process.versions.node,
       now: this.clock.now().toISOString(),
       problems,
       servers: servers.map(({ facts, ...server }) => ({ ...server, facts: facts === null ? null : { ...facts } })),
-      settings: this.facts.settings(),
+      settings: this.processInfo.settings(),
     };
   }
 }
 
-type Examine = typeof selfReportRpc.accounts;
+/** All contracts of `selfReportRpc` have the type of this one. Their pattern stays `<service>.examine`, which earlier versions call. */
+type DiagnosticsContract = typeof selfReportRpc.accounts;
 
 /** A controller that serves the diagnostics of one service. */
-function controllerFor(contract: Examine): Type {
+function controllerFor(contract: DiagnosticsContract): Type {
   @Controller()
   class DiagnosticsController {
-    constructor(private readonly report: DiagnosticsService) {}
+    constructor(private readonly diagnostics: DiagnosticsService) {}
 
     @RpcHandler(contract)
-    examine(_: RpcData<Examine>): Promise<RpcReply<Examine>> {
-      return this.report.make();
+    report(_: RpcData<DiagnosticsContract>): Promise<RpcReply<DiagnosticsContract>> {
+      return this.diagnostics.report();
     }
   }
   return DiagnosticsController;
@@ -71,7 +65,7 @@ export class DiagnosticsModule {
     const served = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.examine`));
     return {
       module: DiagnosticsModule,
-      controllers: served.map((contract) => controllerFor(contract as typeof selfReportRpc.accounts)),
+      controllers: served.map((contract) => controllerFor(contract as DiagnosticsContract)),
       providers: [{ provide: PROCESS_IDENTITY, useValue: identity }, DiagnosticsService, Clock],
     };
   }

@@ -1,5 +1,4 @@
 export { ConcurrencyLimiter } from './concurrency-limiter.js';
-export { Clock } from './diagnostics.js';
 export { type GroupRole, LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
 export { environment } from './environment.js';
 export { asJsonObject, fromHttp, JSON_TYPE, parseJson, parseJsonBody } from './http.js';
@@ -12,7 +11,7 @@ export {
   type RunningProcess,
   StartError,
 } from './run.js';
-export { PeriodicJob } from './periodic-job.js';
+export { Clock, PeriodicJob } from './periodic-job.js';
 export { TtlCache } from './ttl-cache.js';
 export {
   ARRIVAL_TIMES,

@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type BeforeApplicationShutdown, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { FailureLog, type JobName, type Metrics } from '#observability';
+
+/** The current time; tests inject their own. */
+@Injectable()
+export class Clock {
+  now(): Date {
+    return new Date();
+  }
+}
 
 interface PeriodicJobOptions {
   /** The value of the label `name` in metrics, and the name in logs. */

@@ -17,10 +17,10 @@ export class DatabaseModule implements OnApplicationShutdown {
     @Inject(OWN_OPTIONS) private readonly options: DatabaseOptions,
     readiness: Readiness,
     metrics: Metrics,
-    facts: ProcessInfo,
+    processInfo: ProcessInfo,
   ) {
     registerPoolMetrics(database, options.schema, metrics);
-    facts.server(`postgresql (${options.schema})`, () => this.describe());
+    processInfo.server(`postgresql (${options.schema})`, () => this.describe());
     readiness.register(`postgresql (${options.schema})`, () => this.check());
   }
 

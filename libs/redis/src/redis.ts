@@ -231,7 +231,7 @@ export class RedisModule implements OnApplicationShutdown {
     @Inject(REDIS_MODULE_OPTIONS) { isRequired }: RedisModuleOptions,
     readiness: Readiness,
     metrics: Metrics,
-    facts: ProcessInfo,
+    processInfo: ProcessInfo,
   ) {
     metrics.sample({
       gauges: [metrics.redisConnected, metrics.redisInFlight],
@@ -240,7 +240,7 @@ export class RedisModule implements OnApplicationShutdown {
         metrics.redisInFlight.set(redis.inFlight);
       },
     });
-    facts.serversOf(() => this.servers());
+    processInfo.serversOf(() => this.servers());
     if (isRequired) readiness.register('redis', () => redis.ping());
   }
 

@@ -46,14 +46,14 @@ describe('a cluster of Redis', () => {
   });
 
   it('is ready as a whole, and describes each node', async () => {
-    const [readiness, metrics, facts] = [new Readiness(), new Metrics(), new ProcessInfo()];
+    const [readiness, metrics, processInfo] = [new Readiness(), new Metrics(), new ProcessInfo()];
     const options = { url: '', namespace, connectionName: '', isRequired: true };
-    new RedisModule(redis, options, readiness, metrics, facts);
+    new RedisModule(redis, options, readiness, metrics, processInfo);
     expect(await readiness.problems()).toEqual([]);
     expect(redis.isConnected).toBe(true);
     const names = group.addresses.map((address) => `redis ${address}`);
     const servers = await eventually(async () => {
-      const found = await facts.servers();
+      const found = await processInfo.servers();
       expect(found.map(({ name }) => name).sort()).toEqual(names.sort());
       return found;
     });
