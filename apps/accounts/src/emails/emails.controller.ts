@@ -9,7 +9,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { type MailOrigin, MailSender, type MailToken, MailTokens } from '../messages/mail-sender.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
-import { UserWriter } from '../users/user-writer.js';
+import { UserTransactions } from '../users/user-transactions.js';
 import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { isStillTheirs, type LinkState, proven, requireEmail, stateOf } from './emails.rules.js';
@@ -35,7 +35,7 @@ const UNKNOWN: MailLink = {
 export class EmailsController {
   constructor(
     private readonly users: UsersRepository,
-    private readonly writer: UserWriter,
+    private readonly transactions: UserTransactions,
     private readonly applications: ApplicationsService,
     private readonly sender: MailSender,
     private readonly tokens: MailTokens,
@@ -90,9 +90,9 @@ export class EmailsController {
     const prepared = await this.passwords.prepare(userId, password, true);
     // Before the password: a used link cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId, userId });
-    await this.writer.transaction(async (tx) => {
+    await this.transactions.run(async (tx) => {
       assertOpen(await this.lockLink(tx, 'resetPassword', shown));
-      await this.writer.change(tx, { appId }, userId, (user) => ({ ...proven(user), ...prepared.columns }));
+      await this.transactions.change(tx, { appId }, userId, (user) => ({ ...proven(user), ...prepared.columns }));
     });
     return {};
   }
@@ -110,7 +110,7 @@ export class EmailsController {
    */
   @RpcHandler(emailsRpc.verify)
   async verify({ token: shown }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
-    const found = await this.writer.transaction((tx) => this.redeem(tx, shown));
+    const found = await this.transactions.run((tx) => this.redeem(tx, shown));
     if (found === undefined || found.state === 'expired') throw appError('LINK_EXPIRED');
     return { link: await this.describe(found) };
   }
@@ -122,7 +122,7 @@ export class EmailsController {
   @RpcHandler(emailsRpc.renewLink)
   async renewLink({ kind, token: shown, languages }: RpcData<Rpc['renewLink']>): Promise<RpcReply<Rpc['renewLink']>> {
     if (!(await this.inspect(kind, shown)).canBeRenewed) throw appError('LINK_EXPIRED');
-    await this.writer.transaction(async (tx) => {
+    await this.transactions.run(async (tx) => {
       const found = await this.lockLink(tx, kind, shown);
       if (!found?.canBeRenewed) throw appError('LINK_EXPIRED');
       const origin = { appId: found.token.appId, languages };
@@ -141,7 +141,7 @@ export class EmailsController {
     const { quietProfile } = await this.applications.settingsOf(caller.appId);
     const owner = await this.users.findByIdentifier(caller.appId, 'email', email);
     try {
-      await this.writer.transaction(async (tx) => {
+      await this.transactions.run(async (tx) => {
         const user = owner === undefined ? undefined : await this.users.lock(tx, caller.appId, owner.objectId);
         if (user?.email === email) return work(tx, user);
         if (!quietProfile) throw appError('EMAIL_NOT_FOUND');
@@ -157,7 +157,8 @@ export class EmailsController {
    */
   private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
     const unverified = (current: UserRow) => ({ ...current, emailVerified: false });
-    const asked = user.emailVerified === null ? await this.writer.change(tx, origin, user.objectId, unverified) : user;
+    const asked =
+      user.emailVerified === null ? await this.transactions.change(tx, origin, user.objectId, unverified) : user;
     if (asked === undefined || !(await this.sender.send(tx, origin, 'verifyEmail', asked)))
       throw appError('TOO_MANY_EMAILS');
   }
@@ -166,7 +167,7 @@ export class EmailsController {
     const found = await this.lockLink(tx, 'verifyEmail', shown);
     if (found?.state !== 'open') return found;
     const { appId, userId } = found.token;
-    await this.writer.change(tx, { appId }, userId, (current) => ({ ...current, emailVerified: true }));
+    await this.transactions.change(tx, { appId }, userId, (current) => ({ ...current, emailVerified: true }));
     return found;
   }
 

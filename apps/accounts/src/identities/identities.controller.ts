@@ -19,9 +19,16 @@ import { newUsername } from '../random-ids.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import { IdentitiesRepository } from '../users/identities.repository.js';
-import { findOwner, isFirstProof, isLinkedAlready, keysOf, link, type Ownership } from '../users/identity.rules.js';
+import {
+  findOwner,
+  isFirstProof,
+  isLinkedAlready,
+  keysOf,
+  linkIdentities,
+  type Ownership,
+} from '../users/identity.rules.js';
 import { SignUpService, type NewUserChanges } from '../users/sign-up.service.js';
-import { UserWriter } from '../users/user-writer.js';
+import { UserTransactions } from '../users/user-transactions.js';
 import { assertMayLogIn, isLoginRecordDue, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
@@ -48,7 +55,7 @@ export class IdentitiesController {
     private readonly users: UsersRepository,
     private readonly identities: IdentitiesRepository,
     private readonly signUps: SignUpService,
-    private readonly writer: UserWriter,
+    private readonly transactions: UserTransactions,
     private readonly applications: ApplicationsService,
     private readonly lockouts: LockoutService,
     private readonly sessions: SessionTokens,
@@ -114,7 +121,7 @@ export class IdentitiesController {
   private async signUp(caller: Caller, { fields, identities, failOnNotExist }: EntryRequest): Promise<VisibleUser> {
     if (failOnNotExist) throw appError('USER_NOT_FOUND');
     const changes = parseSignUp(fields, caller.isMaster);
-    const prepared = await this.signUps.prepareUser(caller, changes, { identities: link(null, identities) });
+    const prepared = await this.signUps.prepareUser(caller, changes, { identities: linkIdentities(null, identities) });
     return prepared.runAlone();
   }
 
@@ -144,12 +151,12 @@ export class IdentitiesController {
 
   /** Stores newer tokens and additional platforms. */
   private async refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
-    return this.writer.transaction((tx) =>
-      this.writer.changeByLogin(tx, { appId }, found.objectId, (current) => {
+    return this.transactions.run((tx) =>
+      this.transactions.changeByLogin(tx, { appId }, found.objectId, (current) => {
         assertStillTheirs(identities, found, current);
         return {
           ...current,
-          identities: link(current.identities, identities),
+          identities: linkIdentities(current.identities, identities),
           // The first proof ends sessions that were opened with the unproven identity.
           ...(isFirstProof(current.identities, identities) ? this.sessions.create(current.objectId).columns : {}),
         };

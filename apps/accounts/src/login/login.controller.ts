@@ -18,7 +18,7 @@ import { DOORS, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { DailyCounts } from '../users/daily-counts.js';
-import { UserWriter } from '../users/user-writer.js';
+import { UserTransactions } from '../users/user-transactions.js';
 import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
@@ -47,7 +47,7 @@ export class LoginController {
 
   constructor(
     private readonly users: UsersRepository,
-    private readonly writer: UserWriter,
+    private readonly transactions: UserTransactions,
     private readonly applications: ApplicationsService,
     private readonly hasher: PasswordHasher,
     private readonly passwords: PasswordsService,
@@ -140,7 +140,7 @@ export class LoginController {
     { password, replacement }: { readonly password: string; readonly replacement: string | undefined },
   ): Promise<void> {
     if (user.passwordHash === null || !this.hasher.isOutdated(user.passwordHash)) return;
-    await this.writer.rehash(appId, user, replacement ?? (await this.hasher.hash(password)));
+    await this.transactions.rehash(appId, user, replacement ?? (await this.hasher.hash(password)));
   }
 }
 

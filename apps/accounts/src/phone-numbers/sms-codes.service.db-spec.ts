@@ -7,7 +7,7 @@ import { accountsDatabase } from '../accounts.database.js';
 import type { ApplicationsService } from '../applications/applications.service.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
-import type { UserWriter } from '../users/user-writer.js';
+import type { UserTransactions } from '../users/user-transactions.js';
 import { SmsCodesService } from './sms-codes.service.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
@@ -47,7 +47,7 @@ describe('codes in text messages', () => {
       outbox,
       sealer,
       clock,
-      {} as UserWriter,
+      {} as UserTransactions,
     );
   });
   afterAll(() => database.close());

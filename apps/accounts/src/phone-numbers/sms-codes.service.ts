@@ -7,7 +7,7 @@ import { Sealer } from '#security';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { newSmsCode } from '../random-ids.js';
-import { UserWriter } from '../users/user-writer.js';
+import { UserTransactions } from '../users/user-transactions.js';
 import type { UserRow } from '../users/user.rules.js';
 import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 
@@ -38,7 +38,7 @@ export class SmsCodesService {
     private readonly outbox: Outbox,
     private readonly sealer: Sealer,
     private readonly clock: Clock,
-    private readonly writer: UserWriter,
+    private readonly transactions: UserTransactions,
   ) {}
 
   /** @throws AppError SMS_TOO_FAST, SMS_TOO_FREQUENT */
@@ -77,7 +77,7 @@ export class SmsCodesService {
   /** Redeems a code to change a user. @throws AppError as `redeem`; PHONE_NOT_FOUND where the user no longer exists */
   async redeemToChange(key: SmsCodeKey, code: string, userId: string, decide: Decision): Promise<UserRow> {
     return this.redeem(key, code, async (tx) => {
-      const user = await this.writer.change(tx, key, userId, (current) => decide(current, tx));
+      const user = await this.transactions.change(tx, key, userId, (current) => decide(current, tx));
       if (user === undefined) throw appError('PHONE_NOT_FOUND');
       return user;
     });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Identity, PlatformKind } from '#contracts';
 import {
-  change,
+  changeIdentities,
   findOwner,
   isFirstProof,
   isLinkedAlready,
   keysOf,
-  link,
+  linkIdentities,
   type OwnedIdentity,
-  settle,
+  pruneIdentities,
 } from './identity.rules.js';
 import type { LinkedIdentities } from './user.rules.js';
 
@@ -38,47 +38,50 @@ const secondary: Identity = {
 const names = (linked: LinkedIdentities | null) => [...(linked?.keys() ?? [])];
 const without = { link: [], unlink: [], unproven: [] };
 
-describe('link', () => {
+describe('linkIdentities', () => {
   it('merges entry by entry', () => {
-    const linked = link(link(null, [weibo('1')]), [main]);
+    const linked = linkIdentities(linkIdentities(null, [weibo('1')]), [main]);
     expect(names(linked)).toEqual(['weibo', 'weixin', '_weixin_unionid']);
     expect(linked.get('_weixin_unionid')).toEqual({ uid: 'u', kind: 'weixin', isVerified: true, entry: { uid: 'u' } });
   });
 
   it('makes the entry of a union id for a main account only', () => {
-    expect(names(link(null, [secondary]))).toEqual(['weixin_1']);
+    expect(names(linkIdentities(null, [secondary]))).toEqual(['weixin_1']);
   });
 
   it('replaces an entry by a newer one, and keeps the proof of the same account', () => {
-    const before = link(null, [weibo('1', { isVerified: true })]);
+    const before = linkIdentities(null, [weibo('1', { isVerified: true })]);
     const newer = weibo('1', { entry: { uid: '1', access_token: 'new' } });
-    expect(link(before, [newer]).get('weibo')).toMatchObject({ isVerified: true, entry: { access_token: 'new' } });
-    expect(link(before, [weibo('2')]).get('weibo')).toMatchObject({ uid: '2', isVerified: false });
+    expect(linkIdentities(before, [newer]).get('weibo')).toMatchObject({
+      isVerified: true,
+      entry: { access_token: 'new' },
+    });
+    expect(linkIdentities(before, [weibo('2')]).get('weibo')).toMatchObject({ uid: '2', isVerified: false });
   });
 
   it('keeps a proof with the kind of platform that gave it, where the owner sends the account as another kind', () => {
     const { kind: _, unionId: _unionId, ...plain } = { ...secondary, isVerified: false };
-    const before = link(null, [main, secondary]);
-    expect(link(before, [plain]).get('weixin_1')).toMatchObject({ kind: 'weixin', isVerified: true });
+    const before = linkIdentities(null, [main, secondary]);
+    expect(linkIdentities(before, [plain]).get('weixin_1')).toMatchObject({ kind: 'weixin', isVerified: true });
     const other = weibo('1', { unionId: { platform: 'weixin', uid: 'u', isMain: true } });
-    expect(link(before, [other]).get('_weixin_unionid')).toMatchObject({ kind: 'weixin', isVerified: true });
+    expect(linkIdentities(before, [other]).get('_weixin_unionid')).toMatchObject({ kind: 'weixin', isVerified: true });
   });
 
   it('counts a proof for the entry of a union id, whichever account brings it', () => {
-    const before = link(null, [{ ...main, isVerified: false }]);
+    const before = linkIdentities(null, [{ ...main, isVerified: false }]);
     expect(before.get('_weixin_unionid')).toMatchObject({ isVerified: false });
-    expect(link(before, [secondary]).get('_weixin_unionid')).toMatchObject({ isVerified: true });
+    expect(linkIdentities(before, [secondary]).get('_weixin_unionid')).toMatchObject({ isVerified: true });
   });
 
   it('keeps the union id of an account where a later login does not send it', () => {
     const { unionId: _, ...plain } = main;
-    const linked = link(link(null, [main]), [plain]);
-    expect(names(settle(linked, false))).toContain('_weixin_unionid');
+    const linked = linkIdentities(linkIdentities(null, [main]), [plain]);
+    expect(names(pruneIdentities(linked, false))).toContain('_weixin_unionid');
   });
 });
 
 describe('isFirstProof', () => {
-  const believed = link(null, [{ ...main, isVerified: false }]);
+  const believed = linkIdentities(null, [{ ...main, isVerified: false }]);
 
   it('sees an account, or a union id, that was unverified so far', () => {
     const { unionId: _, ...plain } = main;
@@ -89,20 +92,20 @@ describe('isFirstProof', () => {
   it('sees none in a new identity, in a verified one, and in an unverified one', () => {
     expect(isFirstProof(null, [main])).toBe(false);
     expect(isFirstProof(believed, [weibo('1', { isVerified: true })])).toBe(false);
-    expect(isFirstProof(link(believed, [main]), [main, secondary])).toBe(false);
+    expect(isFirstProof(linkIdentities(believed, [main]), [main, secondary])).toBe(false);
     expect(isFirstProof(believed, [{ ...main, isVerified: false }])).toBe(false);
   });
 });
 
 describe('isLinkedAlready', () => {
   it('sees through the order of members', () => {
-    const linked = link(null, [weibo('1', { entry: { uid: '1', a: 1 } }), main]);
+    const linked = linkIdentities(null, [weibo('1', { entry: { uid: '1', a: 1 } }), main]);
     expect(isLinkedAlready(linked, [weibo('1', { entry: { a: 1, uid: '1' } })])).toBe(true);
     expect(isLinkedAlready(linked, [main])).toBe(true);
   });
 
   it('sees what is new', () => {
-    const linked = link(null, [weibo('1')]);
+    const linked = linkIdentities(null, [weibo('1')]);
     expect(isLinkedAlready(linked, [weibo('1', { entry: { uid: '1', access_token: 'new' } })])).toBe(false);
     expect(isLinkedAlready(linked, [weibo('1', { isVerified: true })])).toBe(false);
     expect(isLinkedAlready(linked, [weibo('1'), anonymous])).toBe(false);
@@ -111,59 +114,59 @@ describe('isLinkedAlready', () => {
 
   it('does not mind which of a platform’s kinds proves a union id', () => {
     const ofMiniProgram: Identity = { ...secondary, platform: 'lc_weapp', kind: 'lc_weapp' };
-    const linked = link(null, [main, ofMiniProgram]);
+    const linked = linkIdentities(null, [main, ofMiniProgram]);
     expect(isLinkedAlready(linked, [ofMiniProgram])).toBe(true);
     expect(isLinkedAlready(linked, [main])).toBe(true);
   });
 
   it('does not mind that a proof is not repeated', () => {
-    expect(isLinkedAlready(link(null, [weibo('1', { isVerified: true })]), [weibo('1')])).toBe(true);
+    expect(isLinkedAlready(linkIdentities(null, [weibo('1', { isVerified: true })]), [weibo('1')])).toBe(true);
   });
 });
 
-describe('settle', () => {
+describe('pruneIdentities', () => {
   it('drops the anonymous entry as soon as there is another way in', () => {
-    const linked = link(null, [anonymous]);
-    expect(settle(linked, false)).toBe(linked);
-    expect(names(settle(linked, true))).toEqual([]);
-    expect(names(settle(link(linked, [weibo('1')]), false))).toEqual(['weibo']);
+    const linked = linkIdentities(null, [anonymous]);
+    expect(pruneIdentities(linked, false)).toBe(linked);
+    expect(names(pruneIdentities(linked, true))).toEqual([]);
+    expect(names(pruneIdentities(linkIdentities(linked, [weibo('1')]), false))).toEqual(['weibo']);
   });
 
   it('drops the entry of a union id with the last account that carries it', () => {
-    const both = link(link(null, [main]), [secondary]);
-    const one = change(both, { ...without, unlink: ['weixin'] });
-    expect(names(settle(one, false))).toEqual(['_weixin_unionid', 'weixin_1']);
-    const none = change(one, { ...without, unlink: ['weixin_1'] });
-    expect(names(settle(none, false))).toEqual([]);
+    const both = linkIdentities(linkIdentities(null, [main]), [secondary]);
+    const one = changeIdentities(both, { ...without, unlink: ['weixin'] });
+    expect(names(pruneIdentities(one, false))).toEqual(['_weixin_unionid', 'weixin_1']);
+    const none = changeIdentities(one, { ...without, unlink: ['weixin_1'] });
+    expect(names(pruneIdentities(none, false))).toEqual([]);
   });
 
   it('leaves a user alone who was never linked to anything', () => {
-    expect(settle(null, true)).toBeNull();
+    expect(pruneIdentities(null, true)).toBeNull();
   });
 
   it('refuses too many and too large entries', () => {
     const many = Array.from({ length: 51 }, (_, index) => weibo('1', { platform: `p${index}` }));
     const large = weibo('1', { entry: { uid: '1', token: 'x'.repeat(64 * 1024) } });
     for (const identities of [many, [large]])
-      expect(() => settle(link(null, identities), false)).toThrow(
+      expect(() => pruneIdentities(linkIdentities(null, identities), false)).toThrow(
         expect.objectContaining({ errorName: 'OBJECT_TOO_LARGE' }) as Error,
       );
   });
 });
 
-describe('change', () => {
+describe('changeIdentities', () => {
   const error = { kind: 'AppError', name: 'INVALID_IDENTITY', code: 251, status: 400, message: 'no' } as const;
 
   it('unlinks existing entries, and ignores missing ones', () => {
-    const linked = link(null, [weibo('1')]);
-    expect(names(change(linked, { ...without, unlink: ['weibo', 'qq'] }))).toEqual([]);
-    expect(names(change(null, { ...without, unlink: ['qq'] }))).toEqual([]);
+    const linked = linkIdentities(null, [weibo('1')]);
+    expect(names(changeIdentities(linked, { ...without, unlink: ['weibo', 'qq'] }))).toEqual([]);
+    expect(names(changeIdentities(null, { ...without, unlink: ['qq'] }))).toEqual([]);
   });
 
   it('accepts without a proof what the user has already, as stored', () => {
-    const linked = link(null, [weibo('1')]);
+    const linked = linkIdentities(null, [weibo('1')]);
     const unproven = [{ platform: 'weibo', uid: '1', error }];
-    expect(change(linked, { ...without, unproven })).toEqual(linked);
+    expect(changeIdentities(linked, { ...without, unproven })).toEqual(linked);
   });
 
   it.each([
@@ -171,8 +174,8 @@ describe('change', () => {
     ['no account', { platform: 'weibo', error }],
     ['another platform', { platform: 'qq', uid: '1', error }],
   ])('throws the error of an unproven identity where the user has %s', (_, unproven) => {
-    const linked = link(null, [weibo('1')]);
-    expect(() => change(linked, { ...without, unproven: [unproven] })).toThrow(
+    const linked = linkIdentities(null, [weibo('1')]);
+    expect(() => changeIdentities(linked, { ...without, unproven: [unproven] })).toThrow(
       expect.objectContaining({ code: 251 }) as Error,
     );
   });

@@ -36,7 +36,7 @@ export function keysOf(identities: readonly Identity[]): IdentityKey[] {
 }
 
 /** Merges the identities entry by entry; other entries stay (specification, authData). */
-export function link(linked: LinkedIdentities | null, identities: readonly Identity[]): LinkedIdentities {
+export function linkIdentities(linked: LinkedIdentities | null, identities: readonly Identity[]): LinkedIdentities {
   const result = new Map(linked ?? []);
   for (const identity of identities) {
     const { platform, uid, unionId } = identity;
@@ -75,9 +75,9 @@ function proofOf(identity: Identity, known: LinkedIdentity | undefined): Pick<Li
 }
 
 /** The identities after an update. @throws AppError the error of an unproven identity that the user does not have */
-export function change(linked: LinkedIdentities | null, changes: IdentityChanges): LinkedIdentities {
+export function changeIdentities(linked: LinkedIdentities | null, changes: IdentityChanges): LinkedIdentities {
   for (const unproven of changes.unproven) assertLinked(linked, unproven);
-  const result = new Map(link(linked, changes.link));
+  const result = new Map(linkIdentities(linked, changes.link));
   for (const platform of changes.unlink) result.delete(platform);
   return result;
 }
@@ -87,7 +87,7 @@ export function change(linked: LinkedIdentities | null, changes: IdentityChanges
  * of a union id only while an account carries it.
  * @throws AppError OBJECT_TOO_LARGE
  */
-export function settle(linked: LinkedIdentities | null, hasPassword: boolean): LinkedIdentities | null {
+export function pruneIdentities(linked: LinkedIdentities | null, hasPassword: boolean): LinkedIdentities | null {
   if (linked === null) return null;
   const carried = new Set([...linked.values()].map(({ unionIdEntry }) => unionIdEntry));
   const others = [...linked].filter(
@@ -107,7 +107,9 @@ export function isFirstProof(linked: LinkedIdentities | null, identities: readon
 
 /** Whether linking them would change nothing. */
 export function isLinkedAlready(linked: LinkedIdentities | null, identities: readonly Identity[]): boolean {
-  return [...link(linked, identities)].every(([platform, identity]) => isSame(identity, linked?.get(platform)));
+  return [...linkIdentities(linked, identities)].every(([platform, identity]) =>
+    isSame(identity, linked?.get(platform)),
+  );
 }
 
 function isSame(one: LinkedIdentity, other: LinkedIdentity | undefined): boolean {

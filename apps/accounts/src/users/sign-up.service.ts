@@ -7,7 +7,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { ObjectAccess, type PreparedWrite } from '#objects/store';
 import { PasswordHasher } from '#security/passwords';
 import { SessionTokens } from '../sessions/sessions.service.js';
-import { UserWriter } from './user-writer.js';
+import { UserTransactions } from './user-transactions.js';
 import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from './user.rules.js';
 
 /** A write that can also run alone, with fewer round trips than a transaction where the change allows that. */
@@ -30,7 +30,7 @@ interface SignUpOptions {
 export class SignUpService {
   constructor(
     private readonly objectAccess: ObjectAccess,
-    private readonly writer: UserWriter,
+    private readonly transactions: UserTransactions,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordHasher,
     private readonly sessions: SessionTokens,
@@ -64,8 +64,8 @@ export class SignUpService {
     const present = (created: UserRow) => presentUser(created, { viewer: 'owner', sessionToken });
     return {
       objectId: user.objectId,
-      run: async (tx) => present(await this.writer.create(tx, caller, user)),
-      runAlone: async () => present(await this.writer.createAlone(caller, user)),
+      run: async (tx) => present(await this.transactions.create(tx, caller, user)),
+      runAlone: async () => present(await this.transactions.createAlone(caller, user)),
     };
   }
 

@@ -3,7 +3,7 @@ import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { PrincipalsService } from '../sessions/sessions.service.js';
 import { SignUpService } from './sign-up.service.js';
-import { UserWrites } from './user-writes.js';
+import { UserObjectWrites } from './user-object-writes.js';
 import { UsersService } from './users.service.js';
 
 type Accounts = typeof accountsRpc;
@@ -14,7 +14,7 @@ export class UsersController {
     private readonly users: UsersService,
     private readonly signUps: SignUpService,
     private readonly principals: PrincipalsService,
-    private readonly writes: UserWrites,
+    private readonly writes: UserObjectWrites,
   ) {}
 
   @RpcHandler(accountsRpc.signUp)

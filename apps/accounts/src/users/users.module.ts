@@ -12,8 +12,8 @@ import { SignUpService } from './sign-up.service.js';
 import { UserImports } from './user-imports.js';
 import { UserSearchController } from './user-search.controller.js';
 import { UserSearchRepository } from './user-search.repository.js';
-import { UserWriter } from './user-writer.js';
-import { UserWrites } from './user-writes.js';
+import { UserTransactions } from './user-transactions.js';
+import { UserObjectWrites } from './user-object-writes.js';
 import { UsersController } from './users.controller.js';
 import { UsersRepository } from './users.repository.js';
 import { UsersService } from './users.service.js';
@@ -31,8 +31,8 @@ import { UsersService } from './users.service.js';
     SignUpService,
     UserImports,
     UserSearchRepository,
-    UserWriter,
-    UserWrites,
+    UserTransactions,
+    UserObjectWrites,
     UsersRepository,
     UsersService,
   ],
@@ -44,7 +44,7 @@ import { UsersService } from './users.service.js';
     MessageAllowancesRepository,
     OutboxModule,
     SignUpService,
-    UserWriter,
+    UserTransactions,
     UsersRepository,
     UsersService,
   ],

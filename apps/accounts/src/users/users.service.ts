@@ -7,7 +7,7 @@ import { ObjectAccess, ObjectReader } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
-import { UserWriter } from './user-writer.js';
+import { UserTransactions } from './user-transactions.js';
 import { presentUser, type UserRow, type VisibleRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
@@ -18,7 +18,7 @@ export class UsersService {
     private readonly objectAccess: ObjectAccess,
     private readonly reader: ObjectReader,
     private readonly users: UsersRepository,
-    private readonly writer: UserWriter,
+    private readonly transactions: UserTransactions,
     private readonly sessions: SessionTokens,
     private readonly principals: PrincipalsService,
     private readonly applications: ApplicationsService,
@@ -58,8 +58,8 @@ export class UsersService {
 
     const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
     const prepared = await this.passwords.prepare(objectId, newPassword, reloginAfterPasswordChange);
-    const user = await this.writer.transaction((tx) =>
-      this.writer.change(tx, caller, objectId, async (current) => {
+    const user = await this.transactions.run((tx) =>
+      this.transactions.change(tx, caller, objectId, async (current) => {
         await this.assertMayWrite(caller, current, tx);
         // The old password was verified before the lock: a concurrent change invalidates that verdict.
         if (current.passwordVersion !== verified.passwordVersion) throw appError('PASSWORD_MISMATCH');
@@ -80,8 +80,8 @@ export class UsersService {
    */
   async refreshSessionToken(caller: Caller, objectId: string): Promise<VisibleUser> {
     const session = this.sessions.create(objectId);
-    const user = await this.writer.transaction((tx) =>
-      this.writer.change(tx, caller, objectId, (current) => {
+    const user = await this.transactions.run((tx) =>
+      this.transactions.change(tx, caller, objectId, (current) => {
         if (!caller.isMaster && !this.isOwner(caller, current)) throw appError('SESSION_REQUIRED');
         return { ...current, ...session.columns };
       }),

@@ -6,16 +6,19 @@ import { assertObjectSize, touched } from '#objects';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { type MailOrigin, MailSender } from '../messages/mail-sender.js';
 import { IdentitiesRepository } from './identities.repository.js';
-import { settle } from './identity.rules.js';
+import { pruneIdentities } from './identity.rules.js';
 import { changesContentOnly, countChanges, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
-/** Receives the current user, and throws to refuse the change. */
-type Decision = (current: UserRow) => Promise<UserRow> | UserRow;
+/** Makes the changed user from the current one, or throws to refuse the change. */
+type UserChange = (current: UserRow) => Promise<UserRow> | UserRow;
 
-/** Changes users: each change that has events commits together with them. `UsersRepository` records logins, which have none. */
+/**
+ * The transactions that change users: they lock and store users, and commit each change together with its events. `UsersRepository`
+ * records logins, which have no events.
+ */
 @Injectable()
-export class UserWriter {
+export class UserTransactions {
   constructor(
     private readonly users: UsersRepository,
     private readonly identities: IdentitiesRepository,
@@ -26,7 +29,7 @@ export class UserWriter {
     @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
 
-  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.database.transaction(work);
   }
 
@@ -36,7 +39,7 @@ export class UserWriter {
    */
   async create(tx: Tx, origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
     const { appId } = origin;
-    const user = this.acceptable(wanted);
+    const user = this.checked(wanted);
     await this.users.insert(tx, appId, user);
     await this.identities.replace(tx, { appId, userId: user.objectId }, null, user.identities);
     await tx.run(this.registration(origin, user));
@@ -46,27 +49,27 @@ export class UserWriter {
 
   /** As `create`, in its own transaction: in one statement where no write depends on a read. */
   async createAlone(origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
-    const user = this.acceptable(wanted);
+    const user = this.checked(wanted);
     const additions = this.identities.additions(origin.appId, user.objectId, user.identities);
     const getsMail = user.emailVerified === false;
-    if (additions === undefined || getsMail) return this.transaction((tx) => this.create(tx, origin, wanted));
+    if (additions === undefined || getsMail) return this.run((tx) => this.create(tx, origin, wanted));
     await this.users.insertWith(this.database, origin.appId, user, [...additions, this.registration(origin, user)]);
     return user;
   }
 
   /**
-   * Stores the decided user with a later `updatedAt`.
+   * Stores the user that `change` returns, with a later `updatedAt`.
    * @returns the changed user, or undefined where there is none
    * @throws AppError IDENTITY_TAKEN where another user has one of its new identities
    */
-  change(tx: Tx, origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
-    return this.store(tx, origin, objectId, (current) => this.decided(current, decide));
+  change(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
+    return this.store(tx, origin, objectId, (current) => this.nextVersion(current, change));
   }
 
   /** As `change`, for a login: `updatedAt` moves, but the time of the last change stays. */
-  changeByLogin(tx: Tx, origin: MailOrigin, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+  changeByLogin(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
     return this.store(tx, origin, objectId, async (current) => ({
-      ...(await this.decided(current, decide)),
+      ...(await this.nextVersion(current, change)),
       lastChangeAt: current.lastChangeAt ?? current.updatedAt,
     }));
   }
@@ -89,13 +92,13 @@ export class UserWriter {
 
   /**
    * Changes fields and ACL without a lock (optimistic): the change is stored only if the row still has the version that was read.
-   * @returns undefined where nothing was stored and `change` must be used: no such user, other members change, or a concurrent
-   * change
+   * @returns undefined where nothing was stored and the method `change` must be used: no such user, other members change, or a
+   * concurrent change
    */
-  async changeContent(appId: string, objectId: string, decide: Decision): Promise<UserRow | undefined> {
+  async changeContent(appId: string, objectId: string, change: UserChange): Promise<UserRow | undefined> {
     const read = await this.users.findVersion(appId, objectId);
     if (read === undefined) return undefined;
-    const user = await this.decided(read.user, decide);
+    const user = await this.nextVersion(read.user, change);
     if (!changesContentOnly(read.user, user)) return undefined;
     return (await this.users.updateVersion(appId, { ...read, user })) ? user : undefined;
   }
@@ -138,11 +141,11 @@ export class UserWriter {
     if (user.emailVerified === false) await this.mails.sendVerification(tx, origin, user);
   }
 
-  private async decided(current: UserRow, decide: Decision): Promise<UserRow> {
-    const decided = settled(await decide(current));
+  private async nextVersion(current: UserRow, change: UserChange): Promise<UserRow> {
+    const wanted = withPrunedIdentities(await change(current));
     const changed = {
-      ...decided,
-      ...countChanges(current, decided),
+      ...wanted,
+      ...countChanges(current, wanted),
       ...touched(current, this.clock.now()),
       lastChangeAt: null,
     };
@@ -150,12 +153,12 @@ export class UserWriter {
     return changed;
   }
 
-  private acceptable(wanted: UserRow): UserRow {
+  private checked(wanted: UserRow): UserRow {
     assertObjectSize(wanted.fields, this.config.objectLimitBytes);
-    return settled(wanted);
+    return withPrunedIdentities(wanted);
   }
 }
 
-function settled(user: UserRow): UserRow {
-  return { ...user, identities: settle(user.identities, user.passwordHash !== null) };
+function withPrunedIdentities(user: UserRow): UserRow {
+  return { ...user, identities: pruneIdentities(user.identities, user.passwordHash !== null) };
 }

@@ -14,10 +14,10 @@ import {
 } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { type NewPassword, PasswordsService } from '../passwords/passwords.service.js';
-import { change as changeIdentities } from './identity.rules.js';
+import { changeIdentities } from './identity.rules.js';
 import { SignUpService, type SingleWrite } from './sign-up.service.js';
 import { UserImports } from './user-imports.js';
-import { UserWriter } from './user-writer.js';
+import { UserTransactions } from './user-transactions.js';
 import { applyChanges, presentUser, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 import { UsersService } from './users.service.js';
@@ -31,16 +31,16 @@ const VERIFIED_FLAGS = new Map([
   ['mobilePhoneNumber', 'mobilePhoneVerified'],
 ]);
 
-/** The writes of users for the object engine: removals and joint saves. A change of one user alone may need no lock. */
+/** Lets the object engine write users, in removals and joint saves. A change of one user alone may need no lock. */
 @Injectable()
-export class UserWrites implements ObjectWrites {
+export class UserObjectWrites implements ObjectWrites {
   constructor(
     classes: StoredClasses,
     private readonly repository: UsersRepository,
     private readonly users: UsersService,
     private readonly signUps: SignUpService,
     private readonly objectAccess: ObjectAccess,
-    private readonly writer: UserWriter,
+    private readonly transactions: UserTransactions,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordsService,
     imports: UserImports,
@@ -67,7 +67,7 @@ export class UserWrites implements ObjectWrites {
     return {
       objectId,
       run: async (tx) => {
-        const isRemoved = await this.writer.remove(tx, caller, objectId, async (current) => {
+        const isRemoved = await this.transactions.remove(tx, caller, objectId, async (current) => {
           await this.users.assertMayWrite(caller, current, tx);
           await condition.assertMet(tx, current);
         });
@@ -101,21 +101,25 @@ export class UserWrites implements ObjectWrites {
     const password = await this.preparePassword(caller, objectId, changes, settings);
     const changed = (current: UserRow): UserRow => {
       if (password !== undefined) assertMaySetPassword(caller, current, settings);
-      return { ...applyChanges(current, changes, settings), ...linked(current, options), ...password?.columns };
+      return {
+        ...applyChanges(current, changes, settings),
+        ...identitiesAfter(current, options),
+        ...password?.columns,
+      };
     };
     const run: SingleWrite<JsonObject>['run'] = async (tx) => {
-      const user = await this.writer.change(tx, caller, objectId, async (current) => {
+      const user = await this.transactions.change(tx, caller, objectId, async (current) => {
         await this.users.assertMayWrite(caller, current, tx);
         await condition.assertMet(tx, current);
         return changed(current);
       });
       if (user === undefined) throw this.users.missing(caller);
       const sessionToken = password?.sessionToken;
-      return { ...answer(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
+      return { ...changeResponse(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
     };
     const runAlone: SingleWrite<JsonObject>['runAlone'] = async () => {
-      const user = isOfContent(changes, options) ? await this.changeContent(caller, objectId, changed) : undefined;
-      return user === undefined ? this.writer.transaction(run) : answer(user, fields, options);
+      const user = isContentChange(changes, options) ? await this.changeContent(caller, objectId, changed) : undefined;
+      return user === undefined ? this.transactions.run(run) : changeResponse(user, fields, options);
     };
     return { objectId, run, runAlone };
   }
@@ -125,7 +129,7 @@ export class UserWrites implements ObjectWrites {
     objectId: string,
     changed: (current: UserRow) => UserRow,
   ): Promise<UserRow | undefined> {
-    return this.writer.changeContent(caller.appId, objectId, async (current) => {
+    return this.transactions.changeContent(caller.appId, objectId, async (current) => {
       await this.users.assertMayWrite(caller, current);
       return changed(current);
     });
@@ -158,17 +162,17 @@ function asObjectWrite(write: PreparedWrite<JsonObject>, isNew: boolean): Prepar
 }
 
 /** Whether the write changes only custom fields and the ACL, and has no condition. */
-function isOfContent(changes: UserChanges, { where, identities }: UpdateOptions): boolean {
+function isContentChange(changes: UserChanges, { where, identities }: UpdateOptions): boolean {
   const isContent = Object.keys(changes).every((name) => name === 'custom' || name === 'acl');
   return isContent && where === undefined && identities === undefined;
 }
 
-function linked({ identities: current }: UserRow, { identities }: UpdateOptions): Pick<UserRow, 'identities'> {
+function identitiesAfter({ identities: current }: UserRow, { identities }: UpdateOptions): Pick<UserRow, 'identities'> {
   return { identities: identities === undefined ? current : changeIdentities(current, identities) };
 }
 
 /** The response to a change. Unlinking an account returns the id too (specification, authData). */
-function answer(user: UserRow, fields: JsonObject, { identities, returnNew }: UpdateOptions): JsonObject {
+function changeResponse(user: UserRow, fields: JsonObject, { identities, returnNew }: UpdateOptions): JsonObject {
   // A password removes the anonymous entry, so it may have changed authData too.
   const mayChangeAuthData = identities !== undefined || Object.hasOwn(fields, 'password');
   const changed = changedRoots(fields);

@@ -9,7 +9,7 @@ import { accountsDatabase } from '../accounts.database.js';
 import type { MailSender } from '../messages/mail-sender.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { IdentitiesRepository } from './identities.repository.js';
-import { UserWriter } from './user-writer.js';
+import { UserTransactions } from './user-transactions.js';
 import type { UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
@@ -23,10 +23,10 @@ const CHANGES = (LANES / 2) * CHANGES_IN_A_LANE;
 describe('the events of users', () => {
   const sealer = new Sealer('a secret of thirty-two characters, or more');
   let databases: Database[];
-  let writers: UserWriter[];
+  let replicas: UserTransactions[];
 
   /** As in one replica of accounts, without a relay that publishes the events. */
-  const writerOver = (database: Database) => {
+  const replicaOver = (database: Database) => {
     const outbox = new Outbox('accounts', { wake: () => undefined });
     // No address of these users needs verification, so no mail is sent.
     const mails = {} as MailSender;
@@ -35,7 +35,7 @@ describe('the events of users', () => {
       new UsersRepository(database, {} as QueryDatabase, sealer),
       new IdentitiesRepository(database),
     ];
-    return new UserWriter(users, identities, database, outbox, mails, new Clock(), config as AccountsConfig);
+    return new UserTransactions(users, identities, database, outbox, mails, new Clock(), config as AccountsConfig);
   };
   const newUser = (objectId: string): UserRow => ({
     ...new SessionTokens(sealer).create(objectId).columns,
@@ -57,9 +57,9 @@ describe('the events of users', () => {
     updatedAt: new Date(),
   });
   /** Changes the address, which names the version of the user. */
-  const change = (writer: UserWriter, objectId: string) =>
-    writer.transaction((tx) =>
-      writer.change(tx, ORIGIN, objectId, (user) => ({
+  const change = (transactions: UserTransactions, objectId: string) =>
+    transactions.run((tx) =>
+      transactions.change(tx, ORIGIN, objectId, (user) => ({
         ...user,
         email: `${objectId}-${user.emailVersion + 1}@example.com`,
       })),
@@ -69,7 +69,7 @@ describe('the events of users', () => {
     const options = accountsDatabase(await newDatabase(), 8);
     await migrate(options);
     databases = [new Database(options), new Database(options)];
-    writers = databases.map(writerOver);
+    replicas = databases.map(replicaOver);
     await databases[0]!.query(
       'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
       [APP],
@@ -81,15 +81,15 @@ describe('the events of users', () => {
 
   it('have ids in the order in which the user changed, however many change it at once over two replicas', async () => {
     const users = ['first', 'second'];
-    for (const user of users) await writers[0]!.createAlone(ORIGIN, newUser(user));
+    for (const user of users) await replicas[0]!.createAlone(ORIGIN, newUser(user));
     // As many lanes as connections, each behind the lock of one user's row.
     const lane = async (n: number) => {
       for (let done = 0; done < CHANGES_IN_A_LANE; done += 1)
-        await change(writers[n % 2]!, users[n < LANES / 2 ? 0 : 1]!);
+        await change(replicas[n % 2]!, users[n < LANES / 2 ? 0 : 1]!);
     };
     await Promise.all(Array.from({ length: LANES }, (_, n) => lane(n)));
     for (const user of users) {
-      await writers[1]!.transaction((tx) => writers[1]!.remove(tx, ORIGIN, user, () => undefined));
+      await replicas[1]!.run((tx) => replicas[1]!.remove(tx, ORIGIN, user, () => undefined));
       const events = await databases[0]!.query<{ pattern: string; email: string | null }>(
         `SELECT pattern, payload ->> 'email' AS email FROM accounts.outbox WHERE payload ->> 'userId' = $1 ORDER BY id`,
         [user],
