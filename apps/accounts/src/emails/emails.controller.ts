@@ -87,7 +87,7 @@ export class EmailsController {
   }: RpcData<Rpc['resetPassword']>): Promise<RpcReply<Rpc['resetPassword']>> {
     const password = requirePassword(given);
     const { appId, userId } = assertOpen(await this.findLink('resetPassword', shown)).token;
-    const prepared = await this.passwords.prepare(userId, password, true);
+    const prepared = await this.passwords.prepare(userId, password, { renewsSession: true });
     // Before the password: a used link cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId, userId });
     await this.transactions.run(async (tx) => {

@@ -65,9 +65,13 @@ export class PasswordsService {
 
   /**
    * Prepares a new password before the transaction that stores it.
-   * @param renewsSession whether the old session token ends with the old password
+   * @param options.renewsSession whether the old session token ends with the old password
    */
-  async prepare(objectId: string, password: string, renewsSession: boolean): Promise<NewPassword> {
+  async prepare(
+    objectId: string,
+    password: string,
+    { renewsSession }: { readonly renewsSession: boolean },
+  ): Promise<NewPassword> {
     const session = renewsSession ? this.sessions.create(objectId) : undefined;
     const passwordHash = await this.hasher.hash(password);
     return { columns: { passwordHash, ...session?.columns }, sessionToken: session?.token };

@@ -179,7 +179,7 @@ export class PhoneNumbersController {
     // Verified before it is redeemed, so a wrong code does not cost the hashing of a password.
     await this.assertRight(key, code);
     const { objectId } = await this.findProven(key);
-    const prepared = await this.passwords.prepare(objectId, password, true);
+    const prepared = await this.passwords.prepare(objectId, password, { renewsSession: true });
     // Before the password: a redeemed code cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId, userId: objectId });
     await this.codes.redeemToChange(key, code, objectId, (current) => {

@@ -50,7 +50,7 @@ export class UserObjectWrites implements ObjectWrites {
 
   async prepareCreate(caller: Caller, fields: JsonObject, { objectId }: CreateOptions): Promise<PreparedWrite> {
     const prepared = await this.signUps.prepare(caller, fields, objectId === undefined ? {} : { objectId });
-    return asObjectWrite(prepared, true);
+    return asObjectWrite(prepared, { isNew: true });
   }
 
   async prepareUpdate(
@@ -59,7 +59,7 @@ export class UserObjectWrites implements ObjectWrites {
     fields: JsonObject,
     options: UpdateOptions,
   ): Promise<PreparedWrite> {
-    return asObjectWrite(await this.prepareChange(caller, objectId, fields, options), false);
+    return asObjectWrite(await this.prepareChange(caller, objectId, fields, options), { isNew: false });
   }
 
   /** @throws AppError the write as for a change; NO_EFFECT where the user does not meet the condition */
@@ -144,7 +144,7 @@ export class UserObjectWrites implements ObjectWrites {
   ): Promise<NewPassword | undefined> {
     if (password === undefined) return undefined;
     assertMaySetPassword(caller, await this.users.loadForWrite(caller, objectId), settings);
-    return this.passwords.prepare(objectId, password, settings.reloginAfterPasswordChange);
+    return this.passwords.prepare(objectId, password, { renewsSession: settings.reloginAfterPasswordChange });
   }
 }
 
@@ -156,7 +156,7 @@ function assertMaySetPassword(caller: Caller, current: UserRow, { requireOldPass
   });
 }
 
-function asObjectWrite(write: PreparedWrite<JsonObject>, isNew: boolean): PreparedWrite {
+function asObjectWrite(write: PreparedWrite<JsonObject>, { isNew }: { readonly isNew: boolean }): PreparedWrite {
   const { objectId } = write;
   return { objectId, run: async (tx) => ({ objectId, isNew, result: await write.run(tx) }) };
 }

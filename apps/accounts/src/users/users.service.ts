@@ -56,8 +56,8 @@ export class UsersService {
     const verified = await this.loadForWrite(caller, objectId);
     await this.passwords.assertRight(caller.appId, verified, { password: oldPassword, door: 'oldPassword' });
 
-    const { reloginAfterPasswordChange } = await this.applications.settingsOf(caller.appId);
-    const prepared = await this.passwords.prepare(objectId, newPassword, reloginAfterPasswordChange);
+    const { reloginAfterPasswordChange: renewsSession } = await this.applications.settingsOf(caller.appId);
+    const prepared = await this.passwords.prepare(objectId, newPassword, { renewsSession });
     const user = await this.transactions.run((tx) =>
       this.transactions.change(tx, caller, objectId, async (current) => {
         await this.assertMayWrite(caller, current, tx);
