@@ -33,6 +33,11 @@ export interface ExportPart {
   readonly bytes: number;
 }
 
+export interface RowOrder {
+  /** Reads the parts in the order of the archive, so that one pass is enough. Default: false, the order of the call. */
+  readonly inAnyOrder?: boolean;
+}
+
 /** An open export. */
 export interface Export {
   /** Sorted by name within each input, numbers by value: `_User.10.jsonl` after `_User.9.jsonl`. */
@@ -50,9 +55,8 @@ export interface Export {
   /**
    * Streams the rows of several parts in their order. Parts that follow each other in a tar archive are read in one pass: an archive of many
    * classes would else be read from its beginning for each.
-   * @param inAnyOrder in the order of the archive, so that one pass is enough
    */
-  rowsOf(parts: readonly ExportPart[], inAnyOrder?: boolean): AsyncIterable<ExportRow>;
+  rowsOf(parts: readonly ExportPart[], order?: RowOrder): AsyncIterable<ExportRow>;
   close(): Promise<void>;
 }
 

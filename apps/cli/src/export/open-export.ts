@@ -217,7 +217,7 @@ function exportOf(found: Found): Export {
       if (source === undefined) throw new Error('The part belongs to another export.');
       return rowsOf(part, source, progress);
     },
-    rowsOf: (wanted, inAnyOrder = false) => rowsOfAll(wanted, inAnyOrder, { sources: found.sources, progress }),
+    rowsOf: (wanted, order = {}) => rowsOfAll(wanted, order, { sources: found.sources, progress }),
     close: () => closeAll(found),
   };
 }

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
 import type { ArchiveEntry } from './archives.js';
 import { BsonReader } from './bson-rows.js';
-import type { ExportPart, ExportRow, ReadRow, RowReader } from './export.types.js';
+import type { ExportPart, ExportRow, ReadRow, RowOrder, RowReader } from './export.types.js';
 import { LineReader, ListReader, MAX_ROW_BYTES, type Parsed, parseRow, RowBytes, withoutMark } from './json-rows.js';
 import { classOfHeader, type PartKind, type Reading } from './part-kinds.js';
 import { BytesProblem, gunzipped, type Meter } from './stored-bytes.js';
@@ -51,7 +51,7 @@ type SourcedPart = readonly [ExportPart, PartSource];
 /** Streams the rows of several parts: those that follow each other in a tar archive in one pass. */
 export async function* rowsOfAll(
   wanted: readonly ExportPart[],
-  inAnyOrder: boolean,
+  { inAnyOrder = false }: RowOrder,
   { sources, progress }: PartSources,
 ): AsyncGenerator<ExportRow> {
   const parts = wanted.flatMap((part): SourcedPart[] => {

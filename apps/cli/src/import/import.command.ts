@@ -176,7 +176,7 @@ async function importMembers(
 async function countOthers(source: Export, summary: ImportSummary): Promise<void> {
   const counts = new Map<string, number>();
   const isOther = ({ kind, className }: ExportPart) => kind === 'rows' && !CLASSES.includes(className as ClassName);
-  for await (const { className } of source.rowsOf(source.parts.filter(isOther), true))
+  for await (const { className } of source.rowsOf(source.parts.filter(isOther), { inAnyOrder: true }))
     counts.set(className, (counts.get(className) ?? 0) + 1);
   for (const [className, count] of counts) summary.warn(`${className}: ${count} rows are not imported.`);
   for (const { file } of source.parts.filter(({ kind, file: path }) => kind === 'other' && RELATION_FILE.test(path)))

@@ -133,7 +133,7 @@ async function copyRows(context: RescueContext, state: ClassState, names: readon
     position.lastId = ids.at(-1) ?? position.lastId;
     batch.add(lines);
     seen += lines.length;
-    if (seen > most) throw new RequestError(`the scan gave more than ${most} rows and did not end`, undefined);
+    if (seen > most) throw new RequestError(`the scan gave more than ${most} rows and did not end`);
     if (batch.isFull()) await batch.write(position);
   }
   await batch.write(position, new Date().toISOString());

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { type LeanCloudApi, reasonOf, RequestError } from './leancloud-api.js';
+import { FinalRequestError, type LeanCloudApi, reasonOf, RequestError } from './leancloud-api.js';
 import type { RescueFolder } from './rescue-folder.js';
 
 const PARTIAL = 206;
@@ -42,10 +42,10 @@ export async function download(api: LeanCloudApi, folder: RescueFolder, task: Do
     return { bytes: sink.bytes, sha256: sink.hash.digest('hex') };
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    if (task.signal.aborted) throw new RequestError('the time limit is over', undefined, true);
+    if (task.signal.aborted) throw new FinalRequestError('the time limit is over');
     // A full disk is no matter of the network.
     if ((error as NodeJS.ErrnoException).syscall === 'write') throw error;
-    throw new RequestError(reasonOf(error), undefined);
+    throw new RequestError(reasonOf(error));
   } finally {
     await sink.handle.close();
   }
@@ -72,15 +72,14 @@ async function receive(api: LeanCloudApi, { url, maxBytes, signal }: Download, s
     const expected = expectedBytes(headers, sink.bytes);
     for await (const part of body as AsyncIterable<Buffer>) await store(part, sink, maxBytes);
     if (expected !== undefined && expected !== sink.bytes)
-      throw new RequestError(`the answer ended after ${sink.bytes} of ${expected} bytes`, undefined);
+      throw new RequestError(`the answer ended after ${sink.bytes} of ${expected} bytes`);
   } finally {
     body.on('error', () => undefined).destroy();
   }
 }
 
 async function store(part: Buffer, sink: Sink, maxBytes: number): Promise<void> {
-  if (sink.bytes + part.length > maxBytes)
-    throw new RequestError(`the file exceeds ${maxBytes} bytes`, undefined, true);
+  if (sink.bytes + part.length > maxBytes) throw new FinalRequestError(`the file exceeds ${maxBytes} bytes`);
   await sink.handle.appendFile(part);
   sink.hash.update(part);
   sink.bytes += part.length;
@@ -95,7 +94,7 @@ function expectedBytes(headers: Readonly<Record<string, unknown>>, before: numbe
 
 function assertContinues(range: unknown, bytes: number): void {
   if (typeof range !== 'string' || !range.startsWith(`bytes ${bytes}-`))
-    throw new RequestError('the host answered with another part of the file', undefined);
+    throw new RequestError('the host answered with another part of the file');
 }
 
 /** The unfinished file cannot be continued: the next attempt begins anew. */

@@ -168,7 +168,7 @@ async function untilDone(context: RescueContext, state: ExportState, options: Ex
     if (Date.parse(context.startedAt) - Date.parse(state.startedAt) > OLDEST_TASK_MS)
       throw new RequestError(`LeanCloud has not made it since ${state.startedAt}`, UNUSABLE);
     if (performance.now() >= endMs)
-      throw new RequestError(`LeanCloud still makes it after ${options.waitMinutes} minutes`, undefined);
+      throw new RequestError(`LeanCloud still makes it after ${options.waitMinutes} minutes`);
     progress.phase(`LeanCloud makes the ${state.kind} export`);
     await sleep(options.pollS * SECOND_MS, undefined, { signal: api.signal });
     progress.phase('');
@@ -212,9 +212,9 @@ async function inspect(path: string): Promise<Exported[]> {
   // LeanCloud has no row that changed since the export before.
   if (archive === undefined) return [];
   try {
-    if (archive.isDamaged) throw new RequestError('the archive ends early', undefined);
+    if (archive.isDamaged) throw new RequestError('the archive ends early');
     const data = archive.parts.filter(({ kind }) => kind === 'rows');
-    for await (const row of archive.rowsOf(data, true)) count(found, row);
+    for await (const row of archive.rowsOf(data, { inAnyOrder: true })) count(found, row);
   } finally {
     await archive.close();
   }

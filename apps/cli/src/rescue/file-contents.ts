@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { withTimeLimit } from '#outbound';
 import { quoted } from '../terminal.js';
 import { download } from './downloads.js';
-import { RequestError } from './leancloud-api.js';
+import { FinalRequestError, RequestError } from './leancloud-api.js';
 import { eachAtOnce, type RescueContext } from './rescue-context.js';
 import { digestOf, linesOf, parseRow, type RescueFolder, rowsOf } from './rescue-folder.js';
 
@@ -90,7 +90,7 @@ async function copyFile(context: RescueContext, { row, index, limits }: FileTask
   const { api, folder, problems } = context;
   const what = `file ${quoted(row.objectId)} (${quoted(row.name.slice(0, 100))})`;
   try {
-    if (row.url === undefined) throw new RequestError('its row has no url', undefined, true);
+    if (row.url === undefined) throw new FinalRequestError('its row has no url');
     if (await index.holds(row)) return;
     await api.inTurn(() => api.repeat(() => fetchFile(context, { row, index, limits }), ATTEMPTS));
     problems.delete(what);

@@ -27,20 +27,17 @@ export class RequestError extends Error {
   constructor(
     message: string,
     /** Undefined where no response arrived. */
-    readonly status: number | undefined,
-    /** Whether a repetition changes nothing. */
-    readonly isFinal = false,
+    readonly status?: number,
   ) {
     super(message);
   }
 }
 
+/** A repetition of the request fails likewise. */
+export class FinalRequestError extends RequestError {}
+
 /** Every other request of the application fails likewise: wrong key, wrong address, archived application. */
-export class RefusedError extends RequestError {
-  constructor(message: string, status: number) {
-    super(message, status, true);
-  }
-}
+export class RefusedError extends FinalRequestError {}
 
 interface Answer {
   readonly status: number;
@@ -115,14 +112,14 @@ export class LeanCloudApi {
       const answer = await this.#client
         .open(target, { method: 'GET', headers: { accept: '*/*', ...headers } }, signal)
         .catch((error: unknown) => {
-          throw new RequestError(reasonOf(error), undefined, PERMANENT_REASONS.has(outboundReason(error)));
+          throw connectionError(error, reasonOf(error));
         });
       const { location } = answer.headers;
       if (answer.status < NOT_OK || answer.status >= 400 || typeof location !== 'string') return answer;
       answer.body.on('error', () => undefined).destroy();
       target = httpUrl(location, target);
     }
-    throw new RequestError(`more than ${MAX_REDIRECTS} redirects`, undefined, true);
+    throw new FinalRequestError(`more than ${MAX_REDIRECTS} redirects`);
   }
 
   /**
@@ -179,8 +176,7 @@ export class LeanCloudApi {
     } catch (error) {
       if (error instanceof RequestError) throw error;
       const reason = limit.aborted ? `no complete answer within ${4 * timeoutMs} ms` : reasonOf(error);
-      const isFinal = PERMANENT_REASONS.has(outboundReason(error));
-      throw new RequestError(`${shown}: ${reason}`, undefined, isFinal);
+      throw connectionError(error, `${shown}: ${reason}`);
     }
   }
 
@@ -225,7 +221,7 @@ function backOffMs(attempt: number): number {
 
 /** Whether a repetition may succeed. */
 function isPassing(error: unknown): boolean {
-  if (!(error instanceof RequestError) || error.isFinal) return false;
+  if (!(error instanceof RequestError) || error instanceof FinalRequestError) return false;
   return error.status === undefined || isPassingStatus(error.status);
 }
 
@@ -244,8 +240,13 @@ function retryAfterMs(header: string | string[] | undefined): number | undefined
 function httpUrl(text: string, base?: URL): URL {
   const url = URL.canParse(text, base?.href) ? new URL(text, base?.href) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '')
-    throw new RequestError('the address is no http or https URL', undefined, true);
+    throw new FinalRequestError('the address is no http or https URL');
   return url;
+}
+
+function connectionError(error: unknown, message: string): RequestError {
+  const isPermanent = PERMANENT_REASONS.has(outboundReason(error));
+  return isPermanent ? new FinalRequestError(message) : new RequestError(message);
 }
 
 /** The reason of a failed connection, without the URL. */
@@ -261,8 +262,7 @@ async function textOf(body: Readable): Promise<string> {
   let bytes = 0;
   for await (const part of body as AsyncIterable<Buffer>) {
     bytes += part.length;
-    if (bytes > MAX_ANSWER_BYTES)
-      throw new RequestError(`the answer exceeds ${MAX_ANSWER_BYTES} bytes`, undefined, true);
+    if (bytes > MAX_ANSWER_BYTES) throw new FinalRequestError(`the answer exceeds ${MAX_ANSWER_BYTES} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');

@@ -37,7 +37,7 @@ export async function copyRelations(context: RescueContext, found: Schemas): Pro
   for (const relation of relationsOf(found))
     await attempt(context, { name: `relation ${quoted(`${relation.class}.${relation.field}`)}` }, async () => {
       if (![relation.class, relation.field, relation.target].every(isPlainName))
-        throw new RequestError('LeanCloud permits no such name, so the members were not read', undefined);
+        throw new RequestError('LeanCloud permits no such name, so the members were not read');
       await copyRelation(context, relation);
     });
 }

@@ -91,7 +91,7 @@ async function* usersOf(path: string): AsyncGenerator<JsonObject> {
   const archive = await openExport([path], Readable.from([]));
   try {
     const parts = archive.parts.filter(({ kind, className }) => kind === 'rows' && className === '_User');
-    for await (const row of archive.rowsOf(parts, true)) yield 'row' in row ? row.row : {};
+    for await (const row of archive.rowsOf(parts, { inAnyOrder: true })) yield 'row' in row ? row.row : {};
   } finally {
     await archive.close();
   }

@@ -88,7 +88,7 @@ export function parsed<T>(schema: z.ZodType<T>, text: string, name: string): T {
   try {
     return schema.parse(JSON.parse(text));
   } catch {
-    throw new RequestError(`LeanCloud's answer is not ${name}`, undefined);
+    throw new RequestError(`LeanCloud's answer is not ${name}`);
   }
 }
 
