@@ -188,11 +188,18 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
 }
 
 /** The answer to a request within a batch or a method override, which becomes part of another answer. */
-export async function sendWhole(request: FastifyRequest, reply: FastifyReply, answer: StreamedAnswer): Promise<void> {
+export async function sendBuffered(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: StreamedAnswer,
+): Promise<void> {
   const { 'content-length': _length, ...headers } = headersForClient(answer.headers);
-  const bytes = await readWhole(answer.body);
+  const bytes = await readBuffered(answer.body);
   const isInBatch = originsOf(request).some(({ routeOptions }) => routeOptions.url !== OVERRIDE_PATH);
-  if (isInBatch) assertFitsIntoBatch(answer.status, headers, bytes);
+  if (isInBatch && !fitsIntoBatch(answer.status, headers, bytes))
+    throw appError('FORWARD_FAILED', {
+      message: `The server that the request was forwarded to answered ${answer.status} without JSON.`,
+    });
   const isEmptyJson = bytes.length === 0 && isJson(headers);
   void reply
     .code(answer.status)
@@ -201,7 +208,7 @@ export async function sendWhole(request: FastifyRequest, reply: FastifyReply, an
 }
 
 /** @throws AppError OBJECT_TOO_LARGE, or FORWARD_FAILED where the answer stops in its middle */
-async function readWhole(body: Readable): Promise<Buffer> {
+async function readBuffered(body: Readable): Promise<Buffer> {
   const bytes = await readUpTo(MAX_MESSAGE_BYTES, body).catch((error: unknown) => {
     throw appError('FORWARD_FAILED', { cause: new Error(String((error as { code?: unknown }).code)) });
   });
@@ -223,15 +230,11 @@ async function readUpTo(maxBytes: number, body: Readable): Promise<Buffer | unde
   return Buffer.concat(chunks);
 }
 
-/** The answer to a batch joins JSON texts without parsing them. @throws AppError FORWARD_FAILED where this one would break it */
-function assertFitsIntoBatch(status: number, headers: Readonly<Record<string, string>>, bytes: Buffer): void {
-  const isSuccess = status < 300;
-  if (isSuccess && !isJson(headers) && headers['content-encoding'] === undefined) return;
-  if (isSuccess && bytes.length === 0) return;
-  if ((isSuccess || status >= 400) && isJson(headers) && isJsonText(bytes)) return;
-  throw appError('FORWARD_FAILED', {
-    message: `The server that the request was forwarded to answered ${status} without JSON.`,
-  });
+/** The answer to a batch joins JSON texts without parsing them, so this one must be valid. A redirect cannot be part of it. */
+function fitsIntoBatch(status: number, headers: Readonly<Record<string, string>>, bytes: Buffer): boolean {
+  if (status >= 300) return status >= 400 && isJson(headers) && isJsonText(bytes);
+  if (bytes.length === 0) return true;
+  return isJson(headers) ? isJsonText(bytes) : headers['content-encoding'] === undefined;
 }
 
 function isJson(headers: Readonly<Record<string, string>>): boolean {

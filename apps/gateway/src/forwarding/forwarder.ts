@@ -16,7 +16,7 @@ import {
   headersForClient,
   headersForTarget,
   isForwarded,
-  sendWhole,
+  sendBuffered,
 } from './forward-policy.js';
 
 const IDENTITY_LIFETIME = '60s';
@@ -120,7 +120,7 @@ export class Forwarder implements OnApplicationShutdown {
       answer.body.once('close', () => {
         exchange.end();
       });
-      if (isReadHere) await sendWhole(request, reply, answer);
+      if (isReadHere) await sendBuffered(request, reply, answer);
       else sendStream(request, reply, answer);
     } catch (error) {
       exchange.end();
