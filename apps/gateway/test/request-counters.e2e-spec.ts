@@ -119,7 +119,7 @@ describe('counters of requests', () => {
       },
     ],
   ];
-  describe.each(stores)('noted clients %s', (_, create) => {
+  describe.each(stores)('recorded clients %s', (_, create) => {
     const client = (network: string) => ({ group: 'logins', network });
 
     it('have the count of their window until it ends, the latest first', async () => {
@@ -128,10 +128,10 @@ describe('counters of requests', () => {
       const [one, two] = [client('203.0.113.1'), client('2001:db8:1:2::/64')];
       await counter.count(counterKeyOf(app, one), 60);
       await counter.count(counterKeyOf(app, one), 60);
-      await clients.note(app, one, 700);
-      await clients.note(app, two, 60_000);
-      await clients.note(app, two, 60_000);
-      await clients.note(other, one, 60_000);
+      await clients.record(app, one, 700);
+      await clients.record(app, two, 60_000);
+      await clients.record(app, two, 60_000);
+      await clients.record(other, one, 60_000);
       expect(await clients.list(app, 10)).toMatchObject([
         { ...two, count: 0 },
         { ...one, count: 2 },
@@ -147,18 +147,18 @@ describe('counters of requests', () => {
       const { clients } = await create();
       const app = unique('app');
       for (let index = 0; index < 1_003; index += 1)
-        await clients.note(app, client(`10.0.${index >> 8}.${index & 255}`), 60_000 + index);
+        await clients.record(app, client(`10.0.${index >> 8}.${index & 255}`), 60_000 + index);
       const listed = await clients.list(app, 2_000);
       expect(listed).toHaveLength(1_000);
       expect(listed.map(({ network }) => network)).not.toContain('10.0.0.2');
     });
   });
 
-  it('noted in Redis leave nothing behind, and are shared by all gateways', async () => {
+  it('recorded in Redis leave nothing behind, and are shared by all gateways', async () => {
     const [one, two] = [new RedisLimitedClients(await connect()), new RedisLimitedClients(await connect())];
     const app = unique('app');
-    await one.note(app, { group: 'logins', network: '203.0.113.1' }, 60_000);
-    await one.note(app, { group: 'logins', network: '203.0.113.2' }, 10);
+    await one.record(app, { group: 'logins', network: '203.0.113.1' }, 60_000);
+    await one.record(app, { group: 'logins', network: '203.0.113.2' }, 10);
     await expect.poll(() => two.list(app, 10)).toMatchObject([{ network: '203.0.113.1' }]);
     const left = await client.pttl(`${namespace}:rate-limits:limited:${app}`);
     expect([left > 50_000, left <= 60_000]).toEqual([true, true]);

@@ -49,7 +49,7 @@ export class FallbackRequestCounter implements RequestCounter {
   }
 }
 
-const NOTE = new RedisScript(`${NOW}
+const RECORD = new RedisScript(`${NOW}
 local client, resetMs, max = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
 redis.call('ZADD', KEYS[1], now + resetMs, client)
@@ -67,8 +67,8 @@ const COUNT_OF = new RedisScript(`return tonumber(redis.call('GET', KEYS[1]) or 
 export class RedisLimitedClients implements LimitedClients {
   constructor(private readonly redis: Redis) {}
 
-  async note(appId: string, { group, network }: RefusedClient, resetMs: number): Promise<void> {
-    await this.redis.run(NOTE, [listKeyOf(appId)], [`${group} ${network}`, resetMs, MAX_CLIENTS]);
+  async record(appId: string, { group, network }: RefusedClient, resetMs: number): Promise<void> {
+    await this.redis.run(RECORD, [listKeyOf(appId)], [`${group} ${network}`, resetMs, MAX_CLIENTS]);
   }
 
   async list(appId: string, limit: number): Promise<LimitedClient[]> {

@@ -20,8 +20,8 @@ export const MAX_CLIENTS = 1_000;
 
 /** The clients whose requests are refused now. They are for operators to read; no decision depends on them. */
 export interface LimitedClients {
-  /** Notes a client at the first refusal of a window. @param resetMs until the window ends */
-  note(appId: string, client: RefusedClient, resetMs: number): Promise<void>;
+  /** Records a client at the first refusal of a window. @param resetMs until the window ends */
+  record(appId: string, client: RefusedClient, resetMs: number): Promise<void>;
   /** The latest windows first. @throws AppError SERVICE_UNAVAILABLE */
   list(appId: string, limit: number): Promise<LimitedClient[]>;
 }
@@ -35,7 +35,7 @@ export class MemoryLimitedClients implements LimitedClients {
     private readonly clock: Clock,
   ) {}
 
-  note(appId: string, client: RefusedClient, resetMs: number): Promise<void> {
+  record(appId: string, client: RefusedClient, resetMs: number): Promise<void> {
     const clients = this.#byApplication.get(appId) ?? new LRUCache({ max: MAX_CLIENTS });
     clients.set(counterKeyOf(appId, client), client, { ttl: resetMs });
     this.#byApplication.set(appId, clients);
@@ -45,12 +45,12 @@ export class MemoryLimitedClients implements LimitedClients {
   list(appId: string, limit: number): Promise<LimitedClient[]> {
     const now = this.clock.now().getTime();
     const clients = this.#byApplication.get(appId);
-    const noted = [...(clients?.entries() ?? [])].map(([key, client]) => ({
+    const recorded = [...(clients?.entries() ?? [])].map(([key, client]) => ({
       ...client,
       count: this.counter.countOf(key),
       until: new Date(now + (clients?.getRemainingTTL(key) ?? 0)).toISOString(),
     }));
-    return Promise.resolve(noted.sort((one, other) => (one.until < other.until ? 1 : -1)).slice(0, limit));
+    return Promise.resolve(recorded.sort((one, other) => (one.until < other.until ? 1 : -1)).slice(0, limit));
   }
 }
 
@@ -193,7 +193,7 @@ export class RequestLimits {
     const { count, resetMs } = await this.counter.count(counterKeyOf(appId, client), windowSeconds);
     const isExceeded = count > limit;
     if (isExceeded) this.metrics.rateLimited.inc({ group });
-    if (count === limit + 1 && appId !== '') await this.#note(appId, client, resetMs);
+    if (count === limit + 1 && appId !== '') await this.#record(appId, client, resetMs);
     return {
       limit,
       remaining: Math.max(0, limit - count),
@@ -203,8 +203,8 @@ export class RequestLimits {
   }
 
   /** Without Redis, operators do not see the client; the limit holds all the same. */
-  async #note(appId: string, client: Parameters<LimitedClients['note']>[1], resetMs: number): Promise<void> {
-    await this.limited.note(appId, client, resetMs).catch((error: unknown) => {
+  async #record(appId: string, client: Parameters<LimitedClients['record']>[1], resetMs: number): Promise<void> {
+    await this.limited.record(appId, client, resetMs).catch((error: unknown) => {
       if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     });
   }
