@@ -25,9 +25,10 @@ interface Lane {
 
 /**
  * Connections on which many look-ups are in flight at once: each is sent without waiting for the reply to those before it, so that
- * one system call carries several (ADR 41). Each reply repeats the number of its look-up, so that a reply to another one is never used. Each statement is followed by a Sync and is therefore a transaction of its own: a failed one does
- * not affect the others. PostgreSQL runs the statements of a connection one after the other, so only reads of a row by its key belong here: they wait for
- * no lock of a row.
+ * one system call carries several (ADR 41). Each reply repeats the number of its look-up, so that a reply to another one is never
+ * used. Each statement is followed by a Sync and is therefore a transaction of its own: a failed one does not affect the others.
+ * PostgreSQL runs the statements of a connection one after the other, so only reads of a row by its key belong here: they wait for no
+ * lock of a row.
  */
 export class LookupConnections {
   readonly #logger = new Logger('PostgreSQL');

@@ -45,8 +45,8 @@ function combined(statements: readonly Statement[]): string {
 }
 
 /**
- * The first parameter of a statement that looks values up in an application whose rows are growing fast, as during an import. The planner does not see
- * the id: with outdated statistics it would expect no row of the application, and scan all of them for each value.
+ * The first parameter of a statement that looks values up in an application whose rows are growing fast, as during an import. The
+ * planner does not see the id: with outdated statistics it would expect no row of the application, and scan all of them for each value.
  */
 export const UNESTIMATED_APP = '(SELECT $1::text)';
 
