@@ -72,6 +72,8 @@ export function describePushRequests(server: () => GatepostServer): void {
         web: { targeted: 1, queued: 1 },
       });
       await untilQueued(await send({ where: { city } }), 1);
+      // As the SDK for Objective-C sends it.
+      await untilQueued(await send({ where: JSON.stringify({ city }) }), 1);
       await untilQueued(await send({ where: { installationId: subscribed } }), 1);
       await untilQueued(await send({ channels: [channel], where: { city } }), 0);
       const devices = { data, device_type: 'web', device_ids: [subscribed, 'unknown'] };
@@ -107,6 +109,7 @@ export function describePushRequests(server: () => GatepostServer): void {
       ['too much', { data: { alert: 'x'.repeat(4096) } }, 400, 116],
       ['cql', { cql: 'select * from _Installation' }, 400, 1],
       ['a place that is none', { where: { a: { $nearSphere: 1 } } }, 400, 302],
+      ['a condition as text that is no JSON', { where: '{' }, 400, 102],
       ['a field that cannot be queried', { where: { ACL: 1 } }, 400, 102],
       ['a field that is none', { where: { 'a b': 1 } }, 400, 105],
       ['a pointer that is none', { where: { a: { __type: 'Pointer' } } }, 400, 106],

@@ -1,6 +1,7 @@
 import { parseJson } from '#bootstrap';
 import {
   DEFAULT_LIST_LIMIT,
+  type JsonValue,
   MAX_LIST_LIMIT,
   MAX_LIST_SKIP,
   type ObjectListQuery,
@@ -77,7 +78,8 @@ function parseSkip(text: string | undefined): number {
   return Number(text);
 }
 
-function parseWhere(text: string): unknown {
+/** Parses a condition that is JSON text. @throws AppError INVALID_QUERY */
+export function parseWhere(text: string): JsonValue {
   try {
     return parseJson(text);
   } catch {

@@ -6,7 +6,7 @@ import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { readEnvironment } from '../http/credentials.js';
 import { JsonBody, ObjectId, QueryParams, RequestCaller } from '../http/request.decorators.js';
-import { parseListQuery } from '../objects/object.params.js';
+import { parseListQuery, parseWhere } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { notificationsEndpoints, pushEndpoints, scheduledPushesEndpoints, webPushEndpoints } from './push.endpoints.js';
 
@@ -24,7 +24,10 @@ export class PushController {
     @JsonBody() body: JsonObject,
     @Headers() headers: IncomingHttpHeaders,
   ): Promise<Accepted> {
-    return this.rpc.call(pushRpc.send, { caller, body, prod: readEnvironment(headers) });
+    const { where } = body;
+    // The SDK for Objective-C sends the condition as text.
+    const parsed = typeof where === 'string' ? { ...body, where: parseWhere(where) } : body;
+    return this.rpc.call(pushRpc.send, { caller, body: parsed, prod: readEnvironment(headers) });
   }
 
   @Post('devices')

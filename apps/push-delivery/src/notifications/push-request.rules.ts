@@ -1,4 +1,3 @@
-import { parseJson } from '#bootstrap';
 import { type JsonObject, type JsonValue, PUSH_LIMITS } from '#contracts';
 import { appError, type AppError } from '#errors';
 import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels } from '#objects';
@@ -212,21 +211,12 @@ function idField(type: string, vendor: JsonValue | undefined): string {
   return 'registrationId';
 }
 
-/** A condition, a list of conditions that all hold, or one of them as JSON text, as the SDK for Objective-C sends it. */
-function parseWhereMember(given: JsonValue | undefined): JsonObject[] {
-  const where = typeof given === 'string' ? parseWhereText(given) : given;
+/** A condition, or a list of conditions that all hold. */
+function parseWhereMember(where: JsonValue | undefined): JsonObject[] {
   if (isLeftOut(where)) return [];
   const conditions = Array.isArray(where) ? where : [where];
   if (!conditions.every(isJsonObject)) throw appError('INVALID_QUERY', { message: 'where must be a JSON object.' });
   return conditions.filter((condition) => Object.keys(condition).length > 0);
-}
-
-function parseWhereText(text: string): JsonValue {
-  try {
-    return parseJson(text);
-  } catch {
-    throw appError('INVALID_QUERY', { message: 'where must be JSON.' });
-  }
 }
 
 /** An empty list is refused: it would select no device or, through a mistake, all devices. */
