@@ -81,13 +81,13 @@ export class UserSearchRepository {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const startedAt = performance.now();
     const isQuick = isPrefixAlone(search);
-    const quick = isQuick ? await this.collectUpTo(search, maxCollected(search), within) : undefined;
+    const quick = isQuick ? await this.collectIfFew(search, within) : undefined;
     if (quick !== undefined) return quick;
     const planned = search.text === undefined ? 0 : await this.plannedRows(search);
     const frequent = await this.findFrequent(search, planned, within);
     if (frequent !== undefined) return frequent;
     assertInTime(startedAt);
-    const found = isQuick ? undefined : await this.collectUpTo(search, maxCollected(search), within);
+    const found = isQuick ? undefined : await this.collectIfFew(search, within);
     if (found !== undefined) return found;
     assertInTime(startedAt);
     const users = (await this.findNearby(search, FAR_USERS, within)) ?? (await this.findFar(search, startedAt, within));
@@ -183,8 +183,9 @@ export class UserSearchRepository {
     return (await this.collect(search, Number.MAX_SAFE_INTEGER, within)).users;
   }
 
-  /** @returns undefined where more users match than `most` */
-  private async collectUpTo(search: UserSearch, most: number, within: Queryable): Promise<UserMatches | undefined> {
+  /** @returns undefined where more users match than `maxCollected` */
+  private async collectIfFew(search: UserSearch, within: Queryable): Promise<UserMatches | undefined> {
+    const most = maxCollected(search);
     const { users, matching } = await this.collect(search, most + 1, within);
     return matching > most ? undefined : { users, total: { value: matching, isExact: true } };
   }
@@ -197,9 +198,10 @@ export class UserSearchRepository {
   ): Promise<{ users: UserMatch[]; matching: number }> {
     const { alternatives, common, parameters } = conditionsOf(search);
     const { key, direction, behind } = ORDERS[search.order];
-    // To read the index of a prefix twice, to count and to sort, takes half of the time that it takes to store what was read.
+    // To read the index of a prefix twice, to count and to sort, takes half of the time that it takes to store what was read. Without a
+    // bound the rows are stored: PostgreSQL hashes no subquery of NOT IN that it expects to be large, and would run it for each row.
     const isPrefix = isPrefixAlone(search);
-    const stored = isPrefix ? 'NOT MATERIALIZED' : 'MATERIALIZED';
+    const stored = isPrefix && most <= MAX_EXACT_TOTAL + 1 ? 'NOT MATERIALIZED' : 'MATERIALIZED';
     // A statement for each field reads its index alone, in its order, and stops.
     const found = alternatives.map(({ sql, key: indexed }, place) => {
       const order = indexed === undefined ? '' : `ORDER BY ${indexed}`;
