@@ -70,6 +70,15 @@ export function describeRoles(server: () => GatepostServer): void {
       expect(one.body['ACL']).toEqual(PUBLIC);
     });
 
+    it('show members by redirectClassNameForKey only with the right to find users', async () => {
+      const { id } = await signUp(api);
+      const { body } = await api.post(path, { name: roleName(), ACL: PUBLIC, users: add('_User', id) });
+      const object = { __type: 'Pointer', className: '_Role', objectId: body['objectId'] };
+      const members = `${path}${where({ $relatedTo: { object, key: 'users' } })}&redirectClassNameForKey=users`;
+      expect((await api.get(members)).status).toBe(403);
+      expect((await master.get(members)).body).toMatchObject({ className: '_User', results: [{ objectId: id }] });
+    });
+
     it('answer the whole role with fetchWhenSave', async () => {
       const { body } = await api.post(`${path}?fetchWhenSave=true`, { name: roleName(), ACL: PUBLIC });
       expect(body).toMatchObject({ ACL: PUBLIC, users: { __type: 'Relation' } });

@@ -55,7 +55,7 @@ export const listParams = readParams.extend({
   limit: z
     .string()
     .optional()
-    .describe(`0 to ${MAX_LIST_LIMIT}. Any other value means ${DEFAULT_LIST_LIMIT}, the default.`),
+    .describe(`1 to ${MAX_LIST_LIMIT}, or 0 with \`count\`. Any other value means ${DEFAULT_LIST_LIMIT}, the default.`),
   skip: z
     .string()
     .optional()
@@ -87,6 +87,13 @@ export const listOf = <Shape extends z.ZodType>(
   shape: Shape,
 ): z.ZodObject<{ results: z.ZodArray<Shape>; count: z.ZodOptional<z.ZodNumber> }> =>
   z.object({ results: z.array(shape), count: z.number().int().min(0).optional() });
+
+/** SDKs that do not know the class of a relation name the relation, beside a condition with `$relatedTo`. */
+const redirectClassNameForKey = z
+  .string()
+  .optional()
+  .describe('A relation of the class: the query is one of its objects, whose class the response names.');
+const relatedObjects = listOf(z.looseObject({ objectId: objectIdSchema })).extend({ className: z.string() });
 
 /** The errors of the fields of every class. */
 export const FIELD_ERRORS = [
@@ -182,12 +189,19 @@ function readEndpoints(
   const object = responseSchema(objectClass, acl);
   const hasNoInclude = objectClass.definition.hasNoInclude === true;
   const omitted = hasNoInclude ? { include: true as const } : {};
+  const hasRelations = objectClass.definition.relations !== undefined;
+  const listed = listOf(object);
   return {
     list: {
       summary: `Query ${plural}`,
       credentials: 'application',
-      query: listParams.omit(omitted),
-      answers: { 200: { description: `The matching ${plural}.`, body: listOf(object) } },
+      query: listParams.omit(omitted).extend(hasRelations ? { redirectClassNameForKey } : {}),
+      answers: {
+        200: {
+          description: `The matching ${plural}.`,
+          body: hasRelations ? z.union([listed, relatedObjects]) : listed,
+        },
+      },
       errors: [...new Set<ErrorName>([...LIST_ERRORS, 'FORBIDDEN'])],
     },
     get: {
