@@ -48,6 +48,8 @@ const MAIL_POOL = 4;
 const PUSH_POOL = 8;
 /** Of the same 50: few operators, one statement each. */
 const CONSOLE_POOL = 2;
+/** On a busy machine the parts of a process that has just started answer late. */
+const FIRST_ANSWER_TIMEOUT_MS = 30_000;
 type Environment = z.output<typeof standaloneEnvironment>;
 
 /** Runs all services in this process, with embedded storage. */
@@ -59,15 +61,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   let console: RunningService | undefined;
   let postgres: EmbeddedPostgres | undefined;
   const lock = await lockDataFolder(folder, () => (service === undefined ? undefined : transport));
-  const stop = async () => {
-    try {
-      await console?.stop();
-      await service?.stop();
-    } finally {
-      await postgres?.stop();
-      await lock.close();
-    }
-  };
+  const stop = () => runAll([() => console?.stop(), () => service?.stop(), () => postgres?.stop(), () => lock.close()]);
   try {
     await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
     await assertConsolePortIsFree(env);
@@ -83,6 +77,16 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
     await stop();
     throw error;
   }
+}
+
+/** Runs each step when the one before it has ended, also where that has failed. @throws the error of the first that failed */
+async function runAll(steps: readonly (() => Promise<void> | undefined)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const step of steps)
+    await Promise.resolve()
+      .then(step)
+      .catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw errors[0];
 }
 
 /**
@@ -214,7 +218,7 @@ function secretsOf(env: Environment, folder: DataFolder) {
 
 async function welcome({ app }: RunningService, baseUrl: string, link: string | undefined): Promise<void> {
   const created = await app.get(FirstApplication).created();
-  const problems = await app.get(Readiness).problems();
+  const problems = await app.get(Readiness).problems(FIRST_ANSWER_TIMEOUT_MS);
   if (problems.length > 0) throw new StartError(`Gatepost cannot serve: ${problems.join('; ')}`);
   process.stdout.write(created === undefined ? welcomeBack(baseUrl, link) : firstWelcome(baseUrl, created, link));
 }

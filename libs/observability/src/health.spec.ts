@@ -29,6 +29,16 @@ describe('Readiness', () => {
     vi.useRealTimers();
   });
 
+  it('waits for an answer as long as the caller says', async () => {
+    vi.useFakeTimers();
+    const readiness = new Readiness();
+    readiness.register('late', () => new Promise((resolve) => setTimeout(resolve, 5_000)));
+    const outcomes = Promise.all([readiness.problems(), readiness.problems(30_000)]);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await outcomes).toEqual([['late: no answer'], []]);
+    vi.useRealTimers();
+  });
+
   it('is "draining" from then on, whatever the checks return', async () => {
     const readiness = new Readiness();
     readiness.register('good', () => undefined);

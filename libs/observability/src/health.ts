@@ -84,20 +84,20 @@ export class Readiness {
     this.#draining = true;
   }
 
-  /** The reasons why the process cannot serve now; empty when it can. */
-  async problems(): Promise<string[]> {
+  /** The reasons why the process cannot serve now; empty when it can. @param timeoutMs for the answer of each part */
+  async problems(timeoutMs = CHECK_TIMEOUT_MS): Promise<string[]> {
     if (this.#draining) return ['draining'];
-    const outcomes = await Promise.all([...this.#checks].map(([name, check]) => this.#problemOf(name, check)));
+    const outcomes = await Promise.all([...this.#checks].map(([name, check]) => problemOf(name, check, timeoutMs)));
     return outcomes.filter((problem) => problem !== undefined);
   }
+}
 
-  #problemOf(name: string, check: ReadinessCheck): Promise<string | undefined> {
-    const outcome = Promise.resolve()
-      .then(check)
-      .then(() => undefined)
-      .catch((error: unknown) => `${name}: ${reasonOf(error)}`);
-    return withTimeout(outcome, CHECK_TIMEOUT_MS, () => `${name}: no answer`);
-  }
+function problemOf(name: string, check: ReadinessCheck, timeoutMs: number): Promise<string | undefined> {
+  const outcome = Promise.resolve()
+    .then(check)
+    .then(() => undefined)
+    .catch((error: unknown) => `${name}: ${reasonOf(error)}`);
+  return withTimeout(outcome, timeoutMs, () => `${name}: no answer`);
 }
 
 /** Only plain errors and AppErrors have texts for operators; other errors may reveal internal details, so their text is not shown. */
