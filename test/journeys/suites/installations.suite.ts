@@ -331,11 +331,34 @@ export function describeInstallations(server: () => GatepostServer): void {
       const put = (fields: Json) => ({ method: 'PUT', path: `/1.1/classes/_Installation/${id}`, body: fields });
       const saved = await save(
         { ...put({ level: { __op: 'Increment', amount: 1 } }), new: true },
-        registration({ __internalId: id, installationId, ...channelOp('AddUnique', 'news') }),
+        { ...registration({ __internalId: id, installationId, ...channelOp('AddUnique', 'news') }), new: true },
       );
-      expect(saved).toMatchObject({ status: 400, body: { code: 107 } });
+      expect(saved).toMatchObject({ status: 200, body: { [id]: { objectId: id, level: 2, channels: ['news'] } } });
+      const other = await appClient(server()).post('/1.1/installations', { installationId: newDevice() });
+      const mixed = { ...put({ level: 9 }), path: `/1.1/installations/${String(other.body['objectId'])}` };
+      const two = await save(put({ level: 9 }), { ...mixed, body: { __internalId: id, level: 9 } });
+      expect(two).toMatchObject({ status: 400, body: { code: 107 } });
       const both = await save(put({ level: 5 }), { ...put({ level: { __op: 'Increment', amount: 1 } }), new: true });
       expect(both.body).toMatchObject({ [id]: { objectId: id, level: 6 } });
+    });
+
+    it('as Objective-C and Swift save one with several changes of its channels: registered by each request', async () => {
+      const device = { deviceType: 'ios', deviceToken: newToken(), apnsTeamId: 'TEAM' };
+      const newborn = { ...device, __internalId: 'client-2' };
+      const first = await save(
+        { ...registration({ ...newborn, channels: ['old'] }), new: true },
+        { ...registration({ ...newborn, ...channelOp('AddUnique', 'news') }), new: true },
+      );
+      expect(first).toMatchObject({ status: 200, body: { 'client-2': { channels: ['old', 'news'] } } });
+      const { objectId } = first.body['client-2'] as Json;
+      const known = { ...device, __internalId: objectId, objectId };
+      const again = await save(
+        registration({ ...known, ...channelOp('Remove', 'old') }),
+        registration({ ...known, ...channelOp('AddUnique', 'sport') }),
+      );
+      expect(again).toMatchObject({ status: 200, body: { [String(objectId)]: { objectId } } });
+      const { body } = await master.get(`/1.1/installations/${String(objectId)}`);
+      expect([body['channels'], await countOf({ deviceToken: device.deviceToken })]).toEqual([['news', 'sport'], 1]);
     });
 
     it.each<[string, () => Json, number]>([

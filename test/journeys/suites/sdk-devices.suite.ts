@@ -124,6 +124,7 @@ export function describeSdkDevices(server: () => GatepostServer, vendors: () => 
       ['Swift, tvOS', saveJointly, apple('tvos')],
       ['Swift, watchOS', saveJointly, apple('watchos')],
       ['Swift without a team', saveJointly, apple('ios', { apnsTeamId: '' })],
+      ['Swift with a placeholder', saveJointly, apple('ios', { apnsTeamId: 'YOUR_TEAM_ID' })],
       ['Objective-C', saveJointly, apple('ios', { badge: 0, channels: ['news'], deviceProfile: '' })],
       ['Flutter, LCObject', saveAsFlutter, apple('ios')],
       ['leancloud-storage', saveWithAv, apple('ios')],

@@ -351,6 +351,7 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       [{ badge: 'many' }, /^badge: /],
       [{ apnsTopic: 'com.example\r\nx-header: 1' }, /^apnsTopic: /],
       [{ apnsTeamId: ['TEAM123456'] }, /^apnsTeamId: /],
+      [{ apnsTeamId: 'T'.repeat(65) }, /^apnsTeamId: /],
     ])('refuse the field %j of an installation', async (fields, text) => {
       const { status, body } = await api().post('/1.1/installations', {
         deviceType: 'android',

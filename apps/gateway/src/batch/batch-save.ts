@@ -91,12 +91,17 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
   });
 }
 
-/** An object may be changed several times, but two objects need different ids, because the response is keyed by id. */
+/**
+ * An object may be changed several times, but two objects need different ids, because the response is keyed by id. A registration finds
+ * its device by what it contains: the SDKs for iOS send several of one device in a save.
+ */
 function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
-  const objects = new Map<string, string | undefined>();
+  const objects = new Map<string, string>();
   for (const { internalId, className, objectId } of writes) {
-    const object = objectId === undefined ? undefined : `${className} ${objectId}`;
-    if (objects.has(internalId) && (object === undefined || objects.get(internalId) !== object))
+    if (className === '_Installation' && objectId === undefined) continue;
+    const known = objects.get(internalId);
+    const object = `${className} ${objectId ?? ''}`;
+    if (known !== undefined && (objectId === undefined || known !== object))
       throw malformed('Two objects have the same "__internalId".');
     objects.set(internalId, object);
   }

@@ -79,13 +79,14 @@ function parseChannelOfDevice({ _notificationChannel: channel }: JsonObject): Js
 }
 
 const TOPIC = /^[A-Za-z0-9.-]{1,255}$/;
-const TEAM_ID = /^[A-Z0-9]{10}$/;
+/** Apps that once pushed with certificates name teams of any form, as their devices do. */
+const TEAM_ID = /^[^\p{Cc}]{1,64}$/u;
 
 /** The app on Apple devices: `topic` and `apns_team_id`. */
 function parseAppleApp({ topic, apns_team_id: teamId }: JsonObject): Pick<StoredMessage, 'apns'> {
   const apns = {
     ...named('topic', topic, TOPIC, 'topic must be a bundle id such as com.example.app.'),
-    ...named('teamId', teamId, TEAM_ID, 'apns_team_id must be the 10 capital letters and digits of a team.'),
+    ...named('teamId', teamId, TEAM_ID, 'apns_team_id must be a text of up to 64 characters.'),
   };
   return Object.keys(apns).length === 0 ? {} : { apns };
 }

@@ -110,9 +110,11 @@ function appleRoute({ message, prod }: RoutedPush, address: VendorAddress, all: 
   const teams = all.filter(({ vendor }) => vendor === 'apns');
   if (teams.length === 0) return { missing: ['apns', 'no credentials'] };
   const { topic = address.topic, teamId = address.teamId } = message.apns ?? {};
-  const candidates = teams
-    .filter(({ part }) => teamId === null || part === teamId)
-    .filter(({ topics }) => (topic === null ? topics.length === 1 : topics.some((known) => isSameApp(topic, known))));
+  // A team without credentials is a placeholder, or the former team of an app that was transferred.
+  const named = teams.filter(({ part }) => part === teamId);
+  const candidates = (named.length > 0 ? named : teams).filter(({ topics }) =>
+    topic === null ? topics.length === 1 : topics.some((known) => isSameApp(topic, known)),
+  );
   const [team] = candidates;
   if (team !== undefined && candidates.length === 1) return { lane: laneName(team, prod) };
   if (candidates.length > 1) return { missing: ['apns', 'several teams, and none is named'] };

@@ -154,9 +154,10 @@ const ADDRESS_FORMATS = {
     description: 'The bundle id of an Apple app.',
   }),
   apnsTeamId: addressFormat('apnsTeamId', {
-    pattern: /^[A-Za-z0-9]{1,64}$/,
-    problem: 'The value must be the team id, which has 10 letters and digits.',
-    description: 'The team id of an Apple app.',
+    pattern: /^[^\p{Cc}]{1,64}$/u,
+    problem: 'The value must be the team id, or another text of up to 64 characters.',
+    description:
+      'The team id of an Apple app. The SDKs for iOS require one also from apps without it, so any short text is stored.',
   }),
   badge: {
     schema: z.union([badge, z.looseObject({ __op: z.literal('Increment') })]),
