@@ -113,6 +113,27 @@ describe('codes in text messages', () => {
     expect([sent, await codes.guess(key, '246810')]).toEqual([[], true]);
   });
 
+  it('has the code of a test number without a request, again once it was redeemed, and also for several at once', async () => {
+    testPhones = { [key.mobilePhoneNumber]: '246810' };
+    const use = async () => {
+      expect(await codes.guess(key, '246810')).toBe(true);
+      return codes.redeem(key, '246810', () => Promise.resolve('used'));
+    };
+    expect([await use(), await use()]).toEqual(['used', 'used']);
+    expect(await Promise.all(Array.from({ length: 4 }, use))).toEqual(['used', 'used', 'used', 'used']);
+    expect(await codes.guessNumber({ ...key, purpose: 'verify' }, '246810')).toBeUndefined();
+  });
+
+  it('has none of a test number any more after five wrong guesses, until it expires', async () => {
+    testPhones = { [key.mobilePhoneNumber]: '246810' };
+    for (let guess = 0; guess < 5; guess += 1) expect(await codes.guess(key, '000000')).toBe(false);
+    await send();
+    expect(await codes.guess(key, '246810')).toBe(false);
+    await expect(codes.redeem(key, '246810', () => Promise.resolve())).rejects.toMatchObject({ code: 603 });
+    now = new Date(START + 11 * 60_000);
+    expect(await codes.guess(key, '246810')).toBe(true);
+  });
+
   it.each(['__proto__', 'constructor', 'toString'])('does not take %s for a test number', async (mobilePhoneNumber) => {
     key = { ...key, mobilePhoneNumber };
     await expect(send()).rejects.toThrow();

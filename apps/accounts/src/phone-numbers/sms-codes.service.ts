@@ -1,6 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { type CodePurpose, events, sealedCodeContext, type TextMessageOptions } from '#contracts';
+import {
+  type CodePurpose,
+  DEFAULT_CODE_TTL_MINUTES,
+  events,
+  sealedCodeContext,
+  type TextMessageOptions,
+} from '#contracts';
 import { Database, Outbox, type Tx } from '#database';
 import { appError } from '#errors';
 import { Sealer } from '#security';
@@ -53,6 +59,8 @@ export class SmsCodesService {
 
   /** Whether the code is right; it is not redeemed. A wrong guess counts, and the fifth invalidates the code. */
   async guess(key: SmsCodeKey, code: string): Promise<boolean> {
+    const testCode = await this.testCode(key);
+    if (testCode !== undefined) await this.database.transaction((tx) => this.createTestCode(tx, key, testCode));
     return this.repository.guess(key, this.hashes(key, code), this.clock.now());
   }
 
@@ -67,7 +75,9 @@ export class SmsCodesService {
    * concurrent request has redeemed it
    */
   async redeem<T>(key: SmsCodeKey, code: string, work: (tx: Tx) => Promise<T>): Promise<T> {
+    const testCode = await this.testCode(key);
     return this.database.transaction(async (tx) => {
+      if (testCode !== undefined) await this.createTestCode(tx, key, testCode);
       const isRedeemed = await this.repository.redeem(tx, key, this.hashes(key, code), this.clock.now());
       if (!isRedeemed) throw appError('INVALID_SMS_CODE');
       return work(tx);
@@ -87,7 +97,7 @@ export class SmsCodesService {
     const { key, ttlMinutes } = request;
     const code = await this.testCode(key);
     const now = this.clock.now();
-    const expiresAt = new Date(now.getTime() + ttlMinutes * MINUTE_MS);
+    const expiresAt = minutesAfter(now, ttlMinutes);
     const event = code === undefined ? await this.eventOf(request, expiresAt) : undefined;
     await this.database.transaction(async (tx) => {
       if (event !== undefined) await this.takeAllowance(tx, key, now);
@@ -117,6 +127,11 @@ export class SmsCodesService {
     await this.allowances.removeExpired(tx, 'sms', now);
   }
 
+  /** A test number has its code without a request, and has it again after it was redeemed. Wrong guesses still invalidate it. */
+  private async createTestCode(tx: Tx, key: SmsCodeKey, code: string): Promise<void> {
+    await this.create(tx, key, code, minutesAfter(this.clock.now(), DEFAULT_CODE_TTL_MINUTES));
+  }
+
   /** Stores a code in place of the previous one. @returns the code, sealed for the message */
   private async create(tx: Tx, key: SmsCodeKey, code: string, expiresAt: Date): Promise<string> {
     const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHashes(key, code)[0] : undefined;
@@ -134,4 +149,8 @@ export class SmsCodesService {
   private numberlessHashes({ appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): readonly Buffer[] {
     return this.sealer.lookupHashes(JSON.stringify(['numberless sms code', appId, purpose, code]));
   }
+}
+
+function minutesAfter(time: Date, minutes: number): Date {
+  return new Date(time.getTime() + minutes * MINUTE_MS);
 }
