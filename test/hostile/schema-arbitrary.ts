@@ -105,7 +105,7 @@ interface Described {
 function text({ pattern, format, minLength = 0, maxLength = MAX_LENGTH }: Described): fc.Arbitrary<string> {
   if (format === 'date-time') return fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern), { size: '-1' });
-  return fc.string({ minLength, maxLength: Math.min(maxLength, MAX_LENGTH), unit: 'grapheme' });
+  return fc.string({ minLength, maxLength: Math.max(minLength, Math.min(maxLength, MAX_LENGTH)), unit: 'grapheme' });
 }
 
 /** Valid values of a field; invalid ones come from mutations. */

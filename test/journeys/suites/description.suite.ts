@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { beforeAll, describe, expect, it, type RunnerTask } from 'vitest';
 import {
   ApiClient,
@@ -8,6 +9,7 @@ import {
   observedAnswers,
 } from '#testing';
 import type { OpenApiDocument } from '../../../apps/gateway/src/openapi/openapi.types.js';
+import { RequestArbitraries } from '../../hostile/request-arbitrary.js';
 import { ApiDescription, type DescribedOperation } from './api-description.js';
 
 const OVER_THE_LIMIT = 'x'.repeat(1_100_000);
@@ -47,12 +49,14 @@ function sameAsPost(route: string, codes: readonly number[]): Record<string, str
  */
 export function describeApiDescription(server: () => GatepostServer): void {
   describe('what the API says of itself', () => {
+    let document: OpenApiDocument;
     let api: ApiDescription;
     const seen = () => observedAnswers(server().baseUrls);
 
     beforeAll(async () => {
       const { body } = await new ApiClient(server().baseUrls[0] ?? '', {}).get('/openapi.json');
-      api = new ApiDescription(body as unknown as OpenApiDocument);
+      document = body as unknown as OpenApiDocument;
+      api = new ApiDescription(document);
     });
 
     it('every endpoint that needs credentials refuses a request without', async () => {
@@ -86,6 +90,11 @@ export function describeApiDescription(server: () => GatepostServer): void {
         headers: { 'x-long': 'x'.repeat(20_000) },
       });
       expect([status, body['code']]).toEqual([431, 413]);
+    });
+
+    it('says enough to make requests for the hostile tests, which run by name only', () => {
+      const arbitraries = new RequestArbitraries(document);
+      for (const operation of api.operations) expect(fc.sample(arbitraries.to(operation), 2)).toHaveLength(2);
     });
 
     it('describes every answer that these tests saw', () => {
