@@ -140,6 +140,8 @@ describe('limits of requests', () => {
     ['the same as a login', 'logins', '/1.1/usersByMobilePhone', { method: 'POST', body: {} }],
     ['a change of an e-mail address', 'messages', CHANGE.path, CHANGE],
     ['the same by its alias', 'messages', `/1.1/classes/_User/${ID}`, CHANGE],
+    ['a change of accounts on platforms', 'logins', CHANGE.path, { ...CHANGE, body: { authData: { weixin: null } } }],
+    ['the same by a path', 'logins', CHANGE.path, { ...CHANGE, body: { 'authData.weixin': null } }],
     ['a path that is not there', 'requests', '/1.1/nothing', {}],
     ['any other', 'requests', `/1.1/users/${ID}`, {}],
   ];

@@ -9,7 +9,7 @@ import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } 
 import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited, RateLimitedByBody } from '../rate-limits/request-limits.js';
-import { hasAuthData, loginEndpoints, setsEmail, usersEndpoints } from './users.endpoints.js';
+import { hasAuthData, limitsOfChange, loginEndpoints, usersEndpoints } from './users.endpoints.js';
 
 /** Users, under the path of the specification and the one that SDKs use. */
 @Controller(['1.1/users', '1.1/classes/_User'])
@@ -72,7 +72,7 @@ export class UsersController {
   }
 
   @Put(':objectId')
-  @RateLimitedByBody((changes) => (setsEmail(changes) ? ['messages'] : []))
+  @RateLimitedByBody(limitsOfChange)
   @Endpoint(usersEndpoints.update)
   async update(
     @RequestCaller() caller: Caller,

@@ -270,10 +270,15 @@ export const loginEndpoints = describeEndpoints('Users', {
   },
 });
 
-/** Whether the body of a change sets an e-mail address, to which a verification mail may be sent. */
-export function setsEmail(body: unknown): boolean {
-  const { email } = (body ?? {}) as { readonly email?: unknown };
-  return typeof email === 'string' && email !== '';
+/**
+ * The limits in which a change of a user counts because of its body: a mail may be sent to a new e-mail address, and platforms are asked
+ * about accounts before the session is verified.
+ */
+export function limitsOfChange(body: unknown): ('messages' | 'logins')[] {
+  const fields = (body ?? {}) as JsonObject;
+  const { email } = fields;
+  const setsEmail = typeof email === 'string' && email !== '';
+  return [...(setsEmail ? ['messages' as const] : []), ...(hasAuthData(fields) ? ['logins' as const] : [])];
 }
 
 /** Whether the fields contain accounts on other platforms. Such requests are sent to auth-linking. */

@@ -14,7 +14,7 @@ import {
 import { appError, type ErrorName } from '#errors';
 import { RpcClient } from '#messaging';
 import { installationClass } from '#objects';
-import { hasAuthData, LOGIN_ERRORS, setsEmail, usersEndpoints } from '../accounts/users.endpoints.js';
+import { hasAuthData, limitsOfChange, LOGIN_ERRORS, usersEndpoints } from '../accounts/users.endpoints.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
 import { originsOf } from '../http/sub-request.js';
@@ -202,8 +202,8 @@ function isInstallation({ className }: ObjectWrite): boolean {
 }
 
 /** Each write counts like a single request. */
-function groupsOf({ className, objectId, fields }: ObjectWrite): ['signUps' | 'messages'] | [] {
+function groupsOf({ className, objectId, fields }: ObjectWrite): ('signUps' | 'messages' | 'logins')[] {
   if (className !== '_User') return [];
   if (objectId === undefined) return ['signUps'];
-  return setsEmail(fields) ? ['messages'] : [];
+  return limitsOfChange(fields);
 }
