@@ -20,6 +20,15 @@ describe('accounts with an access token', () => {
     expect(await verify('weixin', server.weixin.issueToken({ openid }))).toEqual({ uid: openid });
   });
 
+  it('weixin confirms its user by a token that opens no profile, and refuses it for another user', async () => {
+    const { server, verify } = verifiers();
+    const entry = server.weixin.issueToken({ ...account(), scope: 'snsapi_base' });
+    expect(await verify('weixin', entry)).toEqual({ uid: entry.openid });
+    await expect(verify('weixin', { ...entry, openid: 'victim' })).rejects.toMatchObject(INVALID_WEIXIN);
+    server.weixin.withdraw(entry.access_token);
+    await expect(verify('weixin', entry)).rejects.toMatchObject(INVALID_WEIXIN);
+  });
+
   it('weibo confirms its user', async () => {
     const { server, verify } = verifiers();
     expect(await verify('weibo', server.weibo.issueToken({ uid: '1073880650' }))).toEqual({ uid: '1073880650' });

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { PlatformCredentials } from '#contracts';
+import type { AppError } from '#errors';
 import {
   type PlatformEndpoint,
   type PlatformHttp,
@@ -30,9 +31,13 @@ const weixinUserInfo = z.object({
   unionid: responseOptionalText,
 });
 
+/** The token is of the scope `snsapi_base`, for logins without a question to the user: it opens no profile. */
+const WEIXIN_NO_PROFILE = '48001';
+
 /**
- * WeChat, by the user's profile (GET /sns/userinfo). The response does not name the app of the token, but an openid belongs to
- * one app, so the token of another app never confirms one of ours.
+ * WeChat, by the user's profile (GET /sns/userinfo), or where the token opens none, by its validity for the openid (GET /sns/auth), which
+ * gives no union id. The response does not name the app of the token, but an openid belongs to one app, so the token of another app never
+ * confirms one of ours.
  */
 export class WeixinVerifier implements PlatformVerifier<'weixin'> {
   readonly kind = 'weixin';
@@ -44,14 +49,28 @@ export class WeixinVerifier implements PlatformVerifier<'weixin'> {
 
   async verify(claim: Claim): Promise<Proof> {
     const openid = requireUid(claim);
-    const accessToken = requireToken(this.kind, claim, 'access_token');
-    const url = this.endpoint.url('/sns/userinfo', { access_token: accessToken, openid });
-    const { body } = await this.endpoint.get(url);
-    const { errcode = '0', openid: id, unionid } = weixinUserInfo.parse(body);
-    if (WEIXIN_TRANSIENT.has(errcode)) throw unavailable(this.kind, `errcode ${errcode}`);
-    if (errcode !== '0') throw refusal(this.kind, 'the platform does not know the access token and openid');
-    return proofOf(this.kind, claim, { id, unionId: unionid });
+    const query = { access_token: requireToken(this.kind, claim, 'access_token'), openid };
+    const deadline = verificationDeadline();
+    const { errcode, openid: id, unionid } = await this.ask('/sns/userinfo', query, deadline);
+    if (errcode !== WEIXIN_NO_PROFILE) return proofOf(this.kind, claim, { id, unionId: unionid });
+    const validity = await this.ask('/sns/auth', query, deadline);
+    if (validity.errcode === WEIXIN_NO_PROFILE) throw unknownToken(this.kind);
+    return { uid: openid };
   }
+
+  /** @throws AppError for an error other than WEIXIN_NO_PROFILE */
+  private async ask(path: string, query: Readonly<Record<string, string>>, deadline: AbortSignal) {
+    const { body } = await this.endpoint.get(this.endpoint.url(path, query), {}, deadline);
+    const answer = weixinUserInfo.parse(body);
+    const { errcode = '0' } = answer;
+    if (WEIXIN_TRANSIENT.has(errcode)) throw unavailable(this.kind, `errcode ${errcode}`);
+    if (errcode !== '0' && errcode !== WEIXIN_NO_PROFILE) throw unknownToken(this.kind);
+    return { ...answer, errcode };
+  }
+}
+
+function unknownToken(kind: 'weixin'): AppError {
+  return refusal(kind, 'the platform does not know the access token and openid');
 }
 
 const WEIBO_URL = 'https://api.weibo.com';

@@ -6,9 +6,11 @@ const WEEK_SECONDS = 604_800;
 interface WeixinAccount {
   readonly openid: string;
   readonly unionid?: string;
+  /** `snsapi_base` opens no profile. The default is `snsapi_userinfo`. */
+  readonly scope?: 'snsapi_base';
 }
 
-/** WeChat: GET /sns/userinfo. */
+/** WeChat: GET /sns/userinfo, GET /sns/auth. */
 export class WeixinPlatform implements StandInPlatform {
   readonly credentials = { appId: `wx${randomText()}` };
   readonly #accounts = new Map<string, WeixinAccount>();
@@ -20,11 +22,17 @@ export class WeixinPlatform implements StandInPlatform {
     return { ...account, access_token: token, expires_in: 7_200 };
   }
 
+  withdraw(token: string): void {
+    this.#accounts.delete(token);
+  }
+
   answer({ method, path, query }: PlatformCall): PlatformReply {
-    if (method !== 'GET' || path !== '/sns/userinfo') return NOT_FOUND;
+    if (method !== 'GET' || !['/sns/userinfo', '/sns/auth'].includes(path)) return NOT_FOUND;
     const account = this.#accounts.get(query.get('access_token') ?? '');
     if (account === undefined) return refused(40001, 'invalid credential, access_token is invalid or not latest');
+    if (path === '/sns/userinfo' && account.scope === 'snsapi_base') return refused(48001, 'api unauthorized');
     if (account.openid !== query.get('openid')) return refused(40003, 'invalid openid');
+    if (path === '/sns/auth') return { body: { errcode: 0, errmsg: 'ok' } };
     return { body: { ...account, nickname: 'Ada', sex: 2, province: '', city: '', country: '', privilege: [] } };
   }
 }
