@@ -55,6 +55,7 @@ export const PURPOSES = {
   'accounts.findObjects': 'query a class, such as users or roles',
   'accounts.updateObject': '',
   'accounts.removeObjects': 'delete objects of a class',
+  'accounts.includeObjects': 'add the objects behind Pointers to those of another service',
   'accounts.saveAll': '`/1.1/batch/save` of users and roles',
   'accounts.noteSecretRotation': 'record that everything is resealed',
   'accounts.getSecretRotation': 'until when the old secret is needed',

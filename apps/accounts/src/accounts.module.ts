@@ -8,7 +8,7 @@ import { EmailsController } from './emails/emails.controller.js';
 import { IdentitiesController } from './identities/identities.controller.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
 import { LoginController } from './login/login.controller.js';
-import { AccountsObjectsModule } from './objects/objects.module.js';
+import { AccountsObjectsModule, IncludesController } from './objects/objects.module.js';
 import { PasswordsModule } from './passwords/passwords.module.js';
 import { PhoneLoginService } from './phone-numbers/phone-login.service.js';
 import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
@@ -74,6 +74,7 @@ export class AccountsModule {
         IdentitiesModule,
         SecretsModule,
       ],
+      controllers: [IncludesController],
       providers: [
         { provide: ACCOUNTS_CONFIG, useValue: config },
         { provide: Sealer, useFactory: () => sealerOf(config) },

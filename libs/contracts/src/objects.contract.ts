@@ -121,6 +121,16 @@ export const objectsRpc = objectsOf('accounts', PASSWORD_TIMEOUT_MS);
 /** RPCs about the class `_Installation`. */
 export const installationsRpc = objectsOf('push-delivery');
 
+/** RPCs about objects of other services that point to objects of accounts. */
+export const includesRpc = {
+  /** Adds the fields of the objects behind Pointers, where the caller may get them. Then it picks the keys. */
+  resolve: rpc(
+    'accounts.includeObjects',
+    objectReadOptions.extend({ caller, objects: z.array(jsonObject).max(MAX_LIST_LIMIT) }),
+    z.object({ objects: z.array(jsonObject) }),
+  ),
+};
+
 /** Maximum number of fields of one index. */
 export const MAX_INDEXED_FIELDS = 3;
 

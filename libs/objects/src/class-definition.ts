@@ -53,8 +53,6 @@ export interface ClassDefinition<Fields extends FieldDefinitions = FieldDefiniti
   readonly missingAclError?: ErrorName;
   /** Its objects are the users that send requests: each one is the owner of itself. */
   readonly isPrincipal?: true;
-  /** Responses cannot contain the objects that Pointers refer to, because another service stores them. */
-  readonly hasNoInclude?: true;
   /** A request for a new object may name an existing one by its id: the Swift SDK never sends PUT for an installation. */
   readonly isFoundById?: true;
   /** Further names that requests cannot set and queries cannot name. */

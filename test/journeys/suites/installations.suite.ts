@@ -18,6 +18,7 @@ const where = (condition: unknown) => `where=${encodeURIComponent(JSON.stringify
 const newDevice = () => unique('device');
 const newToken = () => unique('').replaceAll('-', '').repeat(6).slice(0, 64);
 const idOf = ({ body }: ApiReply) => String(body['objectId']);
+const pointer = (objectId: string) => ({ __type: 'Pointer', className: '_User', objectId });
 const channelOp = (operation: string, ...objects: unknown[]) => ({ channels: { __op: operation, objects } });
 
 /** The class `_Installation` (specification, Installation). */
@@ -265,9 +266,34 @@ export function describeInstallations(server: () => GatepostServer): void {
       ['the ACL', where({ ACL: null }), 102],
       ['users', where({ owner: { $inQuery: { className: '_User', where: {} } } }), 102],
       ['a field of users', where({ a: { $select: { key: 'b', query: { className: '_Role', where: {} } } } }), 102],
-      ['an included user', 'include=owner', 102],
     ])('refuse questions about %s', async (_, query, code) => {
       expect(await refusal(master.get(`${path}?${query}`))).toEqual([400, code]);
+    });
+
+    it('include users, and roles of users, as the caller may get them', async () => {
+      const [ada, grace] = [await signUp(api, { city: 'London' }), await signUp(api)];
+      await api.put(`/1.1/users/${grace.id}`, { friend: pointer(ada.id) }, { session: grace.session });
+      await api.put(`/1.1/users/${grace.id}`, { ACL: { [grace.id]: { read: true, write: true } } }, grace);
+      const id = await register({ user: pointer(ada.id), users: [pointer(grace.id), pointer(MISSING_ID)], level: 1 });
+      const one = (await api.get(`${path}/${id}?include=user`)).body;
+      expect(one).toMatchObject({ level: 1, user: { __type: 'Pointer', className: '_User', city: 'London' } });
+      expect(one['user']).not.toHaveProperty('sessionToken');
+      const query = `${where({ objectId: id })}&include=user,users.friend&keys=user.city,users&count=1`;
+      const { results, count } = (await master.get(`${path}?${query}`)).body as { results: Json[]; count: number };
+      expect([count, results[0]]).toMatchObject([
+        1,
+        {
+          user: { city: 'London' },
+          users: [{ username: grace.username, friend: { city: 'London' } }, pointer(MISSING_ID)],
+        },
+      ]);
+      expect(Object.keys(results[0] ?? {}).sort()).toEqual(['createdAt', 'objectId', 'updatedAt', 'user', 'users']);
+      // Her ACL hides Grace from others.
+      expect((await api.get(`${path}/${id}?include=users`)).body['users']).toEqual([
+        pointer(grace.id),
+        pointer(MISSING_ID),
+      ]);
+      expect((await api.get(`${path}/${MISSING_ID}?include=user`)).body).toEqual({});
     });
 
     it('are hidden and kept by their ACL', async () => {

@@ -12,12 +12,11 @@ const roleName = () => unique('role').replace('-', '_');
 
 /** The common refusals of users, roles and installations, in conditions, parameters and fields. */
 export function describeObjectRefusals(server: () => GatepostServer): void {
-  describe.each<[string, (api: ApiClient) => Promise<{ id: string }>, number]>([
-    ['/1.1/users', signUp, 105],
-    ['/1.1/roles', newRole, 105],
-    // Of installations nothing is included.
-    ['/1.1/installations', newInstallation, 102],
-  ])('what %s refuses', (path, create, wrongInclude) => {
+  describe.each<[string, (api: ApiClient) => Promise<{ id: string }>]>([
+    ['/1.1/users', signUp],
+    ['/1.1/roles', newRole],
+    ['/1.1/installations', newInstallation],
+  ])('what %s refuses', (path, create) => {
     let api: ApiClient;
     let master: ApiClient;
     let id: string;
@@ -66,7 +65,7 @@ export function describeObjectRefusals(server: () => GatepostServer): void {
       ['more than 100 keys', `keys=${list(101, (index) => `k${index}`).join(',')}`, 111],
       ['a key of 300 letters', `keys=${'k'.repeat(300)}`, 111],
       ['an include of 1,025 letters', `include=${'a'.repeat(1_025)}`, 111],
-      ['an include that names no field', "include=a'b", wrongInclude],
+      ['an include that names no field', "include=a'b", 105],
       ['keys that are given twice', 'keys=a&keys=b', 102],
     ];
     it.each(parameters)('%s, of one object and of many', async (_, parameter, code) => {

@@ -1,7 +1,17 @@
-import { Injectable } from '@nestjs/common';
-import { accountsImportRpc, accountsIndexesRpc, type ClassPermissions, objectsRpc, type Principal } from '#contracts';
+import { Controller, Injectable } from '@nestjs/common';
+import {
+  accountsImportRpc,
+  accountsIndexesRpc,
+  type ClassPermissions,
+  includesRpc,
+  objectsRpc,
+  type Principal,
+  type RpcData,
+  type RpcReply,
+} from '#contracts';
 import { Database } from '#database';
-import { AccessSource, ObjectsModule, type Requester } from '#objects/store';
+import { RpcHandler } from '#messaging';
+import { AccessSource, ObjectReader, ObjectsModule, type Requester } from '#objects/store';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 import { ApplicationsService } from '../applications/applications.service.js';
@@ -47,3 +57,18 @@ export const AccountsObjectsModule = ObjectsModule.forService({
   },
   databaseToken: Database,
 });
+
+/** Adds objects of accounts to those of other services. */
+@Controller()
+export class IncludesController {
+  constructor(private readonly reader: ObjectReader) {}
+
+  @RpcHandler(includesRpc.resolve)
+  async resolve({
+    caller,
+    objects,
+    ...options
+  }: RpcData<typeof includesRpc.resolve>): Promise<RpcReply<typeof includesRpc.resolve>> {
+    return { objects: await this.reader.include(caller, objects, options) };
+  }
+}

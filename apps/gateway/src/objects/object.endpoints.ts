@@ -19,9 +19,6 @@ export const CONDITION_ERRORS = [
   'QUERY_TIMED_OUT',
 ] as const satisfies ErrorName[];
 
-/** The errors of the parameter `keys`. */
-const KEYS_ERRORS = ['INVALID_QUERY', 'INCORRECT_TYPE'] as const satisfies ErrorName[];
-
 /** The errors of the parameters `keys` and `include`. */
 export const READ_ERRORS = [
   'INVALID_QUERY',
@@ -187,15 +184,13 @@ function readEndpoints(
   { singular, plural }: ObjectTexts,
 ): Readonly<Record<'get' | 'list', Described>> {
   const object = responseSchema(objectClass, acl);
-  const hasNoInclude = objectClass.definition.hasNoInclude === true;
-  const omitted = hasNoInclude ? { include: true as const } : {};
   const hasRelations = objectClass.definition.relations !== undefined;
   const listed = listOf(object);
   return {
     list: {
       summary: `Query ${plural}`,
       credentials: 'application',
-      query: listParams.omit(omitted).extend(hasRelations ? { redirectClassNameForKey } : {}),
+      query: listParams.extend(hasRelations ? { redirectClassNameForKey } : {}),
       answers: {
         200: {
           description: `The matching ${plural}.`,
@@ -207,14 +202,14 @@ function readEndpoints(
     get: {
       summary: `Get ${singular}`,
       credentials: 'application',
-      query: readParams.omit(omitted),
+      query: readParams,
       answers: {
         200: {
           description: `${theOne(singular, 'The')}; \`{}\` if it does not exist or its ACL hides it.`,
           body: object.partial(),
         },
       },
-      errors: [...(hasNoInclude ? KEYS_ERRORS : READ_ERRORS), 'NOT_FOUND', 'FORBIDDEN'],
+      errors: [...READ_ERRORS, 'NOT_FOUND', 'FORBIDDEN'],
     },
   };
 }

@@ -17,8 +17,10 @@ import { JSON_TYPE } from '#bootstrap';
 import {
   accountsRpc,
   type Caller,
+  includesRpc,
   installationsRpc,
   type JsonObject,
+  type ObjectReadOptions,
   type ObjectsRpc,
   objectsRpc,
   type Principal,
@@ -52,7 +54,7 @@ interface ObjectRoutes {
   readonly paths: readonly [string, ...string[]];
   /** The RPCs of the service that stores the class. */
   readonly contract: ObjectsRpc;
-  /** The service has no users: each request carries the principal. */
+  /** The service has no users: each request carries the principal, and accounts resolves `include`. */
   readonly needsPrincipal?: boolean;
   readonly endpoints: ObjectEndpoints;
 }
@@ -98,6 +100,11 @@ export function objectsController({
     async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
       const query = parseListQuery(params);
       const about = await this.about(caller);
+      if (needsPrincipal && query.include !== undefined) {
+        const { keys: _, include: __, ...list } = query;
+        const { results, ...count } = await this.rpc.call(contract.find, { ...about, ...list });
+        return JSON.stringify({ results: await this.including(caller, results, query), ...count });
+      }
       const related = objectClass.queryClass().relations.get(String(params['redirectClassNameForKey']))?.className;
       if (related === undefined) return this.rpc.callForJson(contract.find, { ...about, ...query });
       const found = await this.rpc.callForJson(contract.find, { ...about, className: related, ...query });
@@ -112,6 +119,11 @@ export function objectsController({
       @QueryParams() params: Record<string, unknown>,
     ): Promise<JsonObject> {
       const options = parseReadOptions(params);
+      if (needsPrincipal && options.include !== undefined) {
+        const whole = { ...(await this.about(caller)), objectId, returnAcl: options.returnAcl };
+        const { object } = await this.rpc.call(contract.get, whole);
+        return (await this.including(caller, [object ?? {}], options))[0] ?? {};
+      }
       const { object } = await this.rpc.call(contract.get, { ...(await this.about(caller)), objectId, ...options });
       return object ?? {};
     }
@@ -139,6 +151,15 @@ export function objectsController({
     ): Promise<JsonObject> {
       const condition = parseCondition(params);
       return this.rpc.call(contract.remove, { ...(await this.about(caller)), objectIds, ...condition });
+    }
+
+    private async including(
+      caller: Caller,
+      objects: JsonObject[],
+      { keys, include, returnAcl }: ObjectReadOptions,
+    ): Promise<JsonObject[]> {
+      const request = { caller, objects, keys, include, returnAcl };
+      return (await this.rpc.call(includesRpc.resolve, request)).objects;
     }
 
     private async about(caller: Caller): Promise<{ caller: Caller; className: string; principal?: Principal }> {

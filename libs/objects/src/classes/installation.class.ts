@@ -213,7 +213,6 @@ export const installationClass = defineClass<InstallationRow>()({
       query: { type: 'boolean' },
     },
   },
-  hasNoInclude: true,
   isFoundById: true,
   formats: {
     ...ADDRESS_FORMATS,

@@ -38,7 +38,6 @@ export class ObjectReader {
     { keys, include, returnAcl }: ObjectReadOptions,
   ): Promise<JsonObject | undefined> {
     const stored = this.classes.of(className);
-    assertIncludable(stored, include);
     const context = await this.access.contextOf(requester);
     context.assertMay('get', className);
     const object = await stored.objects.findVisible(requester.appId, objectId);
@@ -56,7 +55,6 @@ export class ObjectReader {
     list: ObjectListQuery,
   ): Promise<{ results: JsonObject[]; count?: number }> {
     const stored = this.classes.of(className);
-    assertIncludable(stored, list.include);
     const context = await this.access.contextOf(requester);
     const { scope } = context;
     const queryClass = scope.classOf(className);
@@ -74,6 +72,21 @@ export class ObjectReader {
     if (!list.count) return { results };
     const counting = compileCount(query.where, queryClass, scope, indexes);
     return { results, count: await timed(() => stored.objects.count(counting)) };
+  }
+
+  /**
+   * The parameter `include` of a GET of objects that another service stores.
+   * @param objects with Pointers to objects of this service; they are changed
+   * @throws AppError as `includeTree`, INVALID_QUERY, INVALID_KEY_NAME
+   */
+  async include(
+    requester: Requester,
+    objects: readonly JsonObject[],
+    { keys, include, returnAcl }: ObjectReadOptions,
+  ): Promise<JsonObject[]> {
+    const context = await this.access.contextOf(requester);
+    await this.includeTree(objects, parseInclude(include), { context, returnAcl, addedBytes: 0 });
+    return objects.map((object) => pickKeys(object, keys));
   }
 
   /**
@@ -201,10 +214,4 @@ function viewerOf(
 ): ObjectView['viewer'] {
   if (principal === undefined) return 'master';
   return definition.isPrincipal === true && principal.userId === objectId ? 'owner' : 'other';
-}
-
-/** Other services store the objects that such a class points to: a response without them would look complete. */
-function assertIncludable({ objectClass }: StoredClass, include: string | undefined): void {
-  if (include !== undefined && objectClass.definition.hasNoInclude === true)
-    throw appError('INVALID_QUERY', { message: `\`include\` is not supported for \`${objectClass.name}\`.` });
 }
