@@ -20,6 +20,7 @@ import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ErrorFilter } from './http/error.filter.js';
 import { MethodOverrideController } from './http/method-override.js';
 import { InstallationsController, Principals, RolesController } from './objects/objects.controller.js';
+import { ScanController } from './objects/scan.controller.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
 import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } from './openapi/routed-endpoints.js';
 import { isForPage } from './pages/page-request.js';
@@ -58,6 +59,7 @@ const CONTROLLERS = [
   PushRouterController,
   ResetPasswordPageController,
   RolesController,
+  ScanController,
   ScheduledPushesController,
   StatisticsController,
   UsersController,

@@ -30,6 +30,8 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   'GET /1.1/notifications 400/116': 'as of GET /1.1/users',
   'GET /1.1/roles 400/116': 'as of GET /1.1/users',
   'GET /1.1/installations 400/116': 'as of GET /1.1/users',
+  'GET /1.1/installations/{objectId} 400/116': 'as of GET /1.1/users/{objectId}',
+  'GET /1.1/scan/classes/{className} 400/116': 'as of GET /1.1/users',
   '400/601': 'ten messages to a number take minutes; apps/accounts/src/phone-numbers/sms-codes.service.db-spec.ts',
   'POST /1.1/usersByMobilePhone 400/214': 'another user takes the number at the same moment',
   'POST /pages/verify-email/renew 200': 'links live for a week; test/journeys/expired-links.e2e-spec.ts',

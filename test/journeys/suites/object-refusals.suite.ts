@@ -12,11 +12,12 @@ const roleName = () => unique('role').replace('-', '_');
 
 /** The common refusals of users, roles and installations, in conditions, parameters and fields. */
 export function describeObjectRefusals(server: () => GatepostServer): void {
-  describe.each<[string, (api: ApiClient) => Promise<{ id: string }>]>([
-    ['/1.1/users', signUp],
-    ['/1.1/roles', newRole],
-    ['/1.1/installations', newInstallation],
-  ])('what %s refuses', (path, create) => {
+  describe.each<[string, string, (api: ApiClient) => Promise<{ id: string }>]>([
+    ['/1.1/users', '_User', signUp],
+    ['/1.1/roles', '_Role', newRole],
+    ['/1.1/installations', '_Installation', newInstallation],
+  ])('what %s refuses', (path, className, create) => {
+    const scan = `/1.1/scan/classes/${className}`;
     let api: ApiClient;
     let master: ApiClient;
     let id: string;
@@ -42,6 +43,7 @@ export function describeObjectRefusals(server: () => GatepostServer): void {
       const before = await state();
       for (const reply of [
         await master.get(`${path}?${condition}`),
+        await master.get(`${scan}?${condition}`),
         await master.put(`${path}/${id}?${condition}`, { color: 'blue' }),
         await master.delete(`${path}/${id}?${condition}`),
       ]) {
@@ -69,8 +71,11 @@ export function describeObjectRefusals(server: () => GatepostServer): void {
       ['keys that are given twice', 'keys=a&keys=b', 102],
     ];
     it.each(parameters)('%s, of one object and of many', async (_, parameter, code) => {
-      for (const reply of [await master.get(`${path}?${parameter}`), await master.get(`${path}/${id}?${parameter}`)])
-        expect([reply.status, reply.body['code']]).toEqual([400, code]);
+      const read = [path, `${path}/${id}`, ...(parameter.startsWith('keys') ? [scan] : [])];
+      for (const each of read) {
+        const { status, body } = await master.get(`${each}?${parameter}`);
+        expect([status, body['code']]).toEqual([400, code]);
+      }
     });
 
     const fields: [string, unknown, number][] = [

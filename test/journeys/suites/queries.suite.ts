@@ -14,6 +14,7 @@ import {
   unique,
   uniquePhone,
 } from '#testing';
+import { refusal } from './refusal.js';
 
 const pointer = (className: string, objectId: string) => ({ __type: 'Pointer', className, objectId });
 
@@ -264,6 +265,64 @@ export function describeQueries(server: () => GatepostServer): void {
       const unread: AV.Role = AV.Object.createWithoutData('_Role', String(staff?.id));
       const [member] = (await unread.getUsers().query().find()) as AV.Object[];
       expect([member?.className, member?.get('name')]).toEqual(['_User', 'ada']);
+    });
+  });
+
+  describe('scans of a class, by the master key', () => {
+    let app: AppKeys;
+    let master: ApiClient;
+    let ids: string[];
+    const scan = (className: string, params: Record<string, string>, client = master) =>
+      client.get(`/1.1/scan/classes/${className}?${new URLSearchParams(params).toString()}`);
+
+    beforeAll(async () => {
+      app = await createApplication(server());
+      const baseUrl = server().baseUrls[0] ?? '';
+      master = ApiClient.forMaster(baseUrl, app);
+      const api = ApiClient.forApp(baseUrl, app);
+      await eventually(async () => {
+        expect((await scan('_User', {})).status).toBe(200);
+      });
+      const users = await Promise.all(Array.from({ length: 5 }, (_, level) => signUp(api, { level })));
+      ids = users.map(({ id }) => id).sort();
+    });
+
+    it('read each object once, as the SDK asks for them', async () => {
+      AV.init({ ...app, appId: app.id, serverURL: server().baseUrls[0] ?? '' });
+      const scanned = new AV.Query('_User').scan({ batchSize: 2 }, { useMasterKey: true });
+      const found: string[] = [];
+      for (let step = await scanned.next(); !step.done; step = await scanned.next()) found.push(step.value.id ?? '');
+      expect(found).toEqual(ids);
+    });
+
+    it('take conditions, keys and a limit, and end with a cursor that is null', async () => {
+      const where = JSON.stringify({ level: { $gt: 2 } });
+      const first = (await scan('_User', { where, keys: 'level', limit: '1' })).body as {
+        results: Json[];
+        cursor: string;
+      };
+      expect(Object.keys(first.results[0] ?? {}).sort()).toEqual(['createdAt', 'level', 'objectId', 'updatedAt']);
+      const second = (await scan('_User', { where, limit: '1', cursor: first.cursor })).body as typeof first;
+      expect((await scan('_User', { where, limit: '1', cursor: second.cursor })).body).toEqual({
+        results: [],
+        cursor: null,
+      });
+      expect([...first.results, ...second.results].map(({ level }) => level).sort()).toEqual([3, 4]);
+      for (const className of ['_Role', '_Installation'])
+        expect((await scan(className, {})).body).toEqual({ results: [], cursor: null });
+    });
+
+    it.each<[string, string, Record<string, string>, [number, number]]>([
+      ['another key', '_User', { scan_key: 'level' }, [400, 102]],
+      ['a cursor that is none', '_User', { cursor: "a'b" }, [400, 102]],
+      ['an unknown class', '_Unknown', {}, [404, 101]],
+    ])('refuse %s', async (...[, className, params, expected]) => {
+      expect(await refusal(scan(className, params))).toEqual(expected);
+    });
+
+    it('refuse the application key', async () => {
+      const api = ApiClient.forApp(server().baseUrls[0] ?? '', app);
+      expect((await scan('_User', {}, api)).body).toEqual({ code: 403, error: 'A scan needs the master key.' });
     });
   });
 }

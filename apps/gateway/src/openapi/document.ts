@@ -51,6 +51,7 @@ const DESCRIPTION =
 
 const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   appId: 'The id of the application.',
+  className: 'The name of the class.',
   code: 'The six digits of the message.',
   id: 'The number of the scheduled push.',
   objectId: 'The id of the object.',
