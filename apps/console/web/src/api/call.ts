@@ -140,19 +140,65 @@ async function blobOf(body: ReadableStream<Uint8Array<ArrayBuffer>>, onBytes: (b
   return new Blob([...parts, ...chunks]);
 }
 
-/** Asks once more where a dialog has removed the reason of a refusal. @throws CallError for an answer that is an error */
-async function respond(route: ConsoleRoute, input: AnyInput, signal: AbortSignal | undefined): Promise<Response> {
+/** Why a request is repeated. `renewal`: it carried a token of the session that another request has replaced meanwhile. */
+type Reason = Gate | 'renewal';
+
+/** Asks again where the reason of a refusal is gone, once for each. @throws CallError for an answer that is an error */
+async function respond(
+  route: ConsoleRoute,
+  input: AnyInput,
+  signal: AbortSignal | undefined,
+  reasons: readonly Reason[] = [],
+): Promise<Response> {
+  const renewalsBefore = renewals;
+  const ask = () => respondOnce(route, input, signal);
   try {
-    return await respondOnce(route, input, signal);
+    return await (RENEWING.has(route.path) ? renew(ask) : ask());
   } catch (error) {
     const gate = error instanceof CallError && !WITHOUT_GATE.has(route.path) ? gateOf(error) : undefined;
-    if (gate === undefined || !(await passGate(gate))) throw error;
-    return respondOnce(route, input, signal);
+    if (gate === undefined || reasons.includes(gate)) throw error;
+    const reason = await reasonToRepeat(gate, reasons, renewalsBefore);
+    if (reason === undefined) throw error;
+    return respond(route, input, signal, [...reasons, reason]);
   }
+}
+
+/** @returns undefined where the operator has cancelled */
+async function reasonToRepeat(
+  gate: Gate,
+  reasons: readonly Reason[],
+  renewalsBefore: number,
+): Promise<Reason | undefined> {
+  const mayBeStale = gate === 'signIn' && !reasons.includes('renewal');
+  if (mayBeStale && (await isRenewedSince(renewalsBefore))) return 'renewal';
+  return (await passGate(gate)) ? gate : undefined;
 }
 
 function gateOf({ name, status }: CallError): Gate | undefined {
   return GATES[name] ?? (status === 401 ? 'signIn' : undefined);
+}
+
+/** Routes whose answer brings a new token of the session, which ends the old one. */
+const RENEWING = new Set(['/sign-in', '/sign-in/passkey', '/proof', '/proof/passkey', '/me/password']);
+const renewing = new Set<Promise<unknown>>();
+let renewals = 0;
+
+async function renew(request: () => Promise<Response>): Promise<Response> {
+  const answer = request();
+  renewing.add(answer);
+  try {
+    return await answer;
+  } finally {
+    renewing.delete(answer);
+    renewals += 1;
+  }
+}
+
+/** Waits for renewals that are under way. A proof at the issuer is one of another tab: its dialog stands here. */
+async function isRenewedSince(renewalsBefore: number): Promise<boolean> {
+  const isUnderWay = renewing.size > 0 || waiting.has('proof');
+  await Promise.allSettled(renewing);
+  return isUnderWay || renewals !== renewalsBefore;
 }
 
 async function respondOnce(

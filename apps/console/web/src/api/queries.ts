@@ -1,4 +1,5 @@
 import {
+  hashKey,
   keepPreviousData,
   QueryClient,
   useMutation,
@@ -25,11 +26,16 @@ function isWorthRepeating(failures: number, error: Error): boolean {
 }
 
 export function createQueryClient(): QueryClient {
-  return new QueryClient({
+  const queries = new QueryClient({
     defaultOptions: {
       queries: { staleTime: 5 * SECOND, retry: isWorthRepeating, placeholderData: keepPreviousData },
     },
   });
+  queries.getQueryCache().subscribe(({ query }) => {
+    if (query.queryHash !== SESSION_HASH) return;
+    lastOperator = (query.state.data as Session | undefined)?.operator ?? lastOperator;
+  });
+  return queries;
 }
 
 export const sessionQuery = {
@@ -37,6 +43,14 @@ export const sessionQuery = {
   queryFn: ({ signal }: { signal: AbortSignal }): Promise<Session> => call(consoleApi.getSession, {}, signal),
   staleTime: 60 * SECOND,
 };
+
+const SESSION_HASH = hashKey(sessionQuery.queryKey);
+let lastOperator: Session['operator'] = null;
+
+/** @returns the operator of the session, also once it is over; null where the page has known none */
+export function knownOperator(): Session['operator'] {
+  return lastOperator;
+}
 
 type Interval<Reply> = number | false | ((reply: Reply | undefined) => number);
 

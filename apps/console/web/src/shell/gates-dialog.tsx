@@ -1,39 +1,43 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text } from '@mantine/core';
+import { Button, Group, Modal, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { call, type Gate, setGateDialog } from '../api/call';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
-import { sessionQuery } from '../api/queries';
+import { knownOperator, sessionQuery } from '../api/queries';
 import { asksForCode, CodeField } from '../parts/fields';
 import { Failure } from '../parts/panel';
 import { type Texts, useTexts } from '../texts/texts';
 
 interface Asked {
+  readonly id: number;
   readonly gate: Gate;
   readonly answer: (hasPassed: boolean) => void;
 }
 
-/** The dialog over the page where the session is over, or where an act needs the password again. */
+/**
+ * The dialog over the page where the session is over, or where an act needs the password again. Where both are asked, the sign-in comes
+ * first: without a session no proof is possible.
+ */
 export function Gates(): ReactNode {
-  const [asked, setAsked] = useState<Asked>();
-  useEffect(
-    () =>
-      setGateDialog(
-        (gate) =>
-          new Promise((resolve) => {
-            setAsked({
-              gate,
-              answer: (hasPassed) => {
-                setAsked(undefined);
-                resolve(hasPassed);
-              },
-            });
-          }),
-      ),
-    [],
-  );
-  return asked === undefined ? null : <GateDialog {...asked} />;
+  const [asked, setAsked] = useState<readonly Asked[]>([]);
+  useEffect(() => {
+    let count = 0;
+    return setGateDialog(
+      (gate) =>
+        new Promise((resolve) => {
+          count += 1;
+          const id = count;
+          const answer = (hasPassed: boolean) => {
+            setAsked((old) => old.filter((each) => each.id !== id));
+            resolve(hasPassed);
+          };
+          setAsked((old) => [...old, { id, gate, answer }]);
+        }),
+    );
+  }, []);
+  const shown = asked.find(({ gate }) => gate === 'signIn') ?? asked[0];
+  return shown === undefined ? null : <GateDialog key={shown.id} {...shown} />;
 }
 
 function GateDialog({ gate, answer }: Asked): ReactNode {
@@ -44,13 +48,17 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
   const [error, setError] = useState<Error>();
   const [isBusy, setBusy] = useState(false);
   const [session] = useState(() => queries.getQueryData<Session>(sessionQuery.queryKey));
-  const address = session?.operator?.address;
-  const ways = waysOf(session);
+  const [operator] = useState(knownOperator);
+  const [address, setAddress] = useState(operator?.address ?? '');
+  const ways = waysOf(session, operator);
   const pass = async (act: () => Promise<Session>) => {
     setBusy(true);
     setError(undefined);
     try {
-      queries.setQueryData(sessionQuery.queryKey, await act());
+      const passed = await act();
+      // An answer to the token before this one would say that there is no session.
+      await queries.cancelQueries({ queryKey: sessionQuery.queryKey });
+      queries.setQueryData(sessionQuery.queryKey, passed);
       answer(true);
     } catch (failure) {
       if (asksForCode(failure as Error)) setCode('');
@@ -64,7 +72,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
     void pass(() =>
       gate === 'proof'
         ? call(consoleApi.prove, { body: given })
-        : call(consoleApi.signIn, { body: { address: address ?? '', ...given } }),
+        : call(consoleApi.signIn, { body: { address, ...given } }),
     );
   };
   return (
@@ -79,7 +87,11 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
       <form onSubmit={submit}>
         <Stack gap="md">
           <Text size="sm">{saysOf(t, gate, ways)}</Text>
-          {ways.password && <OwnPassword address={address} password={password} onChange={setPassword} />}
+          {ways.password && (
+            <OwnPassword known={operator?.address} password={password} onChange={setPassword}>
+              {gate === 'signIn' && <AddressField value={address} onChange={setAddress} />}
+            </OwnPassword>
+          )}
           {code !== undefined && (
             <CodeField
               value={code}
@@ -119,9 +131,9 @@ interface Ways {
 }
 
 /** How this operator can pass. All ways are open where the page knows no operator. */
-function waysOf(session: Session | undefined): Ways {
+function waysOf(session: Session | undefined, operator: Session['operator']): Ways {
   if (session === undefined) return { password: true, issuer: null };
-  const { operator, hasPasswords, issuer } = session;
+  const { hasPasswords, issuer } = session;
   if (operator === null) return { password: hasPasswords, issuer };
   return { password: hasPasswords && operator.hasPassword, issuer: operator.isConnected ? issuer : null };
 }
@@ -132,16 +144,19 @@ function saysOf(t: Texts, gate: Gate, { password }: Ways): string {
 }
 
 interface OwnPasswordProps {
-  readonly address: string | undefined;
+  /** The address of the operator, where the page knows it. */
+  readonly known: string | undefined;
   readonly password: string;
   readonly onChange: (password: string) => void;
+  /** The field for an address that the page does not know. */
+  readonly children: ReactNode;
 }
 
-function OwnPassword({ address = '', password, onChange }: OwnPasswordProps): ReactNode {
+function OwnPassword({ known, password, onChange, children }: OwnPasswordProps): ReactNode {
   const t = useTexts();
   return (
     <>
-      <input type="text" autoComplete="username" value={address} readOnly hidden />
+      {known === undefined ? children : <input type="text" autoComplete="username" value={known} readOnly hidden />}
       <PasswordInput
         label={t.access.password}
         autoComplete="current-password"
@@ -154,6 +169,27 @@ function OwnPassword({ address = '', password, onChange }: OwnPasswordProps): Re
         data-autofocus
       />
     </>
+  );
+}
+
+interface AddressFieldProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+function AddressField({ value, onChange }: AddressFieldProps): ReactNode {
+  const t = useTexts();
+  return (
+    <TextInput
+      label={t.access.address}
+      type="email"
+      autoComplete="username"
+      value={value}
+      onChange={(event) => {
+        onChange(event.currentTarget.value);
+      }}
+      required
+    />
   );
 }
 
