@@ -255,6 +255,8 @@ export const usersApi = {
     access: 'roles.write',
     params: ofRole,
     body: z.strictObject({
+      /** Of the role that was read: NO_EFFECT for an access list where the role has changed since. */
+      updatedAt: time.optional(),
       ACL: json.optional(),
       addUsers: members,
       removeUsers: members,

@@ -56,8 +56,9 @@ export class RolesHandlers {
     const { caller, params, body } = request;
     const { role } = await this.role(request, params.roleId);
     request.act = { before: { ACL: role.ACL } };
+    const { ACL, updatedAt } = body;
     const added = {
-      ...(body.ACL === undefined ? {} : { ACL: body.ACL as JsonObject }),
+      ...(ACL === undefined ? {} : { ACL: ACL as JsonObject }),
       ...relation('users', '_User', 'AddRelation', body.addUsers),
       ...relation('roles', '_Role', 'AddRelation', body.addRoles),
     };
@@ -67,7 +68,8 @@ export class RolesHandlers {
     };
     for (const changes of [added, removed]) {
       if (Object.keys(changes).length === 0) continue;
-      const update = { caller, className: '_Role', objectId: params.roleId, changes, returnNew: false };
+      const where = 'ACL' in changes && updatedAt !== undefined ? { where: unchangedSince(updatedAt) } : {};
+      const update = { caller, className: '_Role', objectId: params.roleId, changes, ...where, returnNew: false };
       await this.rpc.call(objectsRpc.update, update);
     }
     return this.role(request, params.roleId);
@@ -129,6 +131,10 @@ export class RolesHandlers {
 function timesOf(object: JsonObject): { objectId: string; createdAt: string; updatedAt: string } {
   const [objectId, createdAt, updatedAt] = [object['objectId'], object['createdAt'], object['updatedAt']];
   return { objectId: textOf(objectId), createdAt: textOf(createdAt), updatedAt: textOf(updatedAt) };
+}
+
+function unchangedSince(updatedAt: string): JsonObject {
+  return { updatedAt: { __type: 'Date', iso: updatedAt } };
 }
 
 function pointer(className: string, objectId: string): JsonObject {

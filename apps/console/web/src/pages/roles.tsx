@@ -148,7 +148,7 @@ export function RolePage(): ReactNode {
       <Link to="/apps/$appId/roles" params={{ appId }}>
         {t.roles.back}
       </Link>
-      <Answer of={answer}>{({ role }) => <RolePanels appId={appId} role={role} />}</Answer>
+      <Answer of={answer}>{({ role }) => <RolePanels key={role.objectId} appId={appId} role={role} />}</Answer>
       {isAsking && (
         <Confirm
           title={t.roles.delete}
@@ -185,9 +185,12 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
     await swap(kind, id, isAdded);
     notices.undoable(t.acts.saved, () => swap(kind, id, !isAdded));
   };
-  const saveAcl = async (ACL: Record<string, unknown>) => {
-    await change.mutateAsync({ params, body: { ACL } });
-    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { ACL: role.ACL } }));
+  const saveAcl = async (ACL: Record<string, unknown>, { ACL: former, updatedAt }: RoleDetails) => {
+    const { role: saved } = await change.mutateAsync({ params, body: { ACL, updatedAt } });
+    notices.undoable(t.acts.saved, () =>
+      change.mutateAsync({ params, body: { ACL: former, updatedAt: saved.updatedAt } }),
+    );
+    return saved;
   };
   return (
     <Stack>
@@ -206,7 +209,13 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
         isReadOnly={!may('roles.write')}
         act={(id, isAdded) => void act('Roles', id, isAdded).catch(() => undefined)}
       />
-      <AclPanel stored={role.ACL} isReadOnly={!may('roles.write')} isPending={change.isPending} save={saveAcl} />
+      <AclPanel
+        stored={role}
+        isReadOnly={!may('roles.write')}
+        isPending={change.isPending}
+        save={saveAcl}
+        onDiscard={change.reset}
+      />
     </Stack>
   );
 }

@@ -15,11 +15,12 @@ export function AccessForm({ appId, user }: { readonly appId: string; readonly u
   const notices = useNotices();
   const change = useAct(consoleApi.changeUser);
   const params = { appId, userId: user.objectId };
-  const save = async (ACL: Record<string, unknown>) => {
-    const { user: saved } = await change.mutateAsync({ params, body: { updatedAt: user.updatedAt, changes: { ACL } } });
+  const save = async (ACL: Record<string, unknown>, base: UserDetails) => {
+    const { user: saved } = await change.mutateAsync({ params, body: { updatedAt: base.updatedAt, changes: { ACL } } });
     notices.undoable(t.acts.saved, () =>
-      change.mutateAsync({ params, body: { updatedAt: saved.updatedAt, changes: valuesOf(user, ['ACL']) } }),
+      change.mutateAsync({ params, body: { updatedAt: saved.updatedAt, changes: valuesOf(base, ['ACL']) } }),
     );
+    return saved;
   };
   return (
     <Stack>
@@ -35,11 +36,12 @@ export function AccessForm({ appId, user }: { readonly appId: string; readonly u
         )}
       </Panel>
       <AclPanel
-        stored={user.ACL}
+        stored={user}
         isReadOnly={!may('users.acl')}
         isPending={change.isPending}
         error={change.error}
         save={save}
+        onDiscard={change.reset}
       />
     </Stack>
   );

@@ -72,7 +72,7 @@ function Panels({ appId, user }: UserProps): ReactNode {
         </SimpleGrid>
       </Tabs.Panel>
       <Tabs.Panel value="access">
-        <AccessForm appId={appId} user={user} />
+        <AccessForm key={userId} appId={appId} user={user} />
       </Tabs.Panel>
       <Tabs.Panel value="accounts">
         <AccountsPanel appId={appId} user={user} />

@@ -102,32 +102,59 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
   );
 }
 
-interface AclPanelProps {
+interface Listed {
+  readonly updatedAt: string;
   /** Null: the object has no list, which restricts no one. */
-  readonly stored: Acl | null;
+  readonly ACL: Acl | null;
+}
+
+interface AclPanelProps<Stored extends Listed> {
+  readonly stored: Stored;
   readonly isReadOnly: boolean;
   readonly isPending: boolean;
   readonly error?: Error | null;
-  readonly save: (acl: Record<string, unknown>) => Promise<unknown>;
+  /** @param base the object whose list was edited @returns the saved object */
+  readonly save: (acl: Record<string, unknown>, base: Stored) => Promise<Stored>;
+  /** The edited list is gone, and with it its error. */
+  readonly onDiscard: () => void;
 }
 
-/** The access list of an object, which is stored on request. */
-export function AclPanel({ stored, isReadOnly, isPending, error = null, save }: AclPanelProps): ReactNode {
-  const t = useTexts();
+/** `typed`: the list as edited here, undefined without an edit. */
+function useTypedAcl<Stored extends Listed>({ stored, save, onDiscard }: AclPanelProps<Stored>) {
   const [typed, setTyped] = useState<Record<string, unknown>>();
+  const [edited, setEdited] = useState(stored);
+  // What arrives after the first edit does not count, except where the list is the same.
+  const base = typed === undefined || isSame(edited.ACL, stored.ACL) ? stored : edited;
+  const change = (acl: Record<string, unknown>) => {
+    setEdited(base);
+    setTyped(acl);
+  };
+  const store = async (acl: Record<string, unknown>) => {
+    setEdited(await save(acl, base));
+    setTyped((now) => (now === acl ? undefined : now));
+  };
   const discard = () => {
     setTyped(undefined);
+    onDiscard();
   };
-  const shown = typed ?? stored;
+  return { typed, change, store, discard };
+}
+
+/** The access list of an object, which is stored on request. A save overwrites no list but the one that was edited. */
+export function AclPanel<Stored extends Listed>(props: AclPanelProps<Stored>): ReactNode {
+  const { stored, isReadOnly, isPending, error = null } = props;
+  const t = useTexts();
+  const { typed, change, store, discard } = useTypedAcl(props);
+  const shown = typed ?? stored.ACL;
   return (
     <Panel title={t.acl.title}>
       {shown === null && <Text size="sm">{t.acl.none}</Text>}
       {shown !== null && Object.keys(shown).length === 0 && <Text size="sm">{t.acl.empty}</Text>}
-      <AclEditor value={shown ?? {}} onChange={setTyped} isReadOnly={isReadOnly} />
+      <AclEditor value={shown ?? {}} onChange={change} isReadOnly={isReadOnly} />
       {error !== null && <Failure error={error} />}
       {typed !== undefined && (
         <Group gap="xs">
-          <Button loading={isPending} onClick={() => void save(typed).then(discard, () => undefined)}>
+          <Button loading={isPending} onClick={() => void store(typed).catch(() => undefined)}>
             {t.acts.save}
           </Button>
           <Button variant="default" onClick={discard}>
@@ -137,4 +164,8 @@ export function AclPanel({ stored, isReadOnly, isPending, error = null, save }: 
       )}
     </Panel>
   );
+}
+
+function isSame(one: Acl | null, other: Acl | null): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
