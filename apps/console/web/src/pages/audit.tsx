@@ -60,7 +60,8 @@ export function AuditPage(): ReactNode {
             size="xs"
             defaultValue={app ?? ''}
             onBlur={(event) => {
-              change({ app: event.currentTarget.value === '' ? undefined : event.currentTarget.value });
+              const value = event.currentTarget.value.trim();
+              if (value !== (app ?? '')) change({ app: value === '' ? undefined : value });
             }}
           />
           <NativeSelect

@@ -62,6 +62,7 @@ export function MessagesPage(): ReactNode {
               value={recipient}
               onChange={(event) => {
                 setRecipient(event.currentTarget.value);
+                if (after !== undefined) change({});
               }}
             />
           )}

@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
 import { useMay, useRead } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
@@ -68,28 +68,58 @@ function useSearchedText(): string {
   return q ?? stored ?? '';
 }
 
+interface Draft {
+  readonly text: string;
+  /** The text on which it was typed, and those of its states that the URL is about to have, oldest first. */
+  readonly urls: readonly string[];
+}
+
+/** The part of a draft that counts beside the text of the URL: none once the URL has it, or has a text from elsewhere. */
+function draftAt(draft: Draft | undefined, shown: string): Draft | undefined {
+  const place = draft?.urls.lastIndexOf(shown) ?? -1;
+  if (draft === undefined || place === -1) return undefined;
+  const urls = draft.urls.slice(place);
+  if (draft.text === shown && urls.length === 1) return undefined;
+  return place === 0 ? draft : { ...draft, urls };
+}
+
+/** The text of the search field: typed here, else of the URL, which has it soon after the last key and when the field is left. */
+function useTypedSearch() {
+  const navigate = useNavigate({ from: '/apps/$appId/users' });
+  const shown = useSearchedText();
+  const [stored, setDraft] = useState<Draft>();
+  const draft = draftAt(stored, shown);
+  if (draft !== stored) setDraft(draft);
+  const text = draft?.text;
+  const send = useCallback(() => {
+    if (text === undefined) return;
+    const isPersonal = PERSONAL.test(text);
+    setDraft((old) => old && { ...old, urls: [...old.urls, text] });
+    void navigate({
+      search: (old) => ({ ...old, q: text === '' || isPersonal ? undefined : text, after: undefined }),
+      state: isPersonal ? { text } : {},
+      replace: true,
+    });
+  }, [text, navigate]);
+  useEffect(() => {
+    const timer = setTimeout(send, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [send]);
+  const type = (typed: string) => {
+    setDraft({ text: typed, urls: draft?.urls ?? [shown] });
+  };
+  return { text: text ?? shown, type, send };
+}
+
 function SearchBar(): ReactNode {
   const t = useTexts();
   const navigate = useNavigate({ from: '/apps/$appId/users' });
   const search = useSearch({ from: FROM });
-  const shown = useSearchedText();
-  const [text, setText] = useState(shown);
+  const { text, type, send } = useTypedSearch();
   const field = useRef<HTMLInputElement>(null);
   useHotkeys([['/', () => field.current?.focus()]]);
-  useEffect(() => {
-    if (text === shown) return undefined;
-    const timer = setTimeout(() => {
-      const isPersonal = PERSONAL.test(text);
-      void navigate({
-        search: (old) => ({ ...old, q: text === '' || isPersonal ? undefined : text, after: undefined }),
-        state: isPersonal ? { text } : {},
-        replace: true,
-      });
-    }, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [text, shown, navigate]);
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
   };
@@ -102,8 +132,9 @@ function SearchBar(): ReactNode {
         leftSection={<Icon name="search" size={16} />}
         value={text}
         onChange={(event) => {
-          setText(event.currentTarget.value);
+          type(event.currentTarget.value);
         }}
+        onBlur={send}
         type="search"
         className="grows"
       />
@@ -180,12 +211,14 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
         }}
       />
       <TextInput
+        key={`platform ${search.platform ?? ''}`}
         label={t.users.platform}
         size="xs"
         w="8rem"
         defaultValue={search.platform ?? ''}
         onBlur={(event) => {
-          change({ platform: event.currentTarget.value.trim() === '' ? undefined : event.currentTarget.value.trim() });
+          const value = event.currentTarget.value.trim();
+          if (value !== (search.platform ?? '')) change({ platform: value === '' ? undefined : value });
         }}
       />
       <TextInput

@@ -1,5 +1,5 @@
 import { Group, Table, Text } from '@mantine/core';
-import { Link, useLocation } from '@tanstack/react-router';
+import { type HistoryState, Link, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
@@ -123,6 +123,9 @@ interface PagerProps {
   readonly children?: ReactNode;
 }
 
+/** The state of the tab can have the text of the search. */
+const keptState = ({ text }: HistoryState): HistoryState => (text === undefined ? {} : { text });
+
 /** Links to the first and to the next page; the way back is the browser's. */
 export function Pager({ next, isFirst, children }: PagerProps): ReactNode {
   const t = useTexts();
@@ -130,13 +133,13 @@ export function Pager({ next, isFirst, children }: PagerProps): ReactNode {
   return (
     <Group component="nav" aria-label={t.table.pages} gap="md" fz="sm">
       {!isFirst && (
-        <Link to="." search={(old) => ({ ...old, after: undefined })} className="pager">
+        <Link to="." search={(old) => ({ ...old, after: undefined })} state={keptState} className="pager">
           <Icon name="left" size={16} />
           {t.table.first}
         </Link>
       )}
       {next !== null && (
-        <Link to="." search={(old) => ({ ...old, after: next })} className="pager" rel="next">
+        <Link to="." search={(old) => ({ ...old, after: next })} state={keptState} className="pager" rel="next">
           {t.table.next}
           <Icon name="right" size={16} />
         </Link>
