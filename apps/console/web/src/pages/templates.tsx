@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
-import { Segments } from '../parts/fields';
+import { Segments, typedSince } from '../parts/fields';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -158,8 +158,8 @@ function Editor({ params, template }: EditorProps): ReactNode {
           params={params}
           template={template}
           typed={typed}
-          clear={() => {
-            setTyped({});
+          clear={(sent = typed) => {
+            setTyped((now) => typedSince(now, sent));
           }}
         />
       </Panel>
@@ -179,7 +179,8 @@ function Editor({ params, template }: EditorProps): ReactNode {
 
 interface ActsProps extends EditorProps {
   readonly typed: Parts;
-  readonly clear: () => void;
+  /** @param sent what was saved; a value that was typed since stays. Default: all. */
+  readonly clear: (sent?: Parts) => void;
 }
 
 function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode {
@@ -197,7 +198,7 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
     notices.undoable(t.acts.saved, () =>
       template.isOwn ? save.mutateAsync({ params, body: { subject, html, text } }) : reset.mutateAsync({ params }),
     );
-    clear();
+    clear(typed);
   };
   const sendTest = async () => {
     const { recipient } = await test.mutateAsync({ params, body: typed });
@@ -216,7 +217,12 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
           {t.templates.test}
         </Button>
         {isChanged && (
-          <Button variant="default" onClick={clear}>
+          <Button
+            variant="default"
+            onClick={() => {
+              clear();
+            }}
+          >
             {t.acts.discard}
           </Button>
         )}

@@ -5,6 +5,7 @@ import { consoleApi, type UserDetails } from '#console-api';
 import { call, CallError } from '../api/call';
 import { useAct, useMay } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
+import { typedSince } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Failure, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -98,6 +99,10 @@ function useProfile(appId: string, user: UserDetails) {
     setConflict(undefined);
     setError(undefined);
   };
+  const showTheirs = () =>
+    call(consoleApi.getUser, { params }).then(({ user: theirs }) => {
+      setConflict(theirs);
+    }, setError);
   const save = async (on: UserDetails) => {
     setError(undefined);
     try {
@@ -107,11 +112,12 @@ function useProfile(appId: string, user: UserDetails) {
       notices.undoable(t.acts.saved, () =>
         change.mutateAsync({ params, body: { updatedAt: reply.user.updatedAt, changes: former } }),
       );
-      discard();
+      setEdited(reply.user);
+      setTyped((now) => typedSince(now, typed));
+      setConflict(undefined);
     } catch (failure) {
-      if (failure instanceof CallError && failure.name === 'NO_EFFECT') {
-        setConflict((await call(consoleApi.getUser, { params })).user);
-      } else setError(failure as Error);
+      if (failure instanceof CallError && failure.name === 'NO_EFFECT') await showTheirs();
+      else setError(failure as Error);
     }
   };
   const type = (next: (old: Partial<Typed>) => Partial<Typed>) => {

@@ -14,6 +14,12 @@ export function passwordMistake({ access }: Texts, password: string): string | n
   return password.length < MIN_PASSWORD_LENGTH ? access.passwordTooShort(MIN_PASSWORD_LENGTH) : null;
 }
 
+/** What was typed while the sent values were being saved. */
+export function typedSince<Values extends object>(typed: Values, sent: Values): Partial<Values> {
+  const kept = Object.entries(typed).filter(([name, value]) => value !== sent[name as keyof Values]);
+  return Object.fromEntries(kept) as Partial<Values>;
+}
+
 /** A field for a one-time code or a recovery code. */
 export function CodeField(props: TextInputProps): ReactNode {
   const t = useTexts();
