@@ -36,6 +36,8 @@ export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
 interface FormProps {
   readonly title: string;
   readonly kinds: readonly Kind[];
+  /** The kind that is stored. Default: the first. */
+  readonly stored?: string | undefined;
   /** A further field of the key of the credentials, by its label. */
   readonly name?: { readonly label: string; readonly initial: string };
   readonly submit: (kind: string, fields: Record<string, string>, name: string) => Promise<unknown>;
@@ -43,9 +45,9 @@ interface FormProps {
 }
 
 /** A form of the fields that the chosen kind needs. */
-export function CredentialsForm({ title, kinds, name, submit, onClose }: FormProps): ReactNode {
+export function CredentialsForm({ title, kinds, stored, name, submit, onClose }: FormProps): ReactNode {
   const t = useTexts();
-  const [kind, setKind] = useState(kinds[0]?.kind ?? '');
+  const [kind, setKind] = useState((kinds.find((each) => each.kind === stored) ?? kinds[0])?.kind ?? '');
   const [given, setGiven] = useState<Record<string, string>>({});
   const [chosenName, setName] = useState(name?.initial ?? '');
   const [error, setError] = useState<Error>();
@@ -211,6 +213,7 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
               <CredentialsForm
                 title={t.credentials.add}
                 kinds={kinds}
+                stored={items.find(({ platform }) => platform === edited)?.kind}
                 name={{ label: t.credentials.platformName, initial: edited }}
                 submit={async (kind, fields, platform) => {
                   await set.mutateAsync({
@@ -309,6 +312,7 @@ export function TextMessagesTab({ appId }: TabProps): ReactNode {
               <CredentialsForm
                 title={t.credentials.setProvider}
                 kinds={kinds}
+                stored={provider?.kind}
                 submit={async (kind, fields) => {
                   await set.mutateAsync({ params: { appId }, body: { kind, fields } });
                   notices.done(t.acts.saved);

@@ -11,7 +11,8 @@ import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useLanguage, useTexts } from '../texts/texts';
 
-type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'];
+/** With the name of the operator whom it is for. */
+type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'] & { readonly name: string };
 type Grants = Operator['grants'];
 
 export function OperatorsPage(): ReactNode {
@@ -98,7 +99,7 @@ function LinkAlert({ link }: { readonly link: Link }): ReactNode {
   const t = useTexts();
   const formats = useFormats();
   return (
-    <Alert color="link" icon={<Icon name="key" />} title={t.operators.link} role="status">
+    <Alert color="link" icon={<Icon name="key" />} title={t.operators.link(link.name)} role="status">
       <Stack gap="xs">
         <Text size="sm">
           {t.operators.linkSays(formats.time(link.endsAt))} {link.isMailed && t.operators.linkMailed}
@@ -133,7 +134,7 @@ function Rights({ operator: { isOwner, grants } }: { readonly operator: Operator
 
 interface ActsProps {
   readonly operator: Operator;
-  readonly show: (link: Link) => void;
+  readonly show: (link: Link | undefined) => void;
   readonly edit: (operator: Operator) => void;
 }
 
@@ -171,8 +172,9 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
         )}
         <Menu.Item
           onClick={act(async () => {
+            show(undefined);
             const { link } = await renew.mutateAsync({ params, body: { language } });
-            show(link);
+            show({ ...link, name: operator.name });
           })}
         >
           {operator.state === 'invited' ? t.operators.newInvitation : t.operators.recover}
@@ -247,7 +249,7 @@ function GrantFields({ grants, onChange }: GrantFieldsProps): ReactNode {
 }
 
 interface InviteProps {
-  readonly show: (link: Link) => void;
+  readonly show: (link: Link | undefined) => void;
   readonly onClose: () => void;
 }
 
@@ -265,11 +267,12 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
     },
   });
   const submit = form.onSubmit(({ name, address }) => {
+    show(undefined);
     invite.mutate(
       { body: { name, address, isOwner, grants: isOwner ? [] : grants, language } },
       {
         onSuccess: ({ link }) => {
-          show(link);
+          show({ ...link, name });
           onClose();
         },
       },

@@ -723,7 +723,7 @@ export const en = {
   },
   operators: {
     invite: 'Invite an operator',
-    link: 'Hand this link over',
+    link: (name: string) => `Hand this link over to ${name}`,
     linkSays: (time: string) => `It works once, until ${time}, and is not shown again.`,
     linkMailed: 'It was also mailed to the operator.',
     rights: 'Roles',

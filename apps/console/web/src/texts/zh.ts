@@ -695,7 +695,7 @@ export const zh: typeof en = {
   },
   operators: {
     invite: '邀请管理员',
-    link: '请转交此链接',
+    link: (name) => `请将此链接转交给 ${name}`,
     linkSays: (time) => `只能使用一次，有效至 ${time}，之后不再显示。`,
     linkMailed: '邀请链接也已发送到对方邮箱。',
     rights: '角色',
