@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { call } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
+import { useNotices } from '../parts/dialogs';
 import { Icon, type IconName } from '../parts/icon';
 import { type Language, useLanguage } from '../texts/texts';
 
@@ -19,6 +20,7 @@ export function OperatorMenu(): ReactNode {
   const { operator } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
+  const { failed } = useNotices();
   const signOut = async () => {
     await call(consoleApi.signOut, {});
     queries.clear();
@@ -41,7 +43,7 @@ export function OperatorMenu(): ReactNode {
         </Menu.Item>
         <LookItems />
         <Menu.Divider />
-        <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => void signOut()}>
+        <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => void signOut().catch(failed)}>
           {t.shell.signOut}
         </Menu.Item>
       </Menu.Dropdown>
