@@ -11,8 +11,8 @@ import {
 } from '#testing';
 import { LoadBalancer } from '../../load/load-balancer.js';
 
-const PASSWORD = 'four words are enough';
-const OWNER = { name: 'Ada Lovelace', address: 'ada@example.com' };
+export const PASSWORD = 'four words are enough';
+export const OWNER = { name: 'Ada Lovelace', address: 'ada@example.com' };
 /** Longer than the page takes to ask again. */
 const LIVE_MS = 10_000;
 

@@ -1,0 +1,396 @@
+import type { Locator, Page, Request, Route } from 'playwright-core';
+import { afterEach, describe, expect, it } from 'vitest';
+import { appClient, masterClient, signUp, unique, useServer } from '#testing';
+import { OWNER, PASSWORD, type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
+
+/** Longer than the page takes an answer for new, the session included. */
+const STALE_MS = 61_000;
+/** Until the page asks for a list again. */
+const NEXT_READ_MS = 5_000;
+
+const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
+const operator = useOperator(server);
+const openPages: Page[] = [];
+
+afterEach(async () => {
+  // A request that a test still holds is not one of the next test.
+  await Promise.all(openPages.splice(0).map((page) => page.close()));
+});
+
+async function open(path: string): Promise<Page> {
+  const page = await operator().open(path);
+  openPages.push(page);
+  return page;
+}
+
+/** A session of its own, whose token other tests do not have. */
+async function signedIn(): Promise<Page> {
+  const page = await operator().visit({ locale: 'en-GB' });
+  openPages.push(page);
+  await page.goto(operator().urlOf('/sign-in'));
+  await page.getByLabel('E-mail address').fill(OWNER.address);
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  return page;
+}
+
+const dialogOf = (page: Page, name: string) => page.getByRole('dialog', { name });
+const signIn = 'The session is over';
+const proof = 'Confirm that it is you';
+
+async function enterPassword(dialog: Locator): Promise<void> {
+  await dialog.locator('input[type=password]').fill(PASSWORD);
+  await dialog.getByRole('button', { name: 'Continue' }).click();
+}
+
+function refused(status: number, name: string) {
+  return { status, json: { code: status, error: 'refused by the test', name, requestId: 'r' } };
+}
+
+/** Holds the next such request. @returns what waits for it */
+async function hold(page: Page, isMeant: (request: Request) => boolean): Promise<() => Promise<Route>> {
+  const held: Route[] = [];
+  await page.route('**/api/**', (route) => {
+    if (held.length > 0 || !isMeant(route.request())) return route.fallback();
+    held.push(route);
+    return undefined;
+  });
+  return async () => {
+    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(1);
+    return held[0]!;
+  };
+}
+
+const isAsked = (method: string, path: RegExp) => (request: Request) =>
+  request.method() === method && path.test(new URL(request.url()).pathname);
+
+/** Answers requests in the place of the server. */
+async function answer(
+  page: Page,
+  isMeant: (request: Request) => boolean,
+  answerOf: (request: Request) => Parameters<Route['fulfill']>[0] | undefined,
+): Promise<void> {
+  await page.route('**/api/**', (route) => {
+    const given = isMeant(route.request()) ? answerOf(route.request()) : undefined;
+    return given === undefined ? route.fallback() : route.fulfill(given);
+  });
+}
+
+/** Has the page read again what it shows, as when the operator comes back to its tab. */
+const comeBack = (page: Page) => page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+
+describe('a session that ends', () => {
+  it('while a proof is asked for: the sign-in comes first, then the proof, then the act', async () => {
+    const { body } = await masterClient(server()).post('/1.1/installations', {
+      deviceType: 'android',
+      installationId: unique('device'),
+    });
+    const page = await signedIn();
+    await page.clock.install();
+    const device = `devices/${String(body['objectId'])}`;
+    await page.goto(operator().urlOf(device));
+    let asked = 0;
+    await answer(page, isAsked('PATCH', /\/devices\//), () => {
+      asked += 1;
+      return asked === 1 ? refused(403, 'PROOF_REQUIRED') : undefined;
+    });
+    await page.getByLabel('Channels').fill('news');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await dialogOf(page, proof).waitFor();
+
+    // The page learns from /session first that it is over, and so without the operator.
+    const read = await hold(page, isAsked('GET', /\/devices\//));
+    await page.context().clearCookies();
+    const session = page.waitForResponse(/\/api\/session$/);
+    await page.clock.fastForward(STALE_MS);
+    await comeBack(page);
+    expect(await (await session).json()).toMatchObject({ operator: null });
+    await (await read()).continue();
+    await enterPassword(dialogOf(page, signIn));
+    await enterPassword(dialogOf(page, proof));
+    await page.getByText('Saved.').waitFor();
+    expect(asked).toBe(2);
+  });
+
+  it('only for a request that carries a token which a proof replaces: no sign-in is asked for', async () => {
+    const page = await signedIn();
+    await page.clock.install();
+    await page.goto(operator().urlOf('devices'));
+    let exports = 0;
+    await page.route('**/devices/export*', async (route) => {
+      exports += 1;
+      // The request after the proof stays without an answer.
+      if (exports % 2 === 1) await route.fulfill(refused(403, 'PROOF_REQUIRED'));
+    });
+    const list = isAsked('GET', /\/devices$/);
+    const exportOnce = async () => {
+      await page.getByRole('button', { name: 'Export', exact: true }).click();
+      await page.getByRole('menuitem', { name: 'CSV' }).click();
+    };
+    const signIns = () => dialogOf(page, signIn).count();
+    const isRead = () => page.waitForResponse((response) => list(response.request()) && response.ok());
+
+    await exportOnce();
+    const [stale, proving] = [await hold(page, list), await hold(page, isAsked('POST', /\/proof$/))];
+    await page.clock.fastForward(NEXT_READ_MS);
+    const held = await stale();
+    await enterPassword(dialogOf(page, proof));
+    const begun = await proving();
+    let read = isRead();
+    await held.fulfill(refused(401, 'UNAUTHORIZED'));
+    await page.waitForTimeout(300);
+    expect(await signIns()).toBe(0);
+    await begun.continue();
+    await read;
+    await expect.poll(() => exports).toBe(2);
+    expect(await signIns()).toBe(0);
+
+    await page.getByRole('button', { name: 'Stop the export' }).click();
+    await exportOnce();
+    const nextHeld = await hold(page, list);
+    await page.clock.fastForward(NEXT_READ_MS);
+    const late = await nextHeld();
+    await enterPassword(dialogOf(page, proof));
+    await expect.poll(() => exports).toBe(4);
+    read = isRead();
+    await late.fulfill(refused(401, 'UNAUTHORIZED'));
+    await read;
+    expect(await signIns()).toBe(0);
+  }, 60_000);
+
+  it('and cannot be ended by the operator: the page says why', async () => {
+    const page = await open('users');
+    await answer(page, isAsked('POST', /\/sign-out$/), () => refused(503, 'SERVICE_UNAVAILABLE'));
+    await page.getByRole('button', { name: /Ada Lovelace/ }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByText('This did not work').waitFor();
+  });
+});
+
+describe('what another operator has changed', () => {
+  const theirs = { '*': { read: true } };
+
+  it.each(['user', 'role'])('is not undone by the access list of a %s that was read before', async (kind) => {
+    const master = masterClient(server());
+    const { id } = await signUp(appClient(server()));
+    const role = { name: unique('role').replaceAll('-', '_'), ACL: { '*': { read: true, write: true } } };
+    const roleId = String((await master.post('/1.1/roles', role)).body['objectId']);
+    const [path, shown] =
+      kind === 'user' ? [`users/${id}`, `users/${id}?tab=access`] : [`roles/${roleId}`, `roles/${roleId}`];
+    const listOf = async () => (await master.get(`/1.1/${path}?returnACL=true`)).body['ACL'];
+    const page = await open('users');
+    await page.clock.install();
+    await page.goto(operator().urlOf(shown));
+    const add = async (subject: string) => {
+      await page.getByLabel('User id or role').fill(subject);
+      await page.getByRole('button', { name: 'Add', exact: true }).last().click();
+    };
+    const save = () => page.getByRole('button', { name: 'Save', exact: true }).click();
+    const readAgain = async () => {
+      const read = page.waitForResponse((response) => isAsked('GET', new RegExp(`/${path}$`))(response.request()));
+      await page.clock.fastForward(STALE_MS);
+      await comeBack(page);
+      await read;
+    };
+    await add('someone');
+    await master.put(`/1.1/${path}`, { ACL: theirs });
+    await readAgain();
+    await save();
+    await page.getByText('The object has changed since, so nothing was written.').waitFor();
+    expect(await listOf()).toEqual(theirs);
+
+    await page.getByRole('button', { name: 'Discard' }).click();
+    await page.getByText('The object has changed since').waitFor({ state: 'detached' });
+    await add('someone');
+    // A change of something else does not stand against the list.
+    if (kind === 'role') await addUser(page, id);
+    else await master.put(`/1.1/${path}`, { level: 3 });
+    await readAgain();
+    await save();
+    await page.getByText('Saved.').last().waitFor();
+    await expect.poll(listOf).toEqual({ ...theirs, someone: { read: true } });
+  });
+
+  it('is looked at after a conflict, and the page says where that fails', async () => {
+    const { id } = await signUp(appClient(server()));
+    const page = await open(`users/${id}`);
+    await page.getByLabel('User name').fill(unique('mine'));
+    await masterClient(server()).put(`/1.1/users/${id}`, { level: 3 });
+    await answer(page, isAsked('GET', new RegExp(`/users/${id}$`)), () => refused(500, 'INTERNAL'));
+    const form = page.locator('form').filter({ has: page.getByLabel('User name') });
+    await form.getByRole('button', { name: 'Save', exact: true }).click();
+    await form.getByText('This did not work').waitFor();
+  });
+});
+
+describe('what is typed while a save is under way', () => {
+  it('stays in the profile of a user and in a template, and is saved by the next save', async () => {
+    const { id } = await signUp(appClient(server()));
+    const page = await open(`users/${id}`);
+    const saved = async (method: string, path: RegExp, field: Locator, texts: readonly [string, string]) => {
+      const held = await hold(page, isAsked(method, path));
+      const save = page.getByRole('button', { name: 'Save', exact: true });
+      await field.fill(texts[0]);
+      await save.click();
+      const request = await held();
+      await field.fill(texts[1]);
+      await request.continue();
+      await page.getByText('Saved.').last().waitFor();
+      expect(await field.inputValue()).toBe(texts[1]);
+      await expect.poll(() => save.isEnabled()).toBe(true);
+      await save.click();
+      await page.getByText('Saved.').nth(1).waitFor();
+      await page.reload();
+      await expect.poll(() => field.inputValue()).toBe(texts[1]);
+    };
+    const name = unique('typed');
+    await saved('PATCH', /\/users\//, page.getByLabel('User name'), [name, `${name}-more`]);
+    await page.goto(operator().urlOf('templates/verifyEmail/en'));
+    await saved('PUT', /\/templates\//, page.getByLabel('Subject'), ['Welcome', 'Welcome, {{username}}']);
+  });
+});
+
+describe('the filters of a list', () => {
+  const rowsOf = (page: Page) => page.getByRole('table', { name: 'Users' }).getByRole('link');
+
+  it('keep an address on the next pages, and their place where a field is left as it was', async () => {
+    const page = await open('users');
+    const search = page.getByLabel('Search', { exact: true });
+    const texts: (string | null)[] = [];
+    await answer(page, isAsked('GET', /\/users$/), (request) => {
+      const { searchParams } = new URL(request.url());
+      texts.push(searchParams.get('text'));
+      const isSecond = searchParams.has('after');
+      return { json: { items: [userNamed(isSecond ? 'second' : 'first')], next: isSecond ? null : 'place', total } };
+    });
+    await search.fill('ada@example.com');
+    await expect.poll(() => texts.at(-1)).toBe('ada@example.com');
+    await page.getByRole('link', { name: 'Next page' }).click();
+    await expect.poll(() => rowsOf(page).allTextContents()).toEqual(['second']);
+    expect([texts.at(-1), await search.inputValue()]).toEqual(['ada@example.com', 'ada@example.com']);
+    await page.getByRole('link', { name: 'First page' }).click();
+    await expect.poll(() => rowsOf(page).allTextContents()).toEqual(['first']);
+    expect([texts.at(-1), await search.inputValue()]).toEqual(['ada@example.com', 'ada@example.com']);
+
+    const leave = async (path: string, label: string) => {
+      await page.goto(operator().urlOf(path));
+      await page.getByLabel(label, { exact: true }).focus();
+      await page.keyboard.press('Tab');
+      await page.waitForTimeout(200);
+      expect(page.url()).toContain('after=place');
+    };
+    await leave('users?platform=github&after=place', 'Platform');
+    await leave('/audit?app=shop&after=place', 'Application');
+  });
+
+  it('of messages begin anew with another recipient', async () => {
+    const page = await open('messages?after=place');
+    await answer(page, isAsked('GET', /\/messages$/), () => ({ json: { items: [], next: null, counts: null } }));
+    await page.reload();
+    await page.getByLabel('Recipient').fill('ada@');
+    await expect.poll(() => page.url()).not.toContain('after=');
+    expect(await page.getByLabel('Recipient').inputValue()).toBe('ada@');
+  });
+
+  it('show the text of the URL whatever changes it, and lose nothing that is typed meanwhile', async () => {
+    const [one, other] = [unique('one'), unique('other')];
+    for (const username of [one, other]) await signUp(appClient(server()), { username });
+    const page = await open(`users?q=${one}&hasPassword=true`);
+    const search = page.getByLabel('Search', { exact: true });
+    const text = () => search.inputValue();
+    const url = () => new URL(page.url()).searchParams.get('q');
+    const menu = page.getByRole('navigation', { name: 'Pages' });
+    await expect.poll(() => rowsOf(page).allTextContents()).toEqual([one]);
+    await page.getByRole('link', { name: 'Clear the filters' }).click();
+    await expect.poll(text).toBe('');
+    await page.waitForTimeout(400);
+    expect([await text(), url()]).toEqual(['', null]);
+    await page.goBack();
+    await expect.poll(text).toBe(one);
+
+    await search.fill(other);
+    await expect.poll(url).toBe(other);
+    await menu.getByRole('link', { name: 'Users' }).click();
+    await page.waitForTimeout(400);
+    expect([await text(), url()]).toEqual(['', null]);
+    // The field is left before the text is in the URL.
+    await search.fill(one);
+    await menu.getByRole('link', { name: 'Users' }).click();
+    await page.waitForTimeout(400);
+    expect([await text(), url()]).toEqual(['', null]);
+
+    await search.pressSequentially(other, { delay: 20 });
+    expect(await text()).toBe(other);
+    await expect.poll(url).toBe(other);
+    await search.press('End');
+    for (const character of '-more') {
+      await page.waitForTimeout(252);
+      await search.press(character);
+    }
+    expect(await text()).toBe(`${other}-more`);
+    await expect.poll(url).toBe(`${other}-more`);
+  });
+});
+
+describe('secrets', () => {
+  it('of a recovery link go when another link fails, and name their operator', async () => {
+    const page = await open('/operators');
+    const invite = async (name: string) => {
+      await page.getByRole('button', { name: 'Invite an operator' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill(name);
+      await dialog.getByLabel('E-mail address').fill(`${unique('operator')}@example.com`);
+      await dialog.getByRole('button', { name: 'Invite an operator' }).click();
+      await page.getByText(`Hand this link over to ${name}`).waitFor();
+    };
+    const renew = async (name: string) => {
+      await page.getByRole('button', { name: `Actions for ${name}` }).click();
+      await page.getByRole('menuitem', { name: 'New invitation link' }).click();
+    };
+    await invite('Bo');
+    await invite('Cy');
+    await renew('Bo');
+    await page.getByText('Hand this link over to Bo').waitFor();
+    await answer(page, isAsked('POST', /\/operators\//), () => refused(503, 'SERVICE_UNAVAILABLE'));
+    await renew('Cy');
+    await page.getByText('This did not work').waitFor();
+    expect(await page.locator('[data-link]').count()).toBe(0);
+  });
+
+  it('of a platform and of a text-message provider change within the stored kind', async () => {
+    const kinds = ['first', 'second'].map((kind) => ({ kind, fields: [] }));
+    const stored = { kind: 'second', shown: {}, secrets: [] };
+    const page = await open('users');
+    await answer(page, isAsked('GET', /\/platforms$/), () => ({
+      json: { items: [{ ...stored, platform: 'ours' }], accounts: [], kinds },
+    }));
+    await answer(page, isAsked('GET', /\/text-message-provider$/), () => ({ json: { provider: stored, kinds } }));
+    for (const tab of ['platforms', 'texts']) {
+      await page.goto(operator().urlOf(`settings?tab=${tab}`));
+      await page.getByRole('button', { name: 'Change' }).click();
+      await expect.poll(() => page.getByRole('dialog').getByLabel('Kind', { exact: true }).inputValue()).toBe('second');
+    }
+  });
+});
+
+const total = { value: 2, isExact: true };
+const userNamed = (username: string) => ({
+  objectId: username,
+  username,
+  email: null,
+  emailVerified: null,
+  mobilePhoneNumber: null,
+  mobilePhoneVerified: false,
+  hasPassword: true,
+  platforms: [],
+  createdAt: '2026-01-01T00:00:00.000Z',
+  updatedAt: '2026-01-01T00:00:00.000Z',
+  lockedUntil: null,
+});
+
+async function addUser(page: Page, id: string): Promise<void> {
+  await page.getByLabel('User id', { exact: true }).fill(id);
+  await page.getByRole('button', { name: 'Add', exact: true }).first().click();
+  await page.getByRole('table', { name: 'Users of the role' }).waitFor();
+}
