@@ -18,7 +18,7 @@ const table = {
   EMAIL_VERIFICATION_OFF: {
     code: 1,
     status: 400,
-    message: 'Please enable the option to verify user emails in application settings. The setting is verifyEmailOnSignUp.',
+    message: 'Please enable the option to verify user emails in application settings. Setting: verifyEmailOnSignUp.',
   },
   TOO_MANY_EMAILS: {
     code: 1,

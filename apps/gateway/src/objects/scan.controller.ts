@@ -36,7 +36,7 @@ const scanEndpoints = describeEndpoints('Service', {
     }),
     answers: {
       200: {
-        description: 'A page, and the place where the next one begins: `null` where none follows.',
+        description: 'A page; `cursor` is `null` on the last.',
         body: z.object({
           results: z.array(z.looseObject({ objectId: objectIdSchema })),
           cursor: objectIdSchema.nullable(),
