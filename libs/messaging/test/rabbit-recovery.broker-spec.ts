@@ -1,4 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createConnection, createServer, type Server } from 'node:net';
+import { pipeline } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { INestMicroservice } from '@nestjs/common';
 import amqplib, { type Channel, type ChannelModel } from 'amqplib';
@@ -99,5 +102,44 @@ describe('a RabbitMQ channel that is lost while its connection lives', () => {
     await channel.deleteExchange(topology.eventExchange);
     await expect(publish()).rejects.toThrow();
     await eventually(publish);
+  });
+});
+
+describe('a host that accepts connections and is silent', () => {
+  const { hostname, port } = new URL(testRun().amqpUrl);
+  let listener: Server;
+  let url: string;
+  let accepted: number;
+  let isSilent: boolean;
+
+  beforeEach(async () => {
+    accepted = 0;
+    isSilent = true;
+    listener = createServer((socket) => {
+      accepted += 1;
+      // Without a reader, the listener would not see the end of the connection.
+      if (isSilent) socket.on('error', () => undefined).resume();
+      else pipeline(socket, createConnection(Number(port === '' ? 5_672 : port), hostname), socket, () => undefined);
+    });
+    await once(listener.listen(0, '127.0.0.1'), 'listening');
+    const proxied = new URL(testRun().amqpUrl);
+    proxied.host = `127.0.0.1:${(listener.address() as AddressInfo).port}`;
+    url = proxied.href;
+  });
+  afterEach(async () => {
+    await new Promise((resolve) => listener.close(resolve));
+  });
+
+  it('is tried again, and used as soon as it leads to RabbitMQ', async () => {
+    const transport = openRabbit(newNamespace(), url);
+    await eventually(() => {
+      expect(accepted).toBeGreaterThan(0);
+    });
+    expect(transport.isConnected()).toBe(false);
+    isSilent = false;
+    await eventually(() => {
+      expect(transport.isConnected()).toBe(true);
+    }, 15_000);
+    await transport.close();
   });
 });

@@ -162,6 +162,9 @@ function discard(channel: Channel): void {
 
 const HEARTBEAT_SECONDS = 10;
 const RECONNECT_SECONDS = 1;
+/** Maximum silence of the broker until the connection is open, in milliseconds. Heartbeats start after that. */
+const CONNECT_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 10_000;
 
 /** Opens a connection in the background that reconnects by itself. @param name shown in RabbitMQ's list of connections, and in the log */
 export function openConnection(url: string, name: string): AmqpConnectionManager {
@@ -169,8 +172,14 @@ export function openConnection(url: string, name: string): AmqpConnectionManager
   const connection = connect([url], {
     heartbeatIntervalInSeconds: HEARTBEAT_SECONDS,
     reconnectTimeInSeconds: RECONNECT_SECONDS,
-    // Without noDelay, Nagle's algorithm delays a round trip by 40 ms.
-    connectionOptions: { noDelay: true, clientProperties: { connection_name: name } },
+    connectionOptions: {
+      // Without noDelay, Nagle's algorithm delays a round trip by 40 ms.
+      noDelay: true,
+      timeout: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveDelay: KEEP_ALIVE_MS,
+      clientProperties: { connection_name: name },
+    },
   });
   connection.on('connectFailed', ({ err }) => {
     logger.warn(`${name}: cannot connect: ${err.message}`);
