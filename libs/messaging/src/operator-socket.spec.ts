@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { rpc } from '#contracts';
@@ -45,6 +46,25 @@ describe('the operator socket', () => {
       errorName: 'SERVICE_UNAVAILABLE',
     });
     expect(await OperatorSocket.open(path)).toBeUndefined();
+  });
+
+  it('ends a request that gets no reply in time', async () => {
+    const served = await serveOperators(path, [allowed], () => ({ request: () => new Promise(() => undefined) }));
+    const socket = await OperatorSocket.open(path);
+    await expect(socket?.request(allowed.pattern, request(allowed.pattern), 50)).rejects.toMatchObject({
+      errorName: 'SERVICE_UNAVAILABLE',
+      message: 'The server did not answer in time.',
+    });
+    await served.close();
+  });
+
+  it('stays open between two requests for longer than the time that a reply may take', async () => {
+    const served = await serve();
+    const socket = await OperatorSocket.open(path);
+    expect(await socket?.request(allowed.pattern, request(allowed.pattern), 50)).toBe('{"data":1}');
+    await sleep(200);
+    expect(await socket?.request(allowed.pattern, request(allowed.pattern), 50)).toBe('{"data":1}');
+    await served.close();
   });
 
   it('is distinguished from a socket that cannot be used', async () => {

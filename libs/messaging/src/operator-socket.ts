@@ -3,14 +3,25 @@ import { chmod } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { createInterface, type Interface } from 'node:readline';
 import type { RpcContract } from '#contracts';
-import { appError, toAppError } from '#errors';
+import { AppError, appError, toAppError } from '#errors';
 import { decodeRequest, encodeError, type RpcTransport } from './transport.js';
 
 /** The error codes of a missing socket, and of one whose process has ended. */
 const NO_LISTENER_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
 
-const closed = (cause?: unknown) =>
+const closed = (cause: unknown) =>
   appError('SERVICE_UNAVAILABLE', { message: 'The server closed the connection.', cause });
+
+const late = () => appError('SERVICE_UNAVAILABLE', { message: 'The server did not answer in time.' });
+
+/** The lines of a socket. Without the listener, a socket that is destroyed would leave its reader waiting for ever. */
+function linesOf(socket: Socket): Interface {
+  const lines = createInterface({ input: socket });
+  socket.once('close', () => {
+    lines.close();
+  });
+  return lines;
+}
 
 /** The client of a running server's operator socket. It sends one request at a time. */
 export class OperatorSocket implements RpcTransport {
@@ -33,22 +44,31 @@ export class OperatorSocket implements RpcTransport {
       throw error;
     }
     socket.on('error', () => socket.destroy());
-    socket.on('timeout', () => socket.destroy());
-    return new OperatorSocket(socket, createInterface({ input: socket }));
+    socket.on('timeout', () => socket.destroy(late()));
+    return new OperatorSocket(socket, linesOf(socket));
   }
 
+  /**
+   * A reply after the timeout would answer the next request: the timeout therefore ends the connection.
+   * @param timeoutMs in milliseconds
+   * @throws AppError SERVICE_UNAVAILABLE where the server does not answer in time, or the connection ends
+   */
   async request(_pattern: string, body: string, timeoutMs: number): Promise<string> {
     this.socket.write(`${body}\n`);
     this.socket.setTimeout(timeoutMs);
-    const line = await this.#lines.next().catch((cause: unknown) => {
-      throw closed(cause);
-    });
-    if (line.done) throw closed();
+    const line = await this.#lines.next().catch(() => undefined);
+    this.socket.setTimeout(0);
+    if (line === undefined || line.done === true) throw this.#ending();
     return line.value;
   }
 
   close(): void {
     this.socket.end();
+  }
+
+  #ending(): AppError {
+    const { errored } = this.socket;
+    return errored instanceof AppError ? errored : closed(errored ?? undefined);
   }
 }
 
@@ -101,7 +121,7 @@ async function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void
 
 async function answerLines(socket: Socket, respond: (line: string) => Promise<string>): Promise<void> {
   socket.on('error', () => socket.destroy());
-  for await (const line of createInterface({ input: socket })) socket.write(`${await respond(line)}\n`);
+  for await (const line of linesOf(socket)) socket.write(`${await respond(line)}\n`);
 }
 
 async function answer(
