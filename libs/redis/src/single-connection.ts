@@ -56,26 +56,39 @@ export interface Connection {
   close(): void;
 }
 
-/**
- * Error replies for temporary conditions: loading, a replica, no memory, a full disk, a wrong password, keys that move to another node of a
- * cluster, and the like.
- */
-const TRANSIENT_REPLY =
-  /^(?:LOADING|BUSY|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MOVED|ASK|NOREPLICAS|OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
+/** Codes of error replies of a server that starts or is being replaced: they end without an operator. */
+const AWAY = ['LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN'];
+const AWAY_CODES: ReadonlySet<string | undefined> = new Set(AWAY);
 
-/** Of these, the replies of a server that starts or is being replaced: they end without an operator. */
-const AWAY_REPLY = /^(?:LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN)\b/;
+/** Also those for other temporary conditions: no memory, a full disk, a wrong password, keys that move to another node, and the like. */
+const REFUSED = ['BUSY', 'MOVED', 'ASK', 'NOREPLICAS', 'OOM', 'MISCONF', 'NOAUTH', 'WRONGPASS', 'NOPERM'];
+const TRANSIENT_CODES: ReadonlySet<string | undefined> = new Set([...AWAY, ...REFUSED]);
+
+/** What Redis 5 and 6 put before the error of a command that a script calls. */
+const SCRIPT_PREFIX = /^ERR Error running script \(call to \w+\): (?:@user_script: ?\d+: )+-?/;
+
+/** The code of an error reply, also where a script has received it; undefined where there is none. */
+function codeOf(message: string): string | undefined {
+  return /^[A-Z]+\b/.exec(message.replace(SCRIPT_PREFIX, ''))?.[0];
+}
 
 /**
  * Converts the error of a command. An error without a reply of Redis means that it is unreachable: SERVICE_UNAVAILABLE. Other error replies
- * indicate a programming error and stay unchanged.
+ * indicate a programming error and stay unchanged, without the arguments of their command, which logs must not show.
  */
 export function translateRedisError(error: unknown): unknown {
   const message = messageOf(error);
-  if (isReply(error) && !TRANSIENT_REPLY.test(message)) return error;
-  const isAway = !isReply(error) || AWAY_REPLY.test(message);
+  const code = codeOf(message);
+  if (isReply(error) && !TRANSIENT_CODES.has(code)) return withoutCommand(error);
+  const isAway = !isReply(error) || AWAY_CODES.has(code);
   const reason = `Redis: ${message}`;
   return appError('SERVICE_UNAVAILABLE', { cause: isAway ? new ServerAway(reason) : new Error(reason) });
+}
+
+/** ioredis adds the command with its arguments, such as tokens. */
+function withoutCommand(error: Error & { command?: unknown }): Error {
+  delete error.command;
+  return error;
 }
 
 /** Whether Redis does not know the script because it was restarted or flushed. */
@@ -83,7 +96,7 @@ export function isUnknownScript(error: unknown): boolean {
   return isReply(error) && messageOf(error).startsWith('NOSCRIPT');
 }
 
-function isReply(error: unknown): boolean {
+function isReply(error: unknown): error is Error {
   return error instanceof (ReplyError as new () => Error);
 }
 
@@ -107,7 +120,7 @@ export class SingleConnection implements Connection {
       maxRetriesPerRequest: 0,
       retryStrategy: retryDelay,
       // After a failover the old master is read-only, and the address or the Sentinels may already lead to the new one.
-      reconnectOnError: ({ message }) => message.startsWith('READONLY'),
+      reconnectOnError: ({ message }) => codeOf(message) === 'READONLY',
     };
     this.commands =
       server.kind === 'server'

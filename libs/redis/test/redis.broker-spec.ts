@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Metrics, ProcessInfo, Readiness } from '#observability';
 import { eventually, newNamespace, TcpProxy, testRun, unique } from '#testing';
@@ -10,6 +11,15 @@ const RESPONSE_LIMIT_MS = 1_000;
 
 const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
 const nameOfKey = new RedisScript('return KEYS[1]');
+
+/** A script that fails as one of Redis 5 and 6 whose command is refused. */
+const inOldText = (refusal: string) => {
+  const text = `ERR Error running script (call to f_${'0'.repeat(40)}): @user_script:41: @user_script: 41: ${refusal}`;
+  return new RedisScript(`return redis.error_reply(${JSON.stringify(text)})`);
+};
+
+/** The error as a log shows it. */
+const serialized = (error: unknown) => JSON.stringify(pino.stdSerializers.err(error as Error));
 
 describe('a connection to Redis', () => {
   const namespace = newNamespace();
@@ -53,6 +63,28 @@ describe('a connection to Redis', () => {
     await expect(wrong).rejects.toMatchObject({ name: 'ReplyError' });
     const full = new RedisScript("return redis.error_reply('OOM command not allowed when used memory > maxmemory')");
     await expect(redis.run(full, [], [])).rejects.toMatchObject(UNAVAILABLE);
+  });
+
+  it.each(['OOM', 'READONLY', 'MISCONF', 'NOREPLICAS'])('recognises %s in the text of Redis 5 and 6', async (code) => {
+    const refusal = inOldText(`-${code} refused.`);
+    await expect(redis.run(refusal, [], [])).rejects.toMatchObject(UNAVAILABLE);
+  });
+
+  it('leaves programming errors in the text of Redis 5 and 6 as they are', async () => {
+    const wrong = redis.run(inOldText('WRONGTYPE not READONLY'), [], []);
+    await expect(wrong).rejects.toMatchObject({ name: 'ReplyError' });
+  });
+
+  it('reconnects after a script was refused by a replica of Redis 5 or 6', async () => {
+    await expect(redis.run(inOldText('-READONLY refused.'), [], [])).rejects.toMatchObject(UNAVAILABLE);
+    await untilConnected();
+    expect(proxy.connections).toBe(2);
+  });
+
+  it('keeps the arguments of a command out of its error', async () => {
+    const failure = await redis.run(new RedisScript("return redis.call('NOSUCH')"), [key], ['token']).catch(serialized);
+    expect(failure).toMatch(/NOSUCH|[Uu]nknown/);
+    expect(failure).not.toMatch(/token|counter/);
   });
 
   it('fails at once while Redis is unavailable, and recovers without a restart', async () => {
