@@ -1,9 +1,41 @@
+import fs from 'node:fs';
 import type { Logger } from '@nestjs/common';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { appError, ServerAway } from '#errors';
-import { FailureLog } from './logger.js';
+import { FailureLog, JsonLogger } from './logger.js';
 
 const MINUTE_MS = 60_000;
+
+describe('a log whose lines cannot be written', () => {
+  const failing = (code: string) => () => {
+    throw Object.assign(new Error(code), { code });
+  };
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it.each(['ENOSPC', 'EIO', 'EPIPE'])('loses them, and the process continues: %s', (code) => {
+    const write = vi.spyOn(fs, 'writeSync').mockImplementation(failing(code));
+    const logger = new JsonLogger('sample', 'info');
+    for (let line = 0; line < 3; line += 1) logger.log('lost');
+    expect(write).toHaveBeenCalled();
+  });
+
+  it('has later lines again, and none of the lost ones', () => {
+    const write = vi.spyOn(fs, 'writeSync').mockImplementation(failing('ENOSPC'));
+    const logger = new JsonLogger('sample', 'info');
+    for (let line = 0; line < 3; line += 1) logger.log('lost');
+    const written: string[] = [];
+    write.mockImplementation((_, text) => {
+      written.push(text);
+      return Buffer.byteLength(text);
+    });
+    logger.log('first');
+    logger.log('second');
+    expect(written.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(['first', 'second']);
+  });
+});
 
 describe('the log of a failure that repeats', () => {
   const open = () => {

@@ -1,5 +1,5 @@
 import type { Logger, LoggerService } from '@nestjs/common';
-import { type Logger as Pino, type LoggerOptions, pino } from 'pino';
+import { type DestinationStream, type Logger as Pino, type LoggerOptions, pino } from 'pino';
 import { AppError, isServerAway, messageOf } from '#errors';
 import { currentTraceId } from './tracing.js';
 
@@ -29,7 +29,7 @@ export class JsonLogger implements LoggerService {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     };
-    this.#pino = pino(options, pino.destination({ fd: 2, sync: true }));
+    this.#pino = pino(options, standardError());
   }
 
   log(message: unknown, ...rest: unknown[]): void {
@@ -58,6 +58,20 @@ export class JsonLogger implements LoggerService {
     if (traceId !== undefined) fields['traceId'] = traceId;
     this.#pino[level](fields, textOf(message));
   }
+}
+
+/** A line that cannot be written, such as on a full disk, is lost: the process continues. */
+function standardError(): DestinationStream {
+  const open = () => {
+    const opened = pino.destination({ fd: 2, sync: true });
+    // The failed line stays in the buffer of its stream, which would grow with each further line. After EPIPE, pino writes nothing more.
+    opened.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code !== 'EPIPE') current = open();
+    });
+    return opened;
+  };
+  let current = open();
+  return { write: (line) => current.write(line) };
 }
 
 function fieldsOf(extra: unknown): object {
