@@ -111,6 +111,23 @@ describe('dead letters', () => {
     expect(read.find(({ id }) => id === before?.id)).toEqual(before);
   });
 
+  it('stay where they are while the event queue of their service is missing', async () => {
+    const topology = new Topology(namespace);
+    const channel = await connection.createConfirmChannel();
+    const queue = topology.deadLetterQueue('absent');
+    await channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'quorum' } });
+    channel.sendToQueue(queue, Buffer.from('{}'), { messageId: randomUUID(), type: pattern });
+    await channel.waitForConfirms();
+    const moved: DeadLetter[] = [];
+    await expect(letters.replay('absent', (letter) => moved.push(letter))).rejects.toThrow(
+      `no queue ${topology.eventQueue('absent')}`,
+    );
+    expect(moved).toEqual([]);
+    await eventually(async () => {
+      expect(await letters.count('absent')).toBe(1);
+    });
+  });
+
   it('are deleted by drop', async () => {
     const ids = await kill(2);
     const dropped: DeadLetter[] = [];

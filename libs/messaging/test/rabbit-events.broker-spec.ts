@@ -103,6 +103,22 @@ describe('events over RabbitMQ', () => {
     await declaring.close();
   });
 
+  it('are retried where the queue for retries is gone, which returns', async () => {
+    let attempts = 0;
+    behaviour.onEvent = () => {
+      attempts += 1;
+      if (attempts === 1) throw new Error('not yet');
+    };
+    await start();
+    await channel.deleteQueue(topology.retryQueue('sample', 1));
+    const id = await publish('twice');
+    await eventually(() => {
+      expect(attempts).toBeGreaterThan(1);
+    });
+    expect(new Set(behaviour.events.map((event) => event.id))).toEqual(new Set([id]));
+    expect(await messagesIn(topology.retryQueue('sample', 1))).toBe(0);
+  });
+
   it('are retried after each delay', async () => {
     const attempts: number[] = [];
     behaviour.onEvent = () => {

@@ -100,7 +100,7 @@ export class ReconnectingChannel<C extends Channel> {
     });
     try {
       await this.setup(channel, () => {
-        this.logger.warn('channel: its consumer was cancelled');
+        this.logger.warn('channel: a queue of its consumer is gone');
         lose();
         discard(channel);
       });

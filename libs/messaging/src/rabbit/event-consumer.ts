@@ -6,7 +6,7 @@ import { AppError, messageOf } from '#errors';
 import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
 import { UnparseableEvent } from '../transport.js';
-import type { Publisher } from './publisher.js';
+import { type Publisher, UnroutableError } from './publisher.js';
 import { originFrom, originHeaders, REASON_HEADER, type Topology } from './topology.js';
 
 const PREFETCH = 20;
@@ -17,10 +17,17 @@ const COPY_RETRY_MS = 1_000;
 interface ConsumerHooks {
   /** Registers work in progress. */
   readonly follow: (work: Promise<void>) => void;
-  /** Called when the broker has cancelled the consumer. */
+  /** Called when the broker has cancelled the consumer, or has no queue for a copy: a new start declares the queues. */
   readonly lose: () => void;
   /** Aborted when the service closes. */
   readonly closing: AbortSignal;
+}
+
+/** What a copy needs of its original's channel. */
+interface Life {
+  readonly lose: () => void;
+  /** Aborted when the channel or the service closes. */
+  readonly ended: AbortSignal;
 }
 
 /**
@@ -48,17 +55,17 @@ export class EventConsumer {
     channel.once('close', () => {
       lost.abort();
     });
-    const ended = AbortSignal.any([lost.signal, hooks.closing]);
+    const life = { lose: hooks.lose, ended: AbortSignal.any([lost.signal, hooks.closing]) };
     const consumer = await channel.consume(this.topology.eventQueue(this.service), (message) => {
       if (message === null) hooks.lose();
-      else hooks.follow(this.#handle(channel, message, ended));
+      else hooks.follow(this.#handle(channel, message, life));
     });
     return consumer.consumerTag;
   }
 
-  async #handle(channel: Channel, message: ConsumeMessage, ended: AbortSignal): Promise<void> {
+  async #handle(channel: Channel, message: ConsumeMessage, life: Life): Promise<void> {
     try {
-      const outcome = await this.#deliver(message).catch((error: unknown) => this.#putAside(message, error, ended));
+      const outcome = await this.#deliver(message).catch((error: unknown) => this.#putAside(message, error, life));
       channel.ack(message);
       this.outcomes?.inc({ outcome });
     } catch (error) {
@@ -77,7 +84,7 @@ export class EventConsumer {
     return 'ok';
   }
 
-  async #putAside(message: ConsumeMessage, error: unknown, ended: AbortSignal): Promise<'retry' | 'dead'> {
+  async #putAside(message: ConsumeMessage, error: unknown, life: Life): Promise<'retry' | 'dead'> {
     const failures = Number(message.properties.headers?.[ATTEMPT_HEADER] ?? 0) + 1;
     const isDead = failures > this.topology.retryDelaysMs.length || UnparseableEvent.isBehind(error);
     const queue = isDead
@@ -94,24 +101,31 @@ export class EventConsumer {
     });
     const headers = { ...originHeaders(origin), [ATTEMPT_HEADER]: failures, [REASON_HEADER]: reason.slice(0, 500) };
     const timestamp = Math.floor(Date.now() / 1_000);
-    await this.#copyTo(queue, message.content, { persistent: true, messageId, type, timestamp, headers }, ended);
+    const properties = { persistent: true, mandatory: true, messageId, type, timestamp, headers };
+    await this.#copyTo(queue, message.content, properties, life);
     return isDead ? 'dead' : 'retry';
   }
 
-  /** Publishes until the broker confirms the copy. @throws where the channel of the original or the service closes first */
-  async #copyTo(queue: string, content: Buffer, options: Options.Publish, ended: AbortSignal): Promise<void> {
-    const route = { exchange: '', routingKey: queue };
-    let failure = await this.#attempt(route, content, options);
+  /** Publishes until the broker has stored the copy. @throws where the channel of the original or the service closes first */
+  async #copyTo(queue: string, content: Buffer, options: Options.Publish, life: Life): Promise<void> {
+    const attempt = () => this.#attempt([{ exchange: '', routingKey: queue }, content, options], life);
+    let failure = await attempt();
     if (failure !== undefined) this.logger.warn(`event ${options.messageId ?? ''} waits: ${failure}`);
     while (failure !== undefined) {
-      await sleep(COPY_RETRY_MS, undefined, { signal: ended });
-      failure = await this.#attempt(route, content, options);
+      await sleep(COPY_RETRY_MS, undefined, { signal: life.ended });
+      failure = await attempt();
     }
   }
 
-  /** @returns the reason why the broker has not confirmed the message; undefined where it has */
-  #attempt(...message: Parameters<Publisher['publish']>): Promise<string | undefined> {
-    return this.publisher.publish(...message).then(() => undefined, reasonOf);
+  /** @returns the reason why the broker has not stored the message; undefined where it has */
+  async #attempt(message: Parameters<Publisher['publish']>, { lose }: Life): Promise<string | undefined> {
+    try {
+      await this.publisher.publish(...message);
+      return undefined;
+    } catch (error) {
+      if (error instanceof UnroutableError) lose();
+      return reasonOf(error);
+    }
   }
 }
 

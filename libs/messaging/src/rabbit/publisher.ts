@@ -53,8 +53,33 @@ export interface Route {
 /** The broker did not confirm within 5 seconds: the message may or may not be stored. */
 class UnconfirmedError extends Error {}
 
+/** The broker has no queue for the message, and has not stored it. */
+export class UnroutableError extends Error {}
+
+/** The ids of the mandatory messages that the broker has returned on a channel, and not confirmed yet. */
+const returnedIds = new WeakMap<ConfirmChannel, string[]>();
+
+function returnedOn(channel: ConfirmChannel): string[] {
+  const known = returnedIds.get(channel);
+  if (known !== undefined) return known;
+  const ids: string[] = [];
+  returnedIds.set(channel, ids);
+  channel.on('return', ({ properties }: Message) => ids.push(String(properties.messageId)));
+  return ids;
+}
+
+/** The broker confirms a returned message, too, after the return. @returns whether it has returned a message of this id */
+function takeReturn(channel: ConfirmChannel, { messageId = '' }: Options.Publish): boolean {
+  const ids = returnedOn(channel);
+  const index = ids.indexOf(messageId);
+  if (index !== -1) ids.splice(index, 1);
+  return index !== -1;
+}
+
 /**
  * Publishes a message. Resolves once the broker has confirmed it; rejects where the broker refuses it or does not confirm within 5 seconds.
+ * A mandatory message needs an id.
+ * @throws UnroutableError where the message is mandatory and its queue does not exist
  */
 export function confirmedPublish(
   channel: ConfirmChannel,
@@ -62,10 +87,13 @@ export function confirmedPublish(
   content: Buffer,
   options: Options.Publish,
 ): Promise<void> {
+  if (options.mandatory === true) returnedOn(channel);
   return new Promise((resolve, reject) => {
     channel.publish(exchange, routingKey, content, options, (error: unknown) => {
       clearTimeout(timer);
       if (error instanceof Error) reject(error);
+      else if (options.mandatory === true && takeReturn(channel, options))
+        reject(new UnroutableError(`the message broker has no queue ${routingKey}`));
       else resolve();
     });
     const timer = setTimeout(() => {
@@ -179,8 +207,8 @@ export class Publisher {
 
   /**
    * Publishes a message that must not be lost. Resolves once the broker has confirmed it.
-   * @throws AppError SERVICE_UNAVAILABLE where it is not published; Error where the broker refuses it, or does not confirm it within 5
-   *   seconds: the message may or may not be stored then
+   * @throws AppError SERVICE_UNAVAILABLE where it is not published; UnroutableError as `confirmedPublish`; Error where the broker refuses
+   *   it, or does not confirm it within 5 seconds: the message may or may not be stored then
    */
   async publish(route: Route, content: Buffer, options: Options.Publish): Promise<void> {
     const channel = this.#confirming.current;
