@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Metrics } from '#observability';
 import { eventually, newNamespace, PrivateRabbit } from '#testing';
 import { RpcClient } from '../src/messaging.module.js';
+import { DeadLetters } from '../src/rabbit/operator-queues.js';
 import { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { Topology } from '../src/rabbit/topology.js';
 import { RETRY_DELAYS_MS } from './open-rabbit.js';
@@ -162,6 +163,29 @@ describe('a RabbitMQ that is short of memory', { timeout: TEST_MS }, () => {
       expect(behaviour.events).toHaveLength(6);
     });
     expect(new Set(behaviour.events.map(({ id }) => id)).size).toBe(5);
+  });
+
+  it('ends a replay of dead letters with the reason, and the letters stay', async () => {
+    const queue = topology.deadLetterQueue('absent');
+    const channel = await own.createConfirmChannel();
+    await channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'quorum' } });
+    await channel.assertQueue(topology.eventQueue('absent'));
+    channel.sendToQueue(queue, Buffer.from('{}'), { messageId: randomUUID(), type: pattern });
+    await channel.waitForConfirms();
+    await runShort();
+    const letters = await DeadLetters.open(rabbit.url, namespace);
+    const startedAt = performance.now();
+    const replayed = letters.replay('absent', () => undefined);
+    await expect(replayed).rejects.toMatchObject({
+      errorName: 'SERVICE_UNAVAILABLE',
+      message: 'The message broker: it accepts no messages: low on memory.',
+    });
+    await letters.close();
+    expect(performance.now() - startedAt).toBeLessThan(NOTICED_MS);
+    await recover();
+    await eventually(async () => {
+      expect((await channel.checkQueue(queue)).messageCount).toBe(1);
+    });
   });
 
   it("refuses a request that it reads after the caller's deadline", async () => {

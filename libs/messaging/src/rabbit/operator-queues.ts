@@ -1,8 +1,12 @@
-import { type ChannelModel, type ConfirmChannel, connect, type GetMessage, type Options } from 'amqplib';
+import { type Channel, type ChannelModel, type ConfirmChannel, connect, type GetMessage, type Options } from 'amqplib';
+import { appError, messageOf, withTimeout } from '#errors';
+import { socketOf } from './broker-connection.js';
 import { confirmedPublish } from './publisher.js';
 import { originFrom, originHeaders, REASON_HEADER, Topology } from './topology.js';
 
 const CONNECT_TIMEOUT_MS = 3_000;
+/** A broker that accepts no messages does not confirm a close. */
+const CLOSE_TIMEOUT_MS = 1_000;
 const QUEUE_NOT_FOUND = 404;
 
 /** The number of consumers and of waiting messages of a queue. */
@@ -15,6 +19,17 @@ async function connectOnce(url: string): Promise<ChannelModel> {
   return connection;
 }
 
+async function closeConnection(connection: ChannelModel): Promise<void> {
+  await closeInTime(connection);
+  // Without an answer, the open connection would keep the process alive.
+  socketOf(connection).destroy();
+}
+
+/** Resolves when the channel or the connection has closed, and after a second in any case. */
+async function closeInTime(open: Pick<Channel | ChannelModel, 'close'>): Promise<void> {
+  await withTimeout(Promise.allSettled([open.close()]), CLOSE_TIMEOUT_MS);
+}
+
 /** Zeros where the queue does not exist. Each check of a missing queue closes its channel. */
 async function queueState(connection: ChannelModel, queue: string): Promise<QueueState> {
   const channel = await connection.createChannel();
@@ -25,7 +40,7 @@ async function queueState(connection: ChannelModel, queue: string): Promise<Queu
     if ((error as { code?: unknown }).code === QUEUE_NOT_FOUND) return { consumerCount: 0, messageCount: 0 };
     throw error;
   } finally {
-    await channel.close().catch(() => undefined);
+    await closeInTime(channel);
   }
 }
 /**
@@ -67,15 +82,19 @@ const DELIVERY_COUNT_HEADER = 'x-delivery-count';
 /** RabbitMQ 4 drops a message of a quorum queue at the 21st return, where no policy says otherwise. */
 const MAX_RETURNS = 10;
 
-/** The dead-lettered events of the services. */
+/** The dead-lettered events of the services. Methods throw AppError SERVICE_UNAVAILABLE where the broker refuses or does not answer. */
 export class DeadLetters {
   readonly #topology: Topology;
+  /** The broker's reason, while it blocks the connection. */
+  #blockedFor: string | undefined;
 
   private constructor(
     private readonly connection: ChannelModel,
     namespace: string,
   ) {
     this.#topology = new Topology(namespace);
+    connection.on('blocked', (reason: string) => (this.#blockedFor = reason));
+    connection.on('unblocked', () => (this.#blockedFor = undefined));
   }
 
   /** @throws Error where no broker is reachable */
@@ -85,7 +104,7 @@ export class DeadLetters {
 
   /** The number of a service's dead letters; 0 where it never had a queue. */
   async count(service: string): Promise<number> {
-    return (await queueState(this.connection, this.#topology.deadLetterQueue(service))).messageCount;
+    return (await this.#answered(queueState(this.connection, this.#topology.deadLetterQueue(service)))).messageCount;
   }
 
   /**
@@ -100,7 +119,7 @@ export class DeadLetters {
     return this.#withChannel(async (channel) => {
       const read: GetMessage[] = [];
       while (read.length < count) {
-        const message = await channel.get(queue);
+        const message = await this.#answered(channel.get(queue));
         if (message === false) break;
         read.push(message);
       }
@@ -115,7 +134,7 @@ export class DeadLetters {
    */
   async replay(service: string, onMoved: (letter: DeadLetter) => void): Promise<void> {
     await this.#take(service, async (channel, message) => {
-      await copyTo(channel, message, this.#topology.eventQueue(service));
+      await this.#answered(copyTo(channel, message, this.#topology.eventQueue(service)));
       onMoved(letterOf(message));
     });
   }
@@ -129,7 +148,7 @@ export class DeadLetters {
   }
 
   async close(): Promise<void> {
-    await this.connection.close();
+    await closeConnection(this.connection);
   }
 
   /** Processes as many messages as there are at the start, so that newly dead-lettered events are not processed again. */
@@ -137,7 +156,7 @@ export class DeadLetters {
     const count = await this.count(service);
     await this.#withChannel(async (channel) => {
       for (let index = 0; index < count; index += 1) {
-        const message = await channel.get(this.#topology.deadLetterQueue(service));
+        const message = await this.#answered(channel.get(this.#topology.deadLetterQueue(service)));
         if (message === false) return;
         await work(channel, message);
         channel.ack(message);
@@ -148,20 +167,28 @@ export class DeadLetters {
   async #move(channel: ConfirmChannel, message: GetMessage, queue: string): Promise<void> {
     const { reason } = letterOf(message);
     const timestamp = secondOfDeath(message);
-    await copyTo(channel, message, queue, {
-      headers: { [REASON_HEADER]: reason },
-      ...(timestamp === undefined ? {} : { timestamp }),
-    });
+    const more = { headers: { [REASON_HEADER]: reason }, ...(timestamp === undefined ? {} : { timestamp }) };
+    await this.#answered(copyTo(channel, message, queue, more));
     channel.ack(message);
   }
 
   async #withChannel<T>(work: (channel: ConfirmChannel) => Promise<T>): Promise<T> {
-    const channel = await this.connection.createConfirmChannel();
+    const channel = await this.#answered(this.connection.createConfirmChannel());
     channel.on('error', () => undefined);
     try {
       return await work(channel);
     } finally {
-      await channel.close().catch(() => undefined);
+      await closeInTime(channel);
+    }
+  }
+
+  /** @throws AppError SERVICE_UNAVAILABLE where the broker does not do the work */
+  async #answered<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (cause) {
+      const reason = this.#blockedFor === undefined ? messageOf(cause) : `it accepts no messages: ${this.#blockedFor}`;
+      throw appError('SERVICE_UNAVAILABLE', { message: `The message broker: ${reason}.`, cause });
     }
   }
 }
@@ -251,6 +278,6 @@ export class BrokerQueues {
   }
 
   async close(): Promise<void> {
-    await this.connection.close();
+    await closeConnection(this.connection);
   }
 }
