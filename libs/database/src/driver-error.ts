@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { AppError, appError, ServerAway } from '#errors';
+import { AppError, appError, isServerAway, ServerAway } from '#errors';
 
 /** SQLSTATE classes and codes of temporary conditions: connection, resources, operator intervention, lock and time limits. */
 const TRANSIENT_SQLSTATE = /^(08|53|57)|^(40001|40P01|55P03|25006)$/;
@@ -21,6 +21,8 @@ const NETWORK_CODES = new Set([
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const QUERY_CANCELED = '57014';
+/** A deadlock, and a lock that was not free in time. */
+const LOCK_CONFLICT = /^(40P01|55P03)$/;
 const INVALID_REGULAR_EXPRESSION = '2201B';
 const SHOWN_SQL_LENGTH = 200;
 
@@ -42,10 +44,20 @@ class StatementError extends Error {
   }
 }
 
+/** PostgreSQL's names of the conditions that operators must act on. */
+const CONDITIONS = new Map([
+  ['53100', 'disk full'],
+  ['53200', 'out of memory'],
+  ['53300', 'too many connections'],
+  ['53400', 'configuration limit exceeded'],
+  [QUERY_CANCELED, 'query canceled'],
+]);
+
 /** A failure that a retry may resolve. */
 class TransientFailure extends Error {
   constructor(readonly reason: string) {
-    super(`PostgreSQL: ${reason}`);
+    const condition = CONDITIONS.get(reason);
+    super(`PostgreSQL: ${reason}${condition === undefined ? '' : ` (${condition})`}`);
   }
 }
 
@@ -73,6 +85,15 @@ export function translateDriverError(error: unknown, sql: string): unknown {
 /** Whether PostgreSQL cancelled a statement at its timeout. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === QUERY_CANCELED;
+}
+
+/**
+ * Whether a statement failed for a reason outside of it: PostgreSQL is unreachable, or another transaction held a lock. False where
+ * PostgreSQL gave it up, for want of disk or memory or at its timeout: the same work would end the same way.
+ */
+export function isInterrupted(error: unknown): boolean {
+  if (isServerAway(error)) return true;
+  return error instanceof AppError && error.cause instanceof TransientFailure && LOCK_CONFLICT.test(error.cause.reason);
 }
 
 /** Whether PostgreSQL refused a regular expression as invalid or too complex. */

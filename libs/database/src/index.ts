@@ -1,7 +1,13 @@
 export { type DatabaseOptions } from './data-source.js';
 export { Database, type Queryable, registerPoolMetrics, type Tx, type SqlExecutor } from './database.js';
 export { DatabaseModule } from './database.module.js';
-export { isRefusedPattern, isStatementTimeout, violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
+export {
+  isInterrupted,
+  isRefusedPattern,
+  isStatementTimeout,
+  violatedForeignKey,
+  violatedUniqueConstraint,
+} from './driver-error.js';
 export {
   columnsOf,
   insertManyStatement,

@@ -282,18 +282,3 @@ export function appError(name: ErrorName, options: AppErrorOptions = {}): AppErr
 export function isAppError(thrown: unknown, name: ErrorName): thrown is AppError {
   return thrown instanceof AppError && thrown.is(name);
 }
-
-/** The text of any thrown value, for logs and operators. It may contain details that clients must not see. */
-export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
-}
-
-/** The cause of a SERVICE_UNAVAILABLE while a server is unreachable. The readiness check of that server reports the outage. */
-export class ServerAway extends Error {
-  override readonly name = 'ServerAway';
-}
-
-/** Whether an operation failed because its server is unreachable; false where the server replied with a refusal. */
-export function isServerAway(error: unknown): boolean {
-  return error instanceof AppError && error.cause instanceof ServerAway;
-}

@@ -1,6 +1,6 @@
 import type { Logger, LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger as Pino, type LoggerOptions, pino } from 'pino';
-import { AppError, isServerAway, messageOf } from '#errors';
+import { type AppError, isServerAway, reasonOf } from '#errors';
 import { currentTraceId } from './tracing.js';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
@@ -119,11 +119,6 @@ export class FailureLog {
     this.#warned = undefined;
     this.logger.log(`${this.work} succeeds again`);
   }
-}
-
-/** The cause of an AppError gives the reason; its public text does not. */
-function reasonOf(error: unknown): string {
-  return messageOf(error instanceof AppError && error.cause instanceof Error ? error.cause : error);
 }
 
 /** Fields of an error's log line that identify its origin. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import type { Channel, ConsumeMessage, Options } from 'amqplib';
-import { AppError, messageOf } from '#errors';
+import { reasonOf } from '#errors';
 import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
 import { UnparseableEvent } from '../transport.js';
@@ -127,11 +127,6 @@ export class EventConsumer {
       return reasonOf(error);
     }
   }
-}
-
-/** The cause of an AppError, which its public text does not contain. */
-function reasonOf(error: unknown): string {
-  return messageOf(error instanceof AppError && error.cause instanceof Error ? error.cause : error);
 }
 
 /** Requeues the message. Where the channel has closed, the broker requeues it by itself. */

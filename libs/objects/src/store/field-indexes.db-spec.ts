@@ -1,4 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ClassName } from '#contracts';
 import { Database, type DatabaseOptions } from '#database';
 import { eventually, newDatabase } from '#testing';
@@ -50,6 +52,7 @@ beforeEach(async () => {
   builder = new IndexBuilder(repository, classes, options, database);
 });
 afterEach(async () => {
+  vi.restoreAllMocks();
   await builder.stop();
   await database.close();
 });
@@ -131,6 +134,49 @@ describe('indexes of custom fields', () => {
     expect((await indexes.report('shop'))[0]?.problem).toContain('42P01');
     await database.query('ALTER TABLE sample.others RENAME TO users');
     await indexes.add(of('level'));
+    await eventually(async () => {
+      expect(await states()).toEqual(['ready']);
+    }, 20_000);
+  }, 60_000);
+
+  it('that PostgreSQL has no disk for are built once, and report the reason', async () => {
+    const warned = vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+    await database.query(
+      `INSERT INTO sample.users SELECT 'shop', n::text, NULL, jsonb_build_object('level', n), now() FROM generate_series(501, 60000) AS n`,
+    );
+    const name = new URL(options.url).pathname.slice(1);
+    // The sort of the build then writes a temporary file, as large builds do.
+    await database.query(`ALTER DATABASE ${name} SET maintenance_work_mem = '1MB'`);
+    await database.query(`ALTER DATABASE ${name} SET temp_file_limit = 0`);
+    builder.start();
+    await indexes.add(of('level'));
+    await eventually(async () => {
+      expect(await states()).toEqual(['failed']);
+    }, 20_000);
+    expect((await indexes.report('shop'))[0]?.problem).toBe('PostgreSQL: 53400 (configuration limit exceeded)');
+    expect(warned).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/^cannot build .*: PostgreSQL: 53400 /));
+    expect(await physical()).toEqual([]);
+  }, 60_000);
+
+  it('that wait for a lock are retried', async () => {
+    const name = new URL(options.url).pathname.slice(1);
+    await database.query(`ALTER DATABASE ${name} SET lock_timeout = '100ms'`);
+    let isLocked = false;
+    let unlock: () => void = () => undefined;
+    const holder = database.transaction(async (tx) => {
+      await tx.query('LOCK TABLE sample.users IN SHARE ROW EXCLUSIVE MODE');
+      isLocked = true;
+      await new Promise<void>((resolve) => (unlock = resolve));
+    });
+    await eventually(() => {
+      expect(isLocked).toBe(true);
+    });
+    builder.start();
+    await indexes.add(of('level'));
+    await sleep(1_500);
+    expect(await states()).toEqual(['building']);
+    unlock();
+    await holder;
     await eventually(async () => {
       expect(await states()).toEqual(['ready']);
     }, 20_000);

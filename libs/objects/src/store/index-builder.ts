@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { Database, type DatabaseOptions, PollingWorker } from '#database';
-import { AppError, isAppError, messageOf } from '#errors';
+import { Database, type DatabaseOptions, isInterrupted, PollingWorker } from '#database';
+import { isAppError, messageOf, reasonOf } from '#errors';
 import { fieldIndexDefinition, isTextSearch, textSearchDefinition } from '../query/field-index.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { FieldIndexesRepository, StoredIndex } from './field-indexes.repository.js';
@@ -15,6 +15,8 @@ const IN_USE_MS = 5_000;
 const LONGEST_STATEMENT_MS = 24 * 60 * 60 * 1_000;
 /** An arbitrary key: one builder of a database works at a time. */
 const BUILDER_LOCK = 7_236_402;
+/** Characters of the stored reason of a failed build. */
+const LONGEST_REASON = 300;
 
 /**
  * Creates and drops PostgreSQL's indexes as operators request. Every process of a service has a builder; one works at a time, during
@@ -92,17 +94,26 @@ export class IndexBuilder {
     this.#logger.log(`removed ${nameOf(index)}`);
   }
 
-  /** An error of PostgreSQL marks the index as failed; an unreachable PostgreSQL does not, and the next round retries. */
+  /** A failed build marks the index as failed. An interrupted one does not, and the next round retries. */
   async #build(index: StoredIndex, own: Database): Promise<void> {
     try {
       await this.#create(index, own);
-      await this.repository.markBuilt(index, null);
-      this.#logger.log(`built ${nameOf(index)}`);
     } catch (error) {
-      if (error instanceof AppError) throw error;
-      this.#logger.warn(`cannot build ${nameOf(index)}: ${messageOf(error)}`);
+      if (isInterrupted(error)) throw error;
+      await this.#fail(index, reasonOf(error), own);
+      return;
+    }
+    await this.repository.markBuilt(index, null);
+    this.#logger.log(`built ${nameOf(index)}`);
+  }
+
+  /** The unfinished index takes up disk, so it is dropped. Where that fails too, the next build or removal drops it. */
+  async #fail(index: StoredIndex, reason: string, own: Database): Promise<void> {
+    this.#logger.warn(`cannot build ${nameOf(index)}: ${reason}`);
+    try {
       await this.#drop(index, own);
-      await this.repository.markBuilt(index, messageOf(error).slice(0, 300));
+    } finally {
+      await this.repository.markBuilt(index, reason.slice(0, LONGEST_REASON));
     }
   }
 
