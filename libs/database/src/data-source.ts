@@ -8,11 +8,14 @@ import {
   type QueryRunner,
   type ReplicationMode,
 } from 'typeorm';
+import { withTimeout } from '#errors';
 import { translateDriverError } from './driver-error.js';
 import { MismatchedReply, numbered, runPrepared } from './statement.js';
 
 /** Values of PostgreSQL's type integer. */
 const MAX_NUMBER = 2 ** 31;
+/** An unreachable PostgreSQL does not confirm the end of a connection. */
+const CLOSE_TIMEOUT_MS = 2_000;
 
 /** A connection with the number of look-ups that it has not answered. */
 interface Lane {
@@ -67,10 +70,13 @@ export class LookupConnections {
     }
   }
 
-  /** Closes the connections after the look-ups in flight. */
+  /** Closes the connections after the look-ups in flight, and breaks those that are not closed after two seconds. */
   async end(): Promise<void> {
     this.#hasEnded = true;
-    await Promise.allSettled(this.#lanes.map((lane) => lane?.client.end() ?? Promise.resolve()));
+    const clients = this.#lanes.flatMap((lane) => lane?.client ?? []);
+    await withTimeout(Promise.allSettled(clients.map((client) => client.end())), CLOSE_TIMEOUT_MS, () => {
+      for (const client of clients) client.connection.stream.destroy();
+    });
   }
 
   #nextNumber(): number {

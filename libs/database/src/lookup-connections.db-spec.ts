@@ -162,6 +162,18 @@ describe('look-ups over shared connections', () => {
     await expect(other.lookUp('SELECT 1', [], 'one')).rejects.toEqual(unavailable);
   });
 
+  it('are broken at the end where PostgreSQL is unreachable', async () => {
+    const other = open();
+    const opened = await Promise.all([1, 2].map((value) => other.lookUp('SELECT $1::int AS value', [value], 'value')));
+    expect(opened).toEqual([[{ value: 1 }], [{ value: 2 }]]);
+    proxy.silence();
+    const lost = other.lookUp('SELECT 1', [], 'one').catch((error: unknown) => error);
+    const began = performance.now();
+    await other.close();
+    expect(performance.now() - began).toBeLessThan(4_000);
+    expect(await lost).toEqual(unavailable);
+  });
+
   it('run statements that return no rows, again and again', async () => {
     const rename = 'UPDATE things SET label = $2 WHERE number = $1';
     for (const label of ['a', 'b', 'c']) expect(await database.query(rename, [5, label], 'rename')).toEqual([]);
