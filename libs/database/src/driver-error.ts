@@ -16,6 +16,11 @@ const NETWORK_CODES = new Set([
   'EAI_AGAIN',
   'ENOENT',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ECONNABORTED',
+  'EADDRNOTAVAIL',
 ]);
 /** Texts of node-postgres errors that have no code. */
 const CONNECTION_TEXT =
