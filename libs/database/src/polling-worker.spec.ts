@@ -1,5 +1,6 @@
+import type { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { appError } from '#errors';
+import { appError, ServerAway } from '#errors';
 import { ClaimingWorker, PollingWorker } from './polling-worker.js';
 
 const settle = () => vi.advanceTimersByTimeAsync(0);
@@ -68,7 +69,7 @@ describe('the claiming worker', () => {
   let ends: (() => void)[];
   let slots: number;
   let problem: Error | undefined;
-  const logger = { debug: vi.fn(), warn: vi.fn() };
+  const logger = { debug: vi.fn(), warn: vi.fn(), log: vi.fn() };
   let worker: ClaimingWorker<string>;
 
   beforeEach(() => {
@@ -84,8 +85,8 @@ describe('the claiming worker', () => {
         begun.push(item);
         return new Promise((resolve) => ends.push(resolve));
       },
-      logger,
-      failureText: 'no item could be claimed',
+      logger: logger as unknown as Logger,
+      claiming: 'claiming items',
     });
     vi.clearAllMocks();
   });
@@ -120,17 +121,26 @@ describe('the claiming worker', () => {
     await stop();
   });
 
-  it('logs a failed claim, at debug where the database is unavailable, and retries', async () => {
+  it('logs a failed claim, at debug where the database is unreachable, and retries', async () => {
     [due, problem] = [['a'], new Error('of ours')];
     worker.start();
     await settle();
-    expect(logger.warn).toHaveBeenCalledWith('no item could be claimed: of ours');
-    problem = appError('SERVICE_UNAVAILABLE');
+    expect(logger.warn).toHaveBeenCalledWith('claiming items failed: of ours');
+    problem = appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('unreachable') });
     await vi.advanceTimersByTimeAsync(1_000);
     expect(logger.debug).toHaveBeenCalledOnce();
     problem = undefined;
     await vi.advanceTimersByTimeAsync(1_000);
+    expect(logger.log).toHaveBeenCalledWith('claiming items succeeds again');
     expect(begun).toEqual(['a']);
+    await stop();
+  });
+
+  it('warns once of a reachable database that cannot serve claims', async () => {
+    problem = appError('SERVICE_UNAVAILABLE', { cause: new Error('PostgreSQL: 53100') });
+    worker.start();
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(logger.warn).toHaveBeenCalledExactlyOnceWith('claiming items failed: PostgreSQL: 53100');
     await stop();
   });
 

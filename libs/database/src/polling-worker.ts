@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { isAppError, messageOf } from '#errors';
+import { FailureLog } from '#observability';
 
 /** The longest delay until a worker finds rows of other processes and rows that have become due, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
@@ -67,20 +67,22 @@ interface ClaimOptions<Item> {
   /** Works on one item outside any transaction; it must not reject. */
   readonly work: (item: Item) => Promise<void>;
   readonly maxWaitMs?: PollingOptions['maxWaitMs'];
-  readonly logger: Pick<Logger, 'debug' | 'warn'>;
-  /** The text of the log for a failed claim, before the reason. */
-  readonly failureText: string;
+  readonly logger: Logger;
+  /** The subject of the log lines about failed claims. */
+  readonly claiming: string;
 }
 
 /** Claims rows and works on them concurrently. It claims only as many as it can start at once, so that other processes get the rest. */
 export class ClaimingWorker<Item> {
   readonly #options: ClaimOptions<Item>;
   readonly #polling: PollingWorker;
+  readonly #failures: FailureLog;
   readonly #running = new Set<Promise<void>>();
   #isMoreDue = false;
 
   constructor(options: ClaimOptions<Item>) {
     this.#options = options;
+    this.#failures = new FailureLog(options.logger, options.claiming);
     this.#polling = new PollingWorker({
       round: () => this.#round(),
       maxWaitMs: () => options.maxWaitMs?.() ?? Infinity,
@@ -113,14 +115,13 @@ export class ClaimingWorker<Item> {
   }
 
   async #begin(limit: number): Promise<boolean> {
-    const { claim, logger, failureText } = this.#options;
     try {
-      const { items, isMoreDue } = await claim(limit);
+      const { items, isMoreDue } = await this.#options.claim(limit);
+      this.#failures.succeeded();
       for (const item of items) this.#track(item);
       return isMoreDue;
     } catch (error) {
-      const isUnavailable = isAppError(error, 'SERVICE_UNAVAILABLE');
-      logger[isUnavailable ? 'debug' : 'warn'](`${failureText}: ${messageOf(error)}`);
+      this.#failures.failed(error);
       return false;
     }
   }

@@ -144,7 +144,7 @@ class ChannelWorker {
       work: (row) => this.#send(row),
       maxWaitMs: () => this.pause.remainingMs || Infinity,
       logger: this.logger,
-      failureText: 'deliveries could not be claimed',
+      claiming: 'claiming deliveries',
     });
   }
 

@@ -63,7 +63,7 @@ export class LaneWorker {
       maxWaitMs: () => (this.#waitMs === 0 ? Infinity : this.#waitMs),
       work: (lane) => this.#workOn(lane),
       logger: tools.logger,
-      failureText: 'no push could be claimed',
+      claiming: 'claiming pushes',
     });
   }
 

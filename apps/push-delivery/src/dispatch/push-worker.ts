@@ -54,7 +54,7 @@ export class PushWorker {
       },
       work: (push) => this.#workOn(push),
       logger,
-      failureText: 'no push could be claimed',
+      claiming: 'claiming pushes',
     });
   }
 

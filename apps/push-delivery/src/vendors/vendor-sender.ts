@@ -103,7 +103,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       },
       work: (batch) => this.#workOn(kind, batch),
       logger: this.#logger,
-      failureText: 'no batch of a vendor could be claimed',
+      claiming: 'claiming batches of a vendor',
     });
   }
 

@@ -158,7 +158,8 @@ describe('indexes of custom fields', () => {
     expect(await physical()).toEqual([]);
   }, 60_000);
 
-  it('that wait for a lock are retried', async () => {
+  it('that wait for a lock are retried, and the log gives the reason', async () => {
+    const warned = vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
     const name = new URL(options.url).pathname.slice(1);
     await database.query(`ALTER DATABASE ${name} SET lock_timeout = '100ms'`);
     let isLocked = false;
@@ -175,6 +176,7 @@ describe('indexes of custom fields', () => {
     await indexes.add(of('level'));
     await sleep(1_500);
     expect(await states()).toEqual(['building']);
+    expect(warned).toHaveBeenCalledExactlyOnceWith('work on indexes of custom fields failed: PostgreSQL: 55P03');
     unlock();
     await holder;
     await eventually(async () => {

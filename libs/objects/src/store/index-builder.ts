@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Database, type DatabaseOptions, isInterrupted, PollingWorker } from '#database';
-import { isAppError, messageOf, reasonOf } from '#errors';
+import { reasonOf } from '#errors';
+import { FailureLog } from '#observability';
 import { fieldIndexDefinition, isTextSearch, textSearchDefinition } from '../query/field-index.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { FieldIndexesRepository, StoredIndex } from './field-indexes.repository.js';
@@ -24,6 +25,7 @@ const LONGEST_REASON = 300;
  */
 export class IndexBuilder {
   readonly #logger = new Logger('FieldIndexes');
+  readonly #failures = new FailureLog(this.#logger, 'work on indexes of custom fields');
   readonly #worker = new PollingWorker({ round: () => this.#work() });
   #backend: number | undefined;
   readonly #stopping = new AbortController();
@@ -50,10 +52,9 @@ export class IndexBuilder {
   async #work(): Promise<false> {
     try {
       if ((await this.repository.pending()).length > 0) await this.#takeTurn();
+      this.#failures.succeeded();
     } catch (error) {
-      const isUnavailable = isAppError(error, 'SERVICE_UNAVAILABLE');
-      if (!this.#stopping.signal.aborted)
-        this.#logger[isUnavailable ? 'debug' : 'warn'](`indexes of custom fields are postponed: ${messageOf(error)}`);
+      if (!this.#stopping.signal.aborted) this.#failures.failed(error);
     }
     return false;
   }
