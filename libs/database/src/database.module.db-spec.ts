@@ -71,6 +71,10 @@ describe('two databases in one process', () => {
     expect(await problems()).toEqual([expect.stringMatching(/^postgresql \(two\): /)]);
     await migrate(options('two'));
     expect(await problems()).toEqual([]);
+    await database.query('ALTER TABLE one.migrations RENAME COLUMN name TO other');
+    expect(await problems()).toEqual([
+      expect.stringMatching(/^postgresql \(one\): the migrations of schema one cannot be read: SQLSTATE 42703 /),
+    ]);
     for (const schema of ['one', 'two'])
       await database.query(`CREATE TABLE ${schema}.notes (id text PRIMARY KEY, text text NOT NULL)`);
     await notes.insert({ id: 'a', text: 'of one' });

@@ -1,5 +1,6 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { reasonOf } from '#errors';
 import { Metrics, ProcessInfo, Readiness, type ServerInfo, skewOf } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
 import { Database, registerPoolMetrics } from './database.js';
@@ -68,7 +69,11 @@ export class DatabaseModule implements OnApplicationShutdown {
 
   private async check(): Promise<void> {
     await this.database.query('SELECT 1');
-    if (!(await isMigrated(this.database, this.options).catch(() => false)))
-      throw new Error(`schema ${this.options.schema} is not migrated: run "npm run gatepost -- migrate"`);
+    const { schema } = this.options;
+    // The check shows the texts of plain errors only.
+    const isReady = await isMigrated(this.database, this.options).catch((error: unknown) => {
+      throw new Error(`the migrations of schema ${schema} cannot be read: ${reasonOf(error)}`, { cause: error });
+    });
+    if (!isReady) throw new Error(`schema ${schema} is not migrated: run "npm run gatepost -- migrate"`);
   }
 }
