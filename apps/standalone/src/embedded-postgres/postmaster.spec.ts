@@ -1,6 +1,70 @@
 import { spawn } from 'node:child_process';
-import { describe, expect, it } from 'vitest';
-import { isServerOf } from './postmaster.js';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { isServerOf, Postmaster } from './postmaster.js';
+
+/** A server that reports the state in the file `state` of its folder, if there is one, as PostgreSQL reports its own. */
+const SERVER = `#!${process.execPath}
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+const [, , , folder] = process.argv;
+process.on('SIGINT', () => process.exit(0));
+setInterval(() => {
+  if (!existsSync(folder + '/state')) return;
+  const lines = [process.pid, folder, 0, 5432, folder, '', '0 0', readFileSync(folder + '/state', 'utf8')];
+  writeFileSync(folder + '/postmaster.pid', lines.join('\\n'));
+}, 10);
+`;
+
+describe('the start of a server', { timeout: 20_000 }, () => {
+  let folder: string;
+  let postmaster: Postmaster;
+  const report = (state: string) => {
+    writeFileSync(join(folder, 'state'), `${state.padEnd(8)}\n`);
+  };
+  const start = (limits: { readonly answerMs: number; readonly recoveryMs: number }) => {
+    const postgres = join(folder, 'server.mjs');
+    writeFileSync(postgres, SERVER, { mode: 0o700 });
+    const binaries = { postgres, initdb: '', pgCtl: '' };
+    const options = { binaries, folder, password: '', logFile: join(folder, 'log'), user: undefined };
+    postmaster = new Postmaster(options, {}, { ...limits, progressMs: 500 });
+    return postmaster.untilReady();
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gatepost-postmaster-'));
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await postmaster.stop();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('lasts as long as it recovers from a crash, with lines of progress', async () => {
+    const warned = vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+    report('starting');
+    const ready = start({ answerMs: 2_000, recoveryMs: 60_000 });
+    expect(await Promise.race([ready.then(() => 'ready'), sleep(3_000, 'starts')])).toBe('starts');
+    report('ready');
+    await ready;
+    expect(warned.mock.calls.length).toBeGreaterThan(1);
+    expect(warned.mock.calls.length).toBeLessThan(8);
+    expect(warned).toHaveBeenCalledWith(expect.stringMatching(/^PostgreSQL has been starting for \d+ s/));
+  });
+
+  it('fails where the recovery takes too long', async () => {
+    vi.spyOn(Logger.prototype, 'warn').mockReturnValue(undefined);
+    report('starting');
+    await expect(start({ answerMs: 500, recoveryMs: 1_000 })).rejects.toThrow('PostgreSQL did not start: see ');
+  });
+
+  it('fails where the server does not report that it starts', async () => {
+    await expect(start({ answerMs: 500, recoveryMs: 60_000 })).rejects.toThrow('PostgreSQL did not start: see ');
+  });
+});
 
 describe('isServerOf', () => {
   it.each([

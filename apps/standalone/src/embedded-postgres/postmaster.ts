@@ -3,19 +3,32 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { Logger } from '@nestjs/common';
 import { StartError } from '#bootstrap';
 import { type PostgresOptions, spawnOptions } from './postgres-cluster.js';
 
 const execute = promisify(execFile);
-const START_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 /** PostgreSQL writes its state to the eighth line of postmaster.pid. */
 const STATE_LINE = 7;
+
+/** How long a start may take, in milliseconds. */
+interface StartLimits {
+  /** Until the server reports that it starts. */
+  readonly answerMs: number;
+  /** Until it accepts connections. After a crash it recovers first, and another start would begin the recovery anew. */
+  readonly recoveryMs: number;
+  /** Between two lines of progress. */
+  readonly progressMs: number;
+}
+
+const LIMITS: StartLimits = { answerMs: 30_000, recoveryMs: 60 * 60 * 1_000, progressMs: 30_000 };
 
 /** One run of PostgreSQL's server process. */
 export class Postmaster {
   /** Resolves when the process has ended for any reason. */
   readonly exited: Promise<void>;
+  readonly #logger = new Logger(Postmaster.name);
   readonly #child: ChildProcess;
   #isGone = false;
   #failure: Error | undefined;
@@ -23,6 +36,7 @@ export class Postmaster {
   constructor(
     private readonly options: PostgresOptions,
     settings: Readonly<Record<string, string>>,
+    private readonly limits = LIMITS,
   ) {
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const log = openSync(options.logFile, 'a', 0o600);
@@ -39,13 +53,18 @@ export class Postmaster {
     this.exited = this.#untilGone();
   }
 
-  /** @throws StartError if the process ends, or takes too long */
+  /** Logs the progress of a recovery. @throws StartError if the process ends, or takes too long */
   async untilReady(): Promise<void> {
-    const deadline = performance.now() + START_TIMEOUT_MS;
-    while (performance.now() < deadline && !this.#isGone) {
-      const lines = postmasterLines(this.options.folder);
-      if (Number(lines[0]) === this.#child.pid && lines[STATE_LINE]?.trim() === 'ready') return;
+    const { answerMs, recoveryMs, progressMs } = this.limits;
+    const beganAt = performance.now();
+    let [waitedMs, limitMs, reportMs] = [0, answerMs, progressMs];
+    while (waitedMs < limitMs && !this.#isGone) {
+      const state = this.#state();
+      if (state === 'ready') return;
+      if (state === 'starting') limitMs = recoveryMs;
+      if (state === 'starting' && waitedMs >= reportMs) reportMs = this.#report(waitedMs) + progressMs;
       await sleep(POLL_MS);
+      waitedMs = performance.now() - beganAt;
     }
     throw new StartError(`PostgreSQL did not start: ${this.#failure?.message ?? `see ${this.options.logFile}`}`);
   }
@@ -54,6 +73,20 @@ export class Postmaster {
   async stop(): Promise<void> {
     this.#child.kill('SIGINT');
     await this.exited;
+  }
+
+  /** @returns the state that the process reports; undefined while it has reported none */
+  #state(): string | undefined {
+    const lines = postmasterLines(this.options.folder);
+    return Number(lines[0]) === this.#child.pid ? lines[STATE_LINE]?.trim() : undefined;
+  }
+
+  #report(waitedMs: number): number {
+    const seconds = Math.round(waitedMs / 1_000);
+    this.#logger.warn(
+      `PostgreSQL has been starting for ${seconds} s, probably after a crash: see ${this.options.logFile}`,
+    );
+    return waitedMs;
   }
 
   #untilGone(): Promise<void> {
