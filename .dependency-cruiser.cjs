@@ -195,7 +195,7 @@ module.exports = {
       to: {
         path: '^libs/',
         pathNot: [
-          String.raw`^libs/[^/]+/src/(?:(?:store|passwords)/)?index\.ts$`,
+          String.raw`^libs/[^/]+/src/(?:(?:store/)?index|passwords/password-hasher)\.ts$`,
           String.raw`^libs/[^/]+/src/[^/]+\.mjs$`,
           '^libs/$1/',
         ],

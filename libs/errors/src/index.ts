@@ -1,4 +1,3 @@
 export { AppError, appError, type ErrorName, ERRORS, isAppError } from './errors.js';
-export { isServerAway, messageOf, reasonOf, ServerAway } from './reasons.js';
+export { isServerAway, messageOf, reasonOf, ServerAway, withTimeout } from './failures.js';
 export { fromWireError, toAppError, toWireError } from './wire-error.js';
-export { withTimeout } from './with-timeout.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { withTimeout } from './with-timeout.js';
+import { withTimeout } from './failures.js';
 
 const never = new Promise<string>(() => undefined);
 

@@ -1,1 +1,0 @@
-export { PasswordHasher } from './password-hasher.js';
