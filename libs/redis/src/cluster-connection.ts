@@ -2,6 +2,7 @@ import { Cluster, type Redis as Client } from 'ioredis';
 import type { RedisServers } from '#bootstrap';
 import { messageOf } from '#errors';
 import {
+  codeOf,
   COMMAND_TIMEOUT_MS,
   type Connection,
   CONNECTION_OPTIONS,
@@ -11,6 +12,10 @@ import {
 } from './single-connection.js';
 
 const SLOTS = 16_384;
+/** Maximum number of keys that are tried for one in a slot of a master. */
+const MAX_PROBES = 256;
+/** Codes of replies about a key in a slot of another master. */
+const ELSEWHERE: ReadonlySet<string | undefined> = new Set(['MOVED', 'ASK', 'TRYAGAIN']);
 
 /** The connections to the masters of a cluster, one each. Reads go to the masters, never to replicas. */
 export class ClusterConnection implements Connection {
@@ -18,6 +23,8 @@ export class ClusterConnection implements Connection {
   readonly state = { generation: 0, bytesRead: 0 };
   /** The masters with slots, according to the latest topology. */
   #masters: readonly Client[] = [];
+  /** The number of the key that was in a slot of the master at its latest probe. */
+  readonly #probes = new WeakMap<Client, number>();
 
   constructor(
     { nodes, login, isEncrypted }: Extract<RedisServers, { kind: 'cluster' }>,
@@ -76,8 +83,8 @@ export class ClusterConnection implements Connection {
     return this.commands.nodes();
   }
 
-  /** Resolves where every master replies and reports that all slots are served. */
-  async ping(): Promise<void> {
+  /** Resolves where every master accepts writes and reports that all slots are served. */
+  async ping(key: string): Promise<void> {
     if (this.#masters.length === 0) throw new Error('no node of the cluster is connected');
     const answers = await Promise.all(this.#masters.map((master) => master.cluster('INFO')));
     for (const answer of answers) {
@@ -86,6 +93,16 @@ export class ClusterConnection implements Connection {
       if (state !== 'ok' || Number(served) < SLOTS)
         throw new Error(`the state of the cluster is "${state}", and ${served} of its ${SLOTS} slots are served`);
     }
+    await Promise.all(this.#masters.map((master) => this.#probe(master, key)));
+  }
+
+  /** A master without a slot for one of the keys counts as one that accepts writes. */
+  async #probe(master: Client, key: string): Promise<void> {
+    for (let number = this.#probes.get(master) ?? 0; number < MAX_PROBES; number += 1) {
+      this.#probes.set(master, number);
+      if (await isDeleted(master, `${key}:${number}`)) return;
+    }
+    this.#probes.delete(master);
   }
 
   /** The connection of each node times out by itself (socketTimeout). */
@@ -115,5 +132,16 @@ export class ClusterConnection implements Connection {
     });
     // The event "node error" reports the reason.
     if (master.status === 'wait') master.connect().catch(() => undefined);
+  }
+}
+
+/** @returns false where the key is in a slot of another master. @throws Error where the master refuses writes */
+async function isDeleted(master: Client, key: string): Promise<boolean> {
+  try {
+    await master.del(key);
+    return true;
+  } catch (error) {
+    if (ELSEWHERE.has(codeOf(messageOf(error)))) return false;
+    throw error;
   }
 }

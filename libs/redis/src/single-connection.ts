@@ -49,8 +49,12 @@ export interface Connection {
   masters(): readonly Client[];
   /** The masters and their replicas. */
   servers(): readonly Client[];
-  /** @throws Error where a write to some key would fail now */
-  ping(): Promise<void>;
+  /**
+   * Deletes keys that never exist, because a server that refuses writes still answers PING.
+   * @param key the beginning of their names
+   * @throws Error where a write to some key would fail now; not where only the memory is full
+   */
+  ping(key: string): Promise<void>;
   /** Replaces the connection on which a command timed out, if nothing was received since the command was sent. */
   giveUp(since: ConnectionState): Promise<void>;
   close(): void;
@@ -68,7 +72,7 @@ const TRANSIENT_CODES: ReadonlySet<string | undefined> = new Set([...AWAY, ...RE
 const SCRIPT_PREFIX = /^ERR Error running script \(call to \w+\): (?:@user_script: ?\d+: )+-?/;
 
 /** The code of an error reply, also where a script has received it; undefined where there is none. */
-function codeOf(message: string): string | undefined {
+export function codeOf(message: string): string | undefined {
   return /^[A-Z]+\b/.exec(message.replace(SCRIPT_PREFIX, ''))?.[0];
 }
 
@@ -156,8 +160,8 @@ export class SingleConnection implements Connection {
     return this.masters();
   }
 
-  async ping(): Promise<void> {
-    await this.commands.ping();
+  async ping(key: string): Promise<void> {
+    await this.commands.del(key);
   }
 
   /**

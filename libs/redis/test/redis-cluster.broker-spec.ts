@@ -61,6 +61,14 @@ describe('a cluster of Redis', () => {
     for (const server of servers) expect(server).toMatchObject({ problem: null, facts: { settings } });
   });
 
+  it.each([0, 1, 2])('is not ready while one of its masters refuses writes: %i', async (place) => {
+    const requireReplicas = (number: number) => group.clients[place]!.config('SET', 'min-replicas-to-write', number);
+    await requireReplicas(2);
+    await expect(redis.ping()).rejects.toMatchObject(UNAVAILABLE);
+    await requireReplicas(0);
+    await redis.ping();
+  });
+
   it('moves a slot to another node key by key, and no script finds only a part of its keys', async () => {
     const [from, to] = [group.clients[0]!, group.clients[1]!];
     const tag = await tagOn(from, namespace);

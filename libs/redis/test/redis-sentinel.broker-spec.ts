@@ -32,6 +32,29 @@ describe('a Redis with Sentinels', () => {
     expect(redis.servers().size).toBe(1);
   });
 
+  it('is not ready while its master refuses writes', async () => {
+    const requireReplicas = (number: number) => group.clients[0]!.config('SET', 'min-replicas-to-write', number);
+    await requireReplicas(2);
+    await expect(redis.ping()).rejects.toMatchObject(UNAVAILABLE);
+    await requireReplicas(0);
+    await redis.ping();
+    expect(await group.keys('*never*')).toEqual([]);
+  });
+
+  it('is not ready at an address that leads to the replica', async () => {
+    const { host, port, password } = group.clients[1]!.options;
+    const url = `redis://:${password}@${host}:${port}`;
+    const misled = new Redis({ url, namespace, connectionName: 'gatepost-test' });
+    await eventually(() => {
+      expect(misled.isConnected).toBe(true);
+    });
+    await expect(misled.ping()).rejects.toMatchObject({
+      ...UNAVAILABLE,
+      cause: expect.objectContaining({ message: expect.stringContaining('READONLY') as string }) as Error,
+    });
+    misled.close();
+  });
+
   it('reconnects when the Sentinels promote another master, though the old master still replies', async () => {
     await eventually(async () => {
       const [role] = await group.clients[1]!.role();
