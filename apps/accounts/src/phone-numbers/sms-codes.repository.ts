@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CodePurpose } from '#contracts';
-import { Database, type Tx } from '#database';
+import { Database, type Queryable, type Tx } from '#database';
 
 /** Wrong guesses after which a code is invalid. */
 const MAX_WRONG_GUESSES = 5;
@@ -60,8 +60,13 @@ export class SmsCodesRepository {
   /**
    * Whether a valid code of the key has one of the hashes. A wrong guess counts, and the last allowed one invalidates the code.
    */
-  async guess(key: SmsCodeKey, hashes: readonly Buffer[], now: Date): Promise<boolean> {
-    const [guessed] = await this.database.query<{ isRight: boolean }>(
+  async guess(
+    key: SmsCodeKey,
+    hashes: readonly Buffer[],
+    now: Date,
+    database: Queryable = this.database,
+  ): Promise<boolean> {
+    const [guessed] = await database.query<{ isRight: boolean }>(
       `UPDATE accounts.sms_codes SET wrong_guesses = wrong_guesses + (code_hash <> ALL ($5))::int
         WHERE ${OF_KEY} AND expires_at > $6 AND wrong_guesses < ${MAX_WRONG_GUESSES}
         RETURNING code_hash = ANY ($5) AS "isRight"`,

@@ -60,8 +60,12 @@ export class SmsCodesService {
   /** Whether the code is right; it is not redeemed. A wrong guess counts, and the fifth invalidates the code. */
   async guess(key: SmsCodeKey, code: string): Promise<boolean> {
     const testCode = await this.testCode(key);
-    if (testCode !== undefined) await this.database.transaction((tx) => this.createTestCode(tx, key, testCode));
-    return this.repository.guess(key, this.hashes(key, code), this.clock.now());
+    if (testCode === undefined) return this.repository.guess(key, this.hashes(key, code), this.clock.now());
+    // In one transaction: a redemption at the same time would take the new code away before the guess.
+    return this.database.transaction(async (tx) => {
+      await this.createTestCode(tx, key, testCode);
+      return this.repository.guess(key, this.hashes(key, code), this.clock.now(), tx);
+    });
   }
 
   /** The number to which the code was sent, if it is unambiguous. */
