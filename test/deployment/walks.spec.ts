@@ -70,11 +70,15 @@ function importsOf(file: string, syntax: ts.SourceFile): [name: string, definedI
   });
 }
 
+/** The compiled files of the names that begin with `#`. */
+const { imports: ALIASES } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly imports: Readonly<Record<string, string>>;
+};
+
 /** The file that an import names; undefined for a package. */
 function resolve(from: string, specifier: string): string | undefined {
-  const [, library, folder = ''] = /^#([^/]+)(\/.+)?$/.exec(specifier) ?? [];
-  if (library !== undefined) return `libs/${library}/src${folder}/index.ts`;
-  return specifier.startsWith('.') ? join(dirname(from), specifier).replace(/\.js$/, '.ts') : undefined;
+  const file = specifier.startsWith('.') ? join(dirname(from), specifier) : ALIASES[specifier];
+  return file?.replace('./dist/', '').replace(/\.js$/, '.ts');
 }
 
 /** Follows the exports of an index to the file that they come from. */
