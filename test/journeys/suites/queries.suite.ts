@@ -292,7 +292,7 @@ export function describeQueries(server: () => GatepostServer): void {
       const scanned = new AV.Query('_User').scan({ batchSize: 2 }, { useMasterKey: true });
       const found: string[] = [];
       for (let step = await scanned.next(); !step.done; step = await scanned.next()) found.push(step.value.id ?? '');
-      expect(found).toEqual(ids);
+      expect(found.sort()).toEqual(ids);
     });
 
     it('take conditions, keys and a limit, and end with a cursor that is null', async () => {
@@ -315,6 +315,7 @@ export function describeQueries(server: () => GatepostServer): void {
     it.each<[string, string, Record<string, string>, [number, number]]>([
       ['another key', '_User', { scan_key: 'level' }, [400, 102]],
       ['a cursor that is none', '_User', { cursor: "a'b" }, [400, 102]],
+      ['a cursor without a time', '_User', { cursor: `9999-99-99T00:00:00.000Z_${'a'.repeat(24)}` }, [400, 102]],
       ['an unknown class', '_Unknown', {}, [404, 101]],
     ])('refuse %s', async (...[, className, params, expected]) => {
       expect(await refusal(scan(className, params))).toEqual(expected);

@@ -27,19 +27,18 @@ const CONTRACTS: ReadonlyMap<string, ObjectsRpc> = new Map([
 const scanEndpoints = describeEndpoints('Service', {
   scan: {
     summary: 'Read all objects of a class',
-    description:
-      'Page by page, by ascending `objectId`, for servers. `className`: `_User`, `_Role` or `_Installation`. Objects that are created meanwhile may be left out.',
+    description: 'Page by page, the oldest first, for servers. `className`: `_User`, `_Role` or `_Installation`.',
     credentials: 'master key',
     query: listParams.pick({ where: true, keys: true, limit: true }).extend({
       cursor: z.string().optional().describe('The `cursor` of the page before.'),
-      scan_key: z.string().optional().describe('Only `objectId`, the default.'),
+      scan_key: z.string().optional().describe('`createdAt`, the default, or `objectId` with the same order.'),
     }),
     answers: {
       200: {
         description: 'A page; `cursor` is `null` on the last.',
         body: z.object({
           results: z.array(z.looseObject({ objectId: objectIdSchema })),
-          cursor: objectIdSchema.nullable(),
+          cursor: z.string().nullable(),
         }),
       },
     },
@@ -65,26 +64,36 @@ export class ScanController {
     if (!caller.isMaster) throw appError('FORBIDDEN', { message: 'A scan needs the master key.' });
     const query = parseScan(params);
     const { results } = await this.rpc.call(contract.find, { caller, className, ...query });
-    const last = results.length < query.limit ? undefined : results.at(-1)?.['objectId'];
-    return { results, cursor: typeof last === 'string' ? last : null };
+    const last = results.length < query.limit ? undefined : results.at(-1);
+    return { results, cursor: last === undefined ? null : `${String(last['createdAt'])}_${String(last['objectId'])}` };
   }
 }
 
+const SCAN_KEYS: readonly unknown[] = [undefined, 'createdAt', 'objectId'];
+const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([A-Za-z0-9_-]{1,64})$/;
+
 /** @throws AppError INVALID_QUERY */
-function parseScan(params: Record<string, unknown>): ObjectListQuery {
-  const { cursor, scan_key: key = 'objectId' } = params;
-  if (key !== 'objectId') throw appError('INVALID_QUERY', { message: 'scan_key can only be objectId.' });
+function parseScan({ cursor, scan_key: key, ...params }: Record<string, unknown>): ObjectListQuery {
+  if (!SCAN_KEYS.includes(key)) throw appError('INVALID_QUERY', { message: 'scan_key must be createdAt or objectId.' });
   const { where = {}, keys, limit } = parseListQuery(params);
-  const after = { objectId: { $gt: cursor } };
-  if (cursor !== undefined && !(typeof cursor === 'string' && isObjectId(cursor)))
-    throw appError('INVALID_QUERY', { message: 'cursor must be that of the page before.' });
   return {
-    where: cursor === undefined ? where : { $and: [where, after] },
-    order: 'objectId',
+    where: cursor === undefined ? where : { $and: [where, ...conditionsAfter(cursor)] },
+    order: 'createdAt,objectId',
     ...(keys === undefined ? {} : { keys }),
     limit,
     skip: 0,
     count: false,
     returnAcl: true,
   };
+}
+
+/** The first condition is a range of an index; the second leaves out the objects of the same millisecond that were read. */
+function conditionsAfter(cursor: unknown): JsonObject[] {
+  const [, iso = '', objectId = ''] = CURSOR.exec(String(cursor)) ?? [];
+  if (!isObjectId(objectId)) throw appError('INVALID_QUERY', { message: 'cursor must be that of the page before.' });
+  const createdAt = { __type: 'Date', iso };
+  return [
+    { createdAt: { $gte: createdAt } },
+    { $or: [{ createdAt: { $gt: createdAt } }, { objectId: { $gt: objectId } }] },
+  ];
 }
