@@ -64,6 +64,8 @@ function project(
       setupFiles: name === 'unit' ? [] : SETUP,
       // Afterwards, and two at once: each file starts several processes, and judges what is over in seconds.
       ...(name === 'slow' ? { maxWorkers: 2, sequence: { groupOrder: 1 } } : {}),
+      // A page on a busy machine takes seconds.
+      ...(name === 'unit' ? {} : { expect: { poll: { timeout: 10 * SECOND } } }),
       testTimeout: timeouts.test,
       hookTimeout: timeouts.hook,
     },
