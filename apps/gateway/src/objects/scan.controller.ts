@@ -65,7 +65,10 @@ export class ScanController {
     const query = parseScan(params);
     const { results } = await this.rpc.call(contract.find, { caller, className, ...query });
     const last = results.length < query.limit ? undefined : results.at(-1);
-    return { results, cursor: last === undefined ? null : `${String(last['createdAt'])}_${String(last['objectId'])}` };
+    return {
+      results,
+      cursor: last === undefined ? null : `${last['createdAt'] as string}_${last['objectId'] as string}`,
+    };
   }
 }
 
