@@ -126,6 +126,8 @@ describe('dead letters', () => {
     await eventually(async () => {
       expect(await letters.count('absent')).toBe(1);
     });
+    await channel.deleteQueue(queue);
+    await channel.close();
   });
 
   it('are deleted by drop', async () => {
