@@ -68,7 +68,7 @@ const AWAY_CODES: ReadonlySet<string | undefined> = new Set(AWAY);
 const REFUSED = ['BUSY', 'MOVED', 'ASK', 'NOREPLICAS', 'OOM', 'MISCONF', 'NOAUTH', 'WRONGPASS', 'NOPERM'];
 const TRANSIENT_CODES: ReadonlySet<string | undefined> = new Set([...AWAY, ...REFUSED]);
 
-/** What Redis 5 and 6 put before the error of a command that a script calls. */
+/** Redis 5 and 6 put this prefix before the error of a command that a script calls. */
 const SCRIPT_PREFIX = /^ERR Error running script \(call to \w+\): (?:@user_script: ?\d+: )+-?/;
 
 /** The code of an error reply, also where a script has received it; undefined where there is none. */

@@ -1,6 +1,6 @@
 import { isObjectId, type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { isJsonObject } from '#objects';
+import { installationClass, isJsonObject } from '#objects';
 import { methodOf, queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
@@ -98,7 +98,7 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
 function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
   const objects = new Map<string, string>();
   for (const { internalId, className, objectId } of writes) {
-    if (className === '_Installation' && objectId === undefined) continue;
+    if (className === installationClass.name && objectId === undefined) continue;
     const known = objects.get(internalId);
     const object = `${className} ${objectId ?? ''}`;
     if (known !== undefined && (objectId === undefined || known !== object))

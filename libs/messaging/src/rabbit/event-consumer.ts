@@ -23,7 +23,7 @@ interface ConsumerHooks {
   readonly closing: AbortSignal;
 }
 
-/** What a copy needs of its original's channel. */
+/** The channel of a delivered message, as its copies use it. */
 interface Life {
   readonly lose: () => void;
   /** Aborted when the channel or the service closes. */

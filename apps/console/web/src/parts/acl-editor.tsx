@@ -123,7 +123,7 @@ interface AclPanelProps<Stored extends Listed> {
 function useTypedAcl<Stored extends Listed>({ stored, save, onDiscard }: AclPanelProps<Stored>) {
   const [typed, setTyped] = useState<Record<string, unknown>>();
   const [edited, setEdited] = useState(stored);
-  // What arrives after the first edit does not count, except where the list is the same.
+  // The base stays the object of the first edit. A later version replaces it only if its list is the same.
   const base = typed === undefined || isSame(edited.ACL, stored.ACL) ? stored : edited;
   const change = (acl: Record<string, unknown>) => {
     setEdited(base);
