@@ -1,4 +1,5 @@
-// Rules for every file of ours. Boundaries between apps, libs and layers are in .dependency-cruiser.cjs.
+// Rules of syntax for every file of ours. Rules that need types are in .oxlintrc.json, boundaries between apps, libs and layers in
+// .dependency-cruiser.cjs.
 import comments from '@eslint-community/eslint-plugin-eslint-comments/configs';
 import js from '@eslint/js';
 import { defineConfig, globalIgnores } from 'eslint/config';
@@ -18,24 +19,6 @@ const todoNamesIssue = {
     Program() {
       const bare = context.sourceCode.getAllComments().filter(({ value }) => TODO.test(value));
       for (const { loc } of bare) context.report({ loc, messageId: 'bare' });
-    },
-  }),
-};
-
-const HIDDEN_SELECTS = new Set(['save', 'remove', 'softRemove', 'recover', 'preload']);
-
-/** `save` and `remove` of TypeORM read the row first, and decide by what they read. */
-const noHiddenSelect = {
-  meta: {
-    type: 'problem',
-    schema: [],
-    messages: { hidden: 'It reads the row before it writes: use insert, update, upsert, delete or the query builder.' },
-  },
-  create: ({ sourceCode, report }) => ({
-    'CallExpression > MemberExpression.callee'({ object, property }) {
-      if (!HIDDEN_SELECTS.has(property.name)) return;
-      const owner = sourceCode.parserServices.getTypeAtLocation(object).symbol?.name;
-      if (owner === 'Repository' || owner === 'EntityManager') report({ node: property, messageId: 'hidden' });
     },
   }),
 };
@@ -62,7 +45,8 @@ const sql = {
 const driver = { group: ['pg'], message: 'Only libs/database knows the driver: use Database, Tx and repositories.' };
 const restrictImports = (...patterns) => ['error', { paths: [forwardRef], patterns }];
 
-const tooManyParameters = [
+/** More for some files: repeat these there. */
+const everywhere = [
   {
     selector: ':function[params.length>4]:not(MethodDefinition[kind="constructor"] > FunctionExpression)',
     message: 'At most 4 parameters: what belongs together becomes one object.',
@@ -70,6 +54,11 @@ const tooManyParameters = [
   {
     selector: 'MethodDefinition[kind="constructor"] > FunctionExpression[params.length>10]',
     message: 'At most 10 dependencies: split the class.',
+  },
+  {
+    selector:
+      ':matches(ClassDeclaration, TSInterfaceDeclaration, TSTypeAliasDeclaration, TSEnumDeclaration)[id.name=/^[^A-Z]|_|^I[A-Z][a-z]|(?:Dto|Helper|Impl|Manager|Utils?)$/]',
+    message: 'Types are in PascalCase and named after the thing: without I, Dto, Helper, Impl, Manager or Util.',
   },
 ];
 const timeAndChance = [
@@ -89,6 +78,12 @@ const timeAndChance = [
 const sqlInService = {
   selector: 'CallExpression[callee.property.name="query"]',
   message: 'SQL stands in repositories: give the statement a name there.',
+};
+/** `save` and `remove` of TypeORM read the row first, and decide by what they read. */
+const hiddenSelect = {
+  selector:
+    'CallExpression > MemberExpression.callee[object.type!="ThisExpression"][property.name=/^(?:save|remove|softRemove|recover|preload)$/]',
+  message: 'It reads the row before it writes: use insert, update, upsert, delete or the query builder.',
 };
 const loadedRelation = {
   selector: 'Decorator Property[key.name=/^(?:eager|lazy)$/]',
@@ -114,7 +109,7 @@ export default defineConfig(
     name: 'all code',
     files: CODE,
     extends: [js.configs.recommended, comments.recommended],
-    plugins: { gatepost: { rules: { 'no-hidden-select': noHiddenSelect, 'todo-names-issue': todoNamesIssue } } },
+    plugins: { gatepost: { rules: { 'todo-names-issue': todoNamesIssue } } },
     linterOptions: { reportUnusedDisableDirectives: 'error', reportUnusedInlineConfigs: 'error' },
     languageOptions: { globals: globals.node },
     rules: {
@@ -126,7 +121,7 @@ export default defineConfig(
       'no-nested-ternary': 'error',
       'no-else-return': ['error', { allowElseIf: false }],
       'no-restricted-imports': restrictImports(broker, redis, sql),
-      'no-restricted-syntax': ['error', ...tooManyParameters],
+      'no-restricted-syntax': ['error', ...everywhere],
       'no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_', ignoreRestSiblings: true }],
       'object-shorthand': 'error',
       'prefer-const': 'error',
@@ -147,8 +142,9 @@ export default defineConfig(
   {
     name: 'TypeScript',
     files: ['**/*.ts', '**/*.tsx'],
-    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    extends: [tseslint.configs.strict, tseslint.configs.stylistic],
+    // As in tsconfig.json: consistent-type-imports leaves files with decorators alone by them.
+    languageOptions: { parserOptions: { emitDecoratorMetadata: true, experimentalDecorators: true } },
     rules: {
       'no-restricted-properties': [
         'error',
@@ -167,19 +163,7 @@ export default defineConfig(
       // Nest's modules and controllers are classes, whatever is in them.
       '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
       '@typescript-eslint/no-import-type-side-effects': 'error',
-      // Nest's options are typed as classes, and given as literals.
-      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      '@typescript-eslint/switch-exhaustiveness-check': 'error',
-      '@typescript-eslint/naming-convention': [
-        'error',
-        {
-          selector: 'typeLike',
-          format: ['PascalCase'],
-          custom: { regex: '^I[A-Z][a-z]|(?:Dto|Helper|Impl|Manager|Utils?)$', match: false },
-        },
-      ],
     },
   },
 
@@ -191,13 +175,13 @@ export default defineConfig(
   {
     name: 'services, controllers and rules',
     files: ['**/*.service.ts', '**/*.controller.ts', '**/*.rules.ts'],
-    rules: { 'no-restricted-syntax': ['error', ...tooManyParameters, ...timeAndChance, sqlInService] },
+    rules: { 'no-restricted-syntax': ['error', ...everywhere, ...timeAndChance, sqlInService] },
   },
   {
     name: 'controllers of the gateway',
     files: ['apps/gateway/**/*.controller.ts'],
     rules: {
-      'no-restricted-syntax': ['error', ...tooManyParameters, sqlInService, controllerLogic],
+      'no-restricted-syntax': ['error', ...everywhere, sqlInService, controllerLogic],
     },
   },
   {
@@ -220,8 +204,7 @@ export default defineConfig(
     files: ['{apps,libs}/*/src/**/*.{entity,repository}.ts'],
     rules: {
       'no-restricted-imports': restrictImports(broker, redis, driver),
-      'no-restricted-syntax': ['error', ...tooManyParameters, loadedRelation],
-      'gatepost/no-hidden-select': 'error',
+      'no-restricted-syntax': ['error', ...everywhere, loadedRelation, hiddenSelect],
     },
   },
 
@@ -231,7 +214,7 @@ export default defineConfig(
     extends: [reactHooks.configs.flat['recommended-latest']],
     languageOptions: { globals: globals.browser },
     rules: {
-      'no-restricted-syntax': ['error', ...tooManyParameters, untypedText, rawMarkup],
+      'no-restricted-syntax': ['error', ...everywhere, untypedText, rawMarkup],
       // Markup is long and flat, with an attribute a line: a component may be as long as its table of columns and fields.
       'max-lines': ['error', { max: 400, skipBlankLines: false, skipComments: false }],
       'max-lines-per-function': ['error', { max: 110, skipBlankLines: false, skipComments: false }],

@@ -91,11 +91,18 @@ describe('a RabbitMQ that runs short of memory, then of disk, under load', () =>
     await requests.ended();
     expect(requests.unanswered.filter((request) => request.startedAt >= beganAt)).toEqual([]);
   };
+  const lookAndRecover = async (of: Shortage, from: number) => {
+    try {
+      return await look(of, from);
+    } finally {
+      await rabbit.recover(of);
+    }
+  };
   const goThrough = async (of: Shortage) => {
     load.burst();
     await rabbit.runShort(of);
     const from = performance.now();
-    const growthMib = await look(of, from).finally(() => rabbit.recover(of));
+    const growthMib = await lookAndRecover(of, from);
     const until = performance.now();
     alarms.push({ of, from, until, growthMib });
     await eventually(async () => {

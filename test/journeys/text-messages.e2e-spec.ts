@@ -38,8 +38,12 @@ describe.runIf(isProvided(...SERVERS))('text messages of services', () => {
   const lastErrorFor = async (number: string) => {
     const database = new Database(mailDatabase(running.env['DATABASE_URL'] ?? '', 1));
     const sql = 'SELECT last_error FROM mail.deliveries WHERE recipient = $1';
-    const [row] = await database.query<{ last_error: string | null }>(sql, [number]).finally(() => database.close());
-    return row?.last_error ?? '';
+    try {
+      const [row] = await database.query<{ last_error: string | null }>(sql, [number]);
+      return row?.last_error ?? '';
+    } finally {
+      await database.close();
+    }
   };
   const messageTo = (number: string, timeoutMs?: number) =>
     eventually(() => {

@@ -325,7 +325,11 @@ it('one-time codes stay, where the secret that seals them is replaced', async ()
   const [before, after] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
   const during = async <T>(env: Readonly<Record<string, string>>, work: (running: TestConsole) => Promise<T>) => {
     const running = await TestConsole.start({ DATABASE_URL, ...env });
-    return work(running).finally(() => running.stop());
+    try {
+      return await work(running);
+    } finally {
+      await running.stop();
+    }
   };
   const secret = await during({ GATEPOST_SECRET: before }, async (running) => {
     const ada = await running.owner();

@@ -103,7 +103,8 @@ export function parseRedisUrl(text: string): RedisServers | undefined {
 }
 
 function manyFrom([, scheme, kind, login = '', hosts = '', path = '', query = '']: RegExpExecArray):
-  RedisServers | undefined {
+  | RedisServers
+  | undefined {
   const shared = { isEncrypted: scheme === 'rediss', login: loginFrom(login) };
   if (kind === 'sentinel') return sentinelFrom(hosts, path, new URLSearchParams(query), shared);
   // A cluster has only database 0 and no settings.

@@ -179,7 +179,8 @@ function replaceAt(manifest: Manifest, { op, path, value }: { op: string; path: 
   const steps = path.slice(1).split('/');
   const last = steps.pop() ?? '';
   const parent = steps.reduce<Json | undefined>((at, step) => (at as Fields | undefined)?.[step], manifest) as
-    Fields | undefined;
+    | Fields
+    | undefined;
   if (op !== 'replace' || parent?.[last] === undefined) throw new Error(`kustomize.ts cannot ${op} ${path}`);
   parent[last] = structuredClone(value);
 }

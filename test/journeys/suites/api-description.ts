@@ -74,7 +74,8 @@ export class ApiDescription {
 
   #codesOf(response: Response): number[] {
     const schema = response.content?.['application/json']?.schema as
-      { properties?: { code?: { enum?: number[] } } } | undefined;
+      | { properties?: { code?: { enum?: number[] } } }
+      | undefined;
     return schema?.properties?.code?.enum ?? [];
   }
 

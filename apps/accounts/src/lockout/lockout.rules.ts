@@ -18,13 +18,15 @@ export interface LockoutLimits {
 
 /** Whether an attempt may be verified. `full`: pending attempts must be settled first. */
 export type ReserveOutcome =
-  { readonly kind: 'reserved' | 'full' } | { readonly kind: 'locked'; readonly remainingMs: number };
+  | { readonly kind: 'reserved' | 'full' }
+  | { readonly kind: 'locked'; readonly remainingMs: number };
 
 /**
  * The result of a settled attempt. Only a `settled` verdict may be returned to the client; `late`: the reservation had expired.
  */
 export type SettleOutcome = (
-  { readonly kind: 'settled' | 'late' } | { readonly kind: 'locked'; readonly remainingMs: number }
+  | { readonly kind: 'settled' | 'late' }
+  | { readonly kind: 'locked'; readonly remainingMs: number }
 ) & {
   /** Whether this verdict has locked the user. */
   readonly isLockNew: boolean;

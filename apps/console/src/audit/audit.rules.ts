@@ -14,7 +14,8 @@ export interface AuditFilter {
   readonly after?: string | undefined;
   /** Only acts of this operator, and those on these applications, or on any; undefined: all. */
   readonly visible?:
-    { readonly operatorId: string; readonly appIds: readonly string[]; readonly everyApplication: boolean } | undefined;
+    | { readonly operatorId: string; readonly appIds: readonly string[]; readonly everyApplication: boolean }
+    | undefined;
 }
 
 /** An act that is open for longer was cut off. */

@@ -158,7 +158,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise
 
 /** On loopback only. */
 function withoutTls(client: typeof Client): (configuration: Client.Configuration) => void {
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so to stand out; the configuration allows loopback only
+  // oxlint-disable-next-line typescript/no-deprecated -- marked so to stand out; the configuration allows loopback only
   return client.allowInsecureRequests;
 }
 

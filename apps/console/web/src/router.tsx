@@ -59,7 +59,7 @@ const frame = createRoute({
     const { operator, needsSecondFactor } = await context.queries.query({ ...sessionQuery, staleTime: 'static' });
     const isLocked = needsSecondFactor && location.pathname !== '/profile';
     if (operator !== null && !isLocked) return;
-    // eslint-disable-next-line @typescript-eslint/only-throw-error -- the router's own way
+    // oxlint-disable-next-line typescript/only-throw-error -- the router's own way
     throw operator === null
       ? redirect({ to: '/sign-in', search: { to: location.href } })
       : redirect({ to: '/profile' });
