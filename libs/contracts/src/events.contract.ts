@@ -26,7 +26,10 @@ const mailRequest = userRef.extend({
   pageUrl: z.string().nullable(),
   /** Languages for the mail, in order of preference. */
   languages,
-  /** The user's `updatedAt` for this address; it orders requests before and after a change of the address. */
+  /**
+   * The user's `updatedAt` for this address, or a later time at which the user had it; it orders requests before and after a change of the
+   * address.
+   */
   userUpdatedAt: z.iso.datetime(),
   requestedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),

@@ -174,7 +174,7 @@ export class MailSender {
       sealedToken: this.tokens.createSealed({ kind, appId, userId, emailVersion, passwordVersion, expiresAt }, user),
       pageUrl: pageUrlOf(kind, settings),
       languages: languagesOf(languages, settings),
-      userUpdatedAt: user.updatedAt.toISOString(),
+      userUpdatedAt: knownSince(user, now).toISOString(),
       requestedAt: now.toISOString(),
       expiresAt: expiresAt.toISOString(),
     };
@@ -183,6 +183,17 @@ export class MailSender {
 
 function hasAddress(user: MailUser): user is Addressee {
   return user.email !== null;
+}
+
+/** The clocks of two processes differ by less. */
+const CLOCK_DIFFERENCE_MS = 5_000;
+
+/**
+ * A time since which the user has its address, later than every earlier change of the address, or deletion of a user with this
+ * id: an import brings a deleted user back with an old `updatedAt`.
+ */
+function knownSince({ updatedAt }: Pick<MailUser, 'updatedAt'>, now: Date): Date {
+  return new Date(Math.max(updatedAt.getTime(), now.getTime() - CLOCK_DIFFERENCE_MS));
 }
 
 /** The application's own page for a kind of link, if configured. */
