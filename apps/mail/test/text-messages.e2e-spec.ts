@@ -86,8 +86,12 @@ describe('text messages, from the event to the provider', () => {
     expect(failed.map((delivery) => delivery.last_error)).toContain('no answer within 5000 ms');
     const asked = webhook().received.length;
     const next = await mail.requestCode({ appId });
-    expect((await mail.untilRecorded(next.id, 'failed')).last_error).toMatch(/did not respond to the latest requests/);
+    const other = await mail.requestCode();
+    await mail.untilRecorded(other.id, 'sent');
+    expect(await mail.untilRecorded(next.id, 'queued')).toMatchObject({ attempts: 0, last_error: null });
     expect(webhook().received).toHaveLength(asked);
+    webhook().answerWith(200);
+    expect(await mail.untilRecorded(next.id, 'sent', 20_000)).toMatchObject({ attempts: 1 });
   });
 
   it('whose code has expired are dropped', async () => {

@@ -29,6 +29,8 @@ interface Claim {
   readonly lease: string;
   readonly leaseSeconds: number;
   readonly limit: number;
+  /** Applications whose deliveries are left. */
+  readonly paused: readonly string[];
 }
 
 /** Selects the deliveries to a user that were queued before `asOf` for another recipient than `recipient`. */
@@ -78,8 +80,8 @@ export class DeliveriesRepository {
    * Claims due deliveries of all applications in turn: a backlog of one application does not delay the others. Until the
    * lease ends, no other process can claim them.
    */
-  claim(tx: Tx, { channel, lease, leaseSeconds, limit }: Claim): Promise<ClaimedRow[]> {
-    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, limit * CONCURRENT_CLAIMERS]);
+  claim(tx: Tx, { channel, lease, leaseSeconds, limit, paused }: Claim): Promise<ClaimedRow[]> {
+    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, limit * CONCURRENT_CLAIMERS, paused]);
   }
 
   async renew(rows: readonly Pick<ClaimedRow, 'id' | 'lease'>[], leaseSeconds: number): Promise<void> {
@@ -195,6 +197,7 @@ const CLAIM = `
           FROM mail.deliveries
          WHERE channel = $1 AND app_id = applications.app_id AND ${WAITING} AND next_attempt_at <= now()
          ORDER BY next_attempt_at, created_at LIMIT $5) AS own
+     WHERE applications.app_id <> ALL ($6)
      ORDER BY turn, next_attempt_at LIMIT $5
   ), due AS (
     SELECT id FROM mail.deliveries JOIN next USING (id)

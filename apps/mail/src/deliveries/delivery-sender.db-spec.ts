@@ -22,10 +22,15 @@ const LONG_MS = 30_000;
 class ScriptedChannel extends DeliveryChannel {
   readonly channel = 'mail';
   override readonly parallel = 5;
+  paused: readonly string[] = [];
   readonly sent: Delivery[] = [];
   atOnce = 0;
   mostAtOnce = 0;
   onSend: (delivery: Delivery) => Promise<void> = () => Promise.resolve();
+
+  override pausedApplications(): readonly string[] {
+    return this.paused;
+  }
 
   async send(delivery: Delivery): Promise<void> {
     this.atOnce += 1;
@@ -220,6 +225,18 @@ describe('the sender', () => {
     LONG_MS,
   );
 
+  it('leaves the deliveries of paused applications as they are, and sends them afterwards', async () => {
+    const channel = new ScriptedChannel();
+    channel.paused = ['paused'];
+    newSender(channel).onApplicationBootstrap();
+    for (const appId of ['app', 'paused', 'quiet']) await add({ appId });
+    await waitFor({ queued: 1, sent: 2 });
+    expect((await rows()).find(({ status }) => status === 'queued')).toMatchObject({ attempts: 0, last_error: null });
+    expect(channel.sent.map(({ appId }) => appId).sort()).toEqual(['app', 'quiet']);
+    channel.paused = [];
+    await waitFor({ sent: 3 });
+  });
+
   it('drops an expired delivery instead of sending it', async () => {
     const channel = new ScriptedChannel();
     newSender(channel).onApplicationBootstrap();
@@ -237,7 +254,7 @@ describe('the sender', () => {
     const channel = new ScriptedChannel();
     const sender = newSender(channel);
     await add();
-    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10 } as const;
+    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [] } as const;
     const [taken] = await database.transaction((tx) => repository.claim(tx, claim));
     sender.onApplicationBootstrap();
     expect(await database.transaction((tx) => repository.claim(tx, claim))).toEqual([]);

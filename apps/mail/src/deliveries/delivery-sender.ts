@@ -65,11 +65,15 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
   }
 
   /**
-   * Claims up to `limit` due deliveries. Expired ones are dropped, and those above the limit of their application are
-   * postponed to the next window. @returns the deliveries to send, and whether more may be due
+   * Claims up to `limit` due deliveries, none of the paused applications. Expired ones are dropped, and those above the limit of
+   * their application are postponed to the next window. @returns the deliveries to send, and whether more may be due
    */
-  async take(channel: ChannelName, limit: number): Promise<{ items: ClaimedRow[]; isMoreDue: boolean }> {
-    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS };
+  async take(
+    channel: ChannelName,
+    limit: number,
+    paused: readonly string[] = [],
+  ): Promise<{ items: ClaimedRow[]; isMoreDue: boolean }> {
+    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, paused };
     return this.database.transaction(async (tx) => {
       const claimed = await this.deliveries.claim(tx, claim);
       await this.dropExpired(tx, channel, claimed);
@@ -140,7 +144,7 @@ class ChannelWorker {
     }, this.logger);
     this.#worker = new ClaimingWorker({
       slots: () => this.#slots(),
-      claim: (limit) => sender.take(channel.channel, limit),
+      claim: (limit) => sender.take(channel.channel, limit, channel.pausedApplications()),
       work: (row) => this.#send(row),
       maxWaitMs: () => this.pause.remainingMs || Infinity,
       logger: this.logger,

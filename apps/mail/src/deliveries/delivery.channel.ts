@@ -18,6 +18,11 @@ export abstract class DeliveryChannel {
   /** The number of concurrent sends. */
   readonly parallel: number = 4;
 
+  /** The applications whose deliveries wait, without an attempt that counts. */
+  pausedApplications(): readonly string[] {
+    return [];
+  }
+
   /**
    * Resolves once the server has accepted the message. The same id is sent again if that result could not be stored.
    * @throws DeliveryRefused, ChannelUnavailable; any other error means that this message is retried later

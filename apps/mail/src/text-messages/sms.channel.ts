@@ -40,8 +40,9 @@ interface Failures {
 class ProviderBackoff {
   readonly #failures = new LRUCache<string, Failures>({ max: MAX_APPLICATIONS });
 
-  isBackingOff(appId: string): boolean {
-    return performance.now() < (this.#failures.get(appId)?.until ?? 0);
+  applications(): readonly string[] {
+    const now = performance.now();
+    return [...this.#failures].flatMap(([appId, { until }]) => (now < until ? [appId] : []));
   }
 
   recordResponse(appId: string): void {
@@ -172,13 +173,15 @@ export class SmsChannel extends DeliveryChannel {
     super();
   }
 
+  /** Applications have separate servers: one that does not respond is no reason to pause the channel. */
+  override pausedApplications(): readonly string[] {
+    return this.#backoff.applications();
+  }
+
   async send({ id, appId, recipient: to, content }: Delivery): Promise<void> {
     // `TextMessagesController` queues this content.
     const { text, code, ...options } = content as unknown as TextMessageContent;
     const message = { id, appId, to, text, code, ...options };
-    // Applications have separate servers: one that does not respond is no reason to pause the channel.
-    if (this.#backoff.isBackingOff(appId))
-      throw new Error('the provider did not respond to the latest requests; paused for a few seconds');
     try {
       await this.sendToProvider(message);
       this.#backoff.recordResponse(appId);
