@@ -179,7 +179,7 @@ export function assertRenders(template: MailTemplate): void {
 export function variablesIn(part: TemplatePart, source: string): ReadonlySet<string> {
   if (Buffer.byteLength(source) > MAX_BYTES[part])
     throw new TemplateProblem(part, undefined, `it is longer than ${MAX_BYTES[part]} bytes`);
-  if (source.split('{{').length > MAX_TAGS)
+  if (source.split('{{').length - 1 > MAX_TAGS)
     throw new TemplateProblem(part, undefined, `it has more than ${MAX_TAGS} tags ({{)`);
   const reader = new TemplateReader(part);
   reader.readProgram(parse(part, source), false);
