@@ -1,6 +1,26 @@
 import { describe, expect, it } from 'vitest';
 import { ChannelUnavailable, DeliveryRefused } from '../deliveries/delivery.channel.js';
-import { smtpFailure } from './mail.channels.js';
+import type { Delivery } from '../deliveries/delivery.rules.js';
+import type { TemplatesService } from '../templates/templates.service.js';
+import { MailComposer, smtpFailure } from './mail.channels.js';
+
+describe('a mail', () => {
+  it.each([
+    ['no-reply@shop.example', '<a1@shop.example>'],
+    ['no-reply@商店.example', '<a1@xn--czrs0t.example>'],
+  ])('from %s has the Message-ID %s, in ASCII as every header', async (mailFrom, messageId) => {
+    const rendered = { subject: 'Hello', html: '<p>', text: 'Hello', language: 'en' };
+    const templates = { render: () => Promise.resolve(rendered) } as Partial<TemplatesService> as TemplatesService;
+    const composer = new MailComposer(templates, { baseUrl: 'https://shop.example', mailFrom });
+    const delivery = {
+      id: 'a1',
+      kind: 'verifyEmail',
+      recipient: 'ada@example.com',
+      content: {},
+    } as Partial<Delivery> as Delivery;
+    expect(await composer.compose(delivery)).toMatchObject({ messageId, options: { messageId } });
+  });
+});
 
 const failure = (fields: Record<string, unknown>) => Object.assign(new Error('the answer'), fields);
 const begun = { recipient: 'ada@example.com', hasBegun: true };

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { domainToASCII } from 'node:url';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { createTransport, type SendMailOptions } from 'nodemailer';
 import { messageOf } from '#errors';
@@ -55,7 +56,9 @@ export class MailComposer {
     const { mailFrom } = this.config;
     const letter = delivery.kind === INVITATION ? invitationOf(delivery) : await this.letterOf(delivery);
     const { from, link, subject, html, text, language } = letter;
-    const messageId = `<${id}@${mailFrom.slice(mailFrom.lastIndexOf('@') + 1)}>`;
+    // Nodemailer encodes addresses, but no Message-ID.
+    const domain = mailFrom.slice(mailFrom.lastIndexOf('@') + 1);
+    const messageId = `<${id}@${domainToASCII(domain) || domain}>`;
     const options: SendMailOptions = {
       // Objects, because nodemailer parses a string as a list of addresses.
       from: { name: from, address: mailFrom },
