@@ -49,7 +49,7 @@ export const ENGLISH: PageTexts = {
     },
     resetPassword: {
       title: 'This link has expired',
-      lead: 'A link to choose a new password works once, and for a short time only.',
+      lead: 'A link to choose a new password works once, and for a short time only. If you have just entered one here, try to log in with it: it may be set already.',
     },
     canBeRenewed: 'We can send a new one to {name}.',
     action: 'Send a new link',

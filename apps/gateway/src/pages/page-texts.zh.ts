@@ -49,7 +49,7 @@ export const CHINESE: PageTexts = {
     },
     resetPassword: {
       title: '链接已失效',
-      lead: '设置新密码的链接只能使用一次，并且只在短时间内有效。',
+      lead: '设置新密码的链接只能使用一次，并且只在短时间内有效。如果您刚刚提交过新密码，它可能已经生效，请先尝试登录。',
     },
     canBeRenewed: '我们可以向 {name} 发送新的链接。',
     action: '发送新链接',
