@@ -77,12 +77,27 @@ export class Outbox {
   addition<C extends EventContract>(contract: C, payload: EventPayload<C>, { requestId }: EventOrigin = {}): Statement {
     return {
       name: `${this.schema}.outbox.add`,
-      text: `INSERT INTO ${this.schema}.outbox (pattern, payload, request_id, traceparent) VALUES ($1, $2, $3, $4)`,
+      text: `${this.insertion} VALUES ($1, $2, $3, $4)`,
       values: [contract.pattern, JSON.stringify(payload), requestId, currentTraceparent()],
       afterCommit: () => {
         this.relay.wake();
       },
     };
+  }
+
+  /** Does the work of `add` without an event, so that the time of a response does not reveal whether there is one. */
+  async pretend<C extends EventContract>(
+    tx: Tx,
+    contract: C,
+    payload: EventPayload<C>,
+    origin?: EventOrigin,
+  ): Promise<void> {
+    const text = `${this.insertion} SELECT $1, $2::jsonb, $3, $4 WHERE false`;
+    await tx.run({ ...this.addition(contract, payload, origin), name: `${this.schema}.outbox.pretend`, text });
+  }
+
+  private get insertion(): string {
+    return `INSERT INTO ${this.schema}.outbox (pattern, payload, request_id, traceparent)`;
   }
 }
 

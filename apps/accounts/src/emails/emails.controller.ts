@@ -56,9 +56,9 @@ export class EmailsController {
     const email = requireEmail(body);
     const { verifyEmailOnSignUp, quietProfile } = await this.applications.settingsOf(caller.appId);
     if (!verifyEmailOnSignUp) throw appError('EMAIL_VERIFICATION_OFF');
-    await this.withUser(caller, email, async (tx, user) => {
+    await this.withUser(caller, 'verifyEmail', email, async (tx, user) => {
       if (user.emailVerified !== true) await this.sendVerification(tx, caller, user);
-      else if (quietProfile) await this.sender.pretend(tx, caller, email);
+      else if (quietProfile) assertSent(await this.sender.pretend(tx, caller, 'verifyEmail', email));
     });
     return {};
   }
@@ -69,8 +69,8 @@ export class EmailsController {
     caller,
     body,
   }: RpcData<Rpc['requestPasswordReset']>): Promise<RpcReply<Rpc['requestPasswordReset']>> {
-    await this.withUser(caller, requireEmail(body), async (tx, user) => {
-      if (!(await this.sender.send(tx, caller, 'resetPassword', user))) throw appError('TOO_MANY_EMAILS');
+    await this.withUser(caller, 'resetPassword', requireEmail(body), async (tx, user) => {
+      assertSent(await this.sender.send(tx, caller, 'resetPassword', user));
     });
     return {};
   }
@@ -127,25 +127,30 @@ export class EmailsController {
       if (!found?.canBeRenewed) throw appError('LINK_EXPIRED');
       const origin = { appId: found.token.appId, languages };
       if (kind === 'verifyEmail') return this.sendVerification(tx, origin, found.user);
-      if (!(await this.sender.send(tx, origin, kind, found.user))) throw appError('TOO_MANY_EMAILS');
+      assertSent(await this.sender.send(tx, origin, kind, found.user));
     });
     return {};
   }
 
   /**
-   * Runs `work` with the locked user of the address. With `quietProfile` the response is the same whether or not a user has the
-   * address, and however many mails its mailbox has received: a limit that is reached would reveal the user.
+   * Runs `work` with the locked user of the address. With `quietProfile` response and time are the same whether or not a user has
+   * the address, and however many mails its mailbox has received: a limit that is reached would reveal the user.
    * @throws AppError EMAIL_NOT_FOUND, and the errors of `work`
    */
-  private async withUser(caller: Caller, email: string, work: (tx: Tx, user: UserRow) => Promise<void>): Promise<void> {
+  private async withUser(
+    caller: Caller,
+    kind: MailKind,
+    email: string,
+    work: (tx: Tx, user: UserRow) => Promise<void>,
+  ): Promise<void> {
     const { quietProfile } = await this.applications.settingsOf(caller.appId);
     const owner = await this.users.findByIdentifier(caller.appId, 'email', email);
     try {
       await this.transactions.run(async (tx) => {
-        const user = owner === undefined ? undefined : await this.users.lock(tx, caller.appId, owner.objectId);
+        const user = await this.users.lock(tx, caller.appId, owner?.objectId ?? '');
         if (user?.email === email) return work(tx, user);
         if (!quietProfile) throw appError('EMAIL_NOT_FOUND');
-        await this.sender.pretend(tx, caller, email);
+        assertSent(await this.sender.pretend(tx, caller, kind, email));
       });
     } catch (error) {
       if (!quietProfile || !isTooMany(error)) throw error;
@@ -159,8 +164,7 @@ export class EmailsController {
     const unverified = (current: UserRow) => ({ ...current, emailVerified: false });
     const asked =
       user.emailVerified === null ? await this.transactions.change(tx, origin, user.objectId, unverified) : user;
-    if (asked === undefined || !(await this.sender.send(tx, origin, 'verifyEmail', asked)))
-      throw appError('TOO_MANY_EMAILS');
+    assertSent(asked !== undefined && (await this.sender.send(tx, origin, 'verifyEmail', asked)));
   }
 
   private async redeem(tx: Tx, shown: string): Promise<FoundLink | undefined> {
@@ -215,6 +219,10 @@ export class EmailsController {
 
 function isTooMany(error: unknown): boolean {
   return isAppError(error, 'TOO_MANY_EMAILS');
+}
+
+function assertSent(isSent: boolean): void {
+  if (!isSent) throw appError('TOO_MANY_EMAILS');
 }
 
 function assertOpen(link: FoundLink | undefined): FoundLink {

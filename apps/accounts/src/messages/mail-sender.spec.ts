@@ -1,49 +1,76 @@
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '#bootstrap';
-import type { MailRequest } from '#contracts';
+import { events, type MailRequest } from '#contracts';
 import type { Outbox, Tx } from '#database';
+import { Sealer } from '#security';
 import type { AccountsConfig } from '../accounts.config.js';
 import type { ApplicationsService } from '../applications/applications.service.js';
-import { languagesOf, mailboxOf, MailSender, type MailTokens, pageUrlOf } from './mail-sender.js';
+import { languagesOf, mailboxOf, MailSender, MailTokens, pageUrlOf } from './mail-sender.js';
 import type { MessageAllowancesRepository } from './message-allowances.repository.js';
 
-describe('a request for a mail', () => {
-  const NOW = new Date('2026-01-08T12:00:00.000Z');
+const NOW = new Date('2026-01-08T12:00:00.000Z');
+const USER = {
+  objectId: 'ada',
+  username: 'ada',
+  email: 'ada@example.com',
+  emailVersion: 0,
+  passwordVersion: 0,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+};
+const ORIGIN = { appId: 'app', languages: [] };
 
-  const requestFor = async (updatedAt: string) => {
-    const requests: MailRequest[] = [];
-    const settings = { resetPasswordPage: '', mailLanguage: 'en' };
-    const sender = new MailSender(
-      {
-        take: () => Promise.resolve('taken'),
-        removeExpired: () => Promise.resolve(),
-      } as Partial<MessageAllowancesRepository> as MessageAllowancesRepository,
-      { profileWithin: () => Promise.resolve({ name: 'Shop', settings }) } as unknown as ApplicationsService,
-      { createSealed: () => 'sealed' } as Partial<MailTokens> as MailTokens,
-      {
-        add: (_tx: Tx, _event: unknown, request: MailRequest) => Promise.resolve(requests.push(request)),
-      } as unknown as Outbox,
-      { now: () => NOW } as Clock,
-      { linkLifetimesMs: { resetPassword: 1_000 } } as unknown as AccountsConfig,
-    );
-    const versions = { emailVersion: 0, passwordVersion: 0, createdAt: new Date(0) };
-    const user = {
-      objectId: 'ada',
-      username: 'ada',
-      email: 'ada@example.com',
-      ...versions,
-      updatedAt: new Date(updatedAt),
+/** A sender whose collaborators only record their calls. */
+function recordingSender({ outcome = 'taken' } = {}) {
+  const steps: string[] = [];
+  const requests: MailRequest[] = [];
+  const step =
+    <T>(name: string, result: T) =>
+    () => {
+      steps.push(name);
+      return Promise.resolve(result);
     };
-    await sender.send({} as Tx, { appId: 'app', languages: [] }, 'resetPassword', user);
+  const request = (_tx: Tx, _event: unknown, payload: MailRequest) => {
+    requests.push(payload);
+    return step('outbox', undefined)();
+  };
+  const settings = { resetPasswordPage: '', mailLanguage: 'en' };
+  const sender = new MailSender(
+    {
+      take: step('take', outcome),
+      removeExpired: step('removeExpired', undefined),
+    } as unknown as MessageAllowancesRepository,
+    { profileWithin: step('profile', { name: 'Shop', settings }) } as unknown as ApplicationsService,
+    new MailTokens(new Sealer('a secret of thirty-two characters, or more')),
+    { add: request, pretend: request } as unknown as Outbox,
+    { now: () => NOW },
+    { linkLifetimesMs: { resetPassword: 1_000 } } as unknown as AccountsConfig,
+  );
+  return { sender, steps, requests };
+}
+
+describe('a mail that is not sent', () => {
+  it.each(['taken', 'tooMany'])('takes the work of one that is: %s', async (outcome) => {
+    const [real, decoy] = [recordingSender({ outcome }), recordingSender({ outcome })];
+    const isSent = await real.sender.send({} as Tx, ORIGIN, 'resetPassword', USER);
+    expect(await decoy.sender.pretend({} as Tx, ORIGIN, 'resetPassword', USER.email)).toBe(isSent);
+    expect(decoy.steps).toEqual(real.steps);
+    expect(events.mailRequested.payload.safeParse(decoy.requests[0]).success).toBe(isSent);
+  });
+});
+
+describe('a request for a mail', () => {
+  const timeOf = async (updatedAt: string) => {
+    const { sender, requests } = recordingSender();
+    await sender.send({} as Tx, ORIGIN, 'resetPassword', { ...USER, updatedAt: new Date(updatedAt) });
     return requests[0]?.userUpdatedAt;
   };
 
   it('is of the time of the last change', async () => {
-    expect(await requestFor('2026-01-08T11:59:59.000Z')).toBe('2026-01-08T11:59:59.000Z');
+    expect(await timeOf('2026-01-08T11:59:59.000Z')).toBe('2026-01-08T11:59:59.000Z');
   });
 
   it('is later than a deletion of the user, whom an import has brought back with an old time', async () => {
-    expect(await requestFor('2024-05-01T00:00:00.000Z')).toBe('2026-01-08T11:59:55.000Z');
+    expect(await timeOf('2024-05-01T00:00:00.000Z')).toBe('2026-01-08T11:59:55.000Z');
   });
 });
 

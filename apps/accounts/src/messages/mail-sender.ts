@@ -110,6 +110,16 @@ export type MailOrigin = Pick<Caller, 'appId' | 'languages'> & Partial<Pick<Call
 
 type Addressee = MailUser & { readonly email: string };
 
+/** The user of a mail that is not sent. */
+const DECOY_USER = {
+  objectId: '0'.repeat(24),
+  username: 'decoy',
+  emailVersion: 0,
+  passwordVersion: 0,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+};
+
 /** Requests mails with links through the outbox, in the transaction that causes them. */
 @Injectable()
 export class MailSender {
@@ -140,11 +150,15 @@ export class MailSender {
   }
 
   /**
-   * Does the work of a mail without sending one, so the response takes as long. Counted separately, so such requests do not use
+   * Does the work of `send` without sending a mail, so the response takes as long. Counted separately, so such requests do not use
    * up the allowance of a real mailbox.
+   * @returns false where there were too many such requests
    */
-  async pretend(tx: Tx, { appId }: MailOrigin, email: string): Promise<void> {
-    await this.takeAllowance(tx, appId, `${DECOY_PREFIX}${mailboxOf(email)}`);
+  async pretend(tx: Tx, origin: MailOrigin, kind: MailKind, email: string): Promise<boolean> {
+    if (!(await this.takeAllowance(tx, origin.appId, `${DECOY_PREFIX}${mailboxOf(email)}`))) return false;
+    const request = await this.request(tx, origin, kind, { ...DECOY_USER, email });
+    await this.outbox.pretend(tx, events.mailRequested, request, origin);
+    return true;
   }
 
   private async takeAllowance(tx: Tx, appId: string, recipient: string): Promise<boolean> {

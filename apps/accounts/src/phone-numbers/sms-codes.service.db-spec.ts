@@ -19,6 +19,7 @@ describe('codes in text messages', () => {
   let now: Date;
   let testPhones: Record<string, string>;
   let sent: TextMessageRequest[];
+  let pretended: TextMessageRequest[];
   let problem: Error | undefined;
   let codes: SmsCodesService;
   let key: SmsCodeKey;
@@ -36,6 +37,10 @@ describe('codes in text messages', () => {
       add: (_: Tx, contract: EventContract, payload: TextMessageRequest) => {
         if (problem !== undefined) return Promise.reject(problem);
         sent.push(contract.payload.parse(payload) as TextMessageRequest);
+        return Promise.resolve();
+      },
+      pretend: (_: Tx, contract: EventContract, payload: TextMessageRequest) => {
+        pretended.push(contract.payload.parse(payload) as TextMessageRequest);
         return Promise.resolve();
       },
     } as unknown as Outbox;
@@ -57,7 +62,7 @@ describe('codes in text messages', () => {
       'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
       [appId],
     );
-    [now, testPhones, sent, problem] = [new Date(START), {}, [], undefined];
+    [now, testPhones, sent, pretended, problem] = [new Date(START), {}, [], [], undefined];
     key = { appId, purpose: 'login', mobilePhoneNumber: uniquePhone() };
   });
 
@@ -140,8 +145,9 @@ describe('codes in text messages', () => {
     expect(sent).toEqual([]);
   });
 
-  it('pretends: the same limits, and no message', async () => {
+  it('pretends: the same limits and work, and no message', async () => {
     await codes.pretend(request());
+    expect(pretended).toHaveLength(1);
     await expect(codes.pretend(request())).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
     await expect(send()).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
     expect(sent).toEqual([]);

@@ -106,8 +106,10 @@ export class SmsCodesService {
     await this.database.transaction(async (tx) => {
       if (event !== undefined) await this.takeAllowance(tx, key, now);
       const sealedCode = await this.create(tx, key, code ?? newSmsCode(), expiresAt);
-      if (event !== undefined && isSent)
-        await this.outbox.add(tx, events.smsRequested, { ...event, sealedCode }, request);
+      if (event === undefined) return;
+      const message = { ...event, sealedCode };
+      if (isSent) await this.outbox.add(tx, events.smsRequested, message, request);
+      else await this.outbox.pretend(tx, events.smsRequested, message, request);
     });
   }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
+import { events } from '#contracts';
 import { Database, migrate, Outbox } from '#database';
 import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
@@ -90,11 +91,11 @@ describe('the events of users', () => {
     await Promise.all(Array.from({ length: LANES }, (_, n) => lane(n)));
     for (const user of users) {
       await replicas[1]!.run((tx) => replicas[1]!.remove(tx, ORIGIN, user, () => undefined));
-      const events = await databases[0]!.query<{ pattern: string; email: string | null }>(
+      const stored = await databases[0]!.query<{ pattern: string; email: string | null }>(
         `SELECT pattern, payload ->> 'email' AS email FROM accounts.outbox WHERE payload ->> 'userId' = $1 ORDER BY id`,
         [user],
       );
-      expect(events).toEqual([
+      expect(stored).toEqual([
         { pattern: 'user.registered.v1', email: null },
         ...Array.from({ length: CHANGES }, (_, n) => {
           return { pattern: 'email.changed.v1', email: `${user}-${n + 1}@example.com` };
@@ -102,5 +103,15 @@ describe('the events of users', () => {
         { pattern: 'user.deleted.v1', email: null },
       ]);
     }
+  });
+
+  it('are not stored by a pretence, which does the same work', async () => {
+    let wakes = 0;
+    const outbox = new Outbox('accounts', { wake: () => (wakes += 1) });
+    const database = databases[0]!;
+    const decoy = { appId: APP, userId: 'decoy' };
+    await database.transaction((tx) => outbox.pretend(tx, events.userRegistered, decoy, { requestId: 'request' }));
+    expect(await database.query(`SELECT 1 FROM accounts.outbox WHERE payload ->> 'userId' = 'decoy'`)).toEqual([]);
+    expect(wakes).toBe(1);
   });
 });
