@@ -5,7 +5,7 @@ import { StartError } from '#bootstrap';
 import type { ImportedObject, ImportedPassword } from '#contracts';
 import { parseImportedRow, parsePhoneNumber } from '#objects';
 import { importedBcryptHash, leancloudHash } from '#security';
-import { print, printAside, readInput, reportFailure } from '../terminal.js';
+import { print, printAside, readInput, reportFailure, withoutLastBreak } from '../terminal.js';
 import type { Export, ExportRow } from '../export/export.types.js';
 import { rowsOf } from './import-run.js';
 
@@ -63,9 +63,10 @@ function isPasswordOf(stored: ImportedPassword, password: string): Promise<boole
 }
 
 function passwordOfInput(): string {
-  return Buffer.from(readInput())
-    .toString('utf8')
-    .replace(/\r?\n$/, '');
+  const password = withoutLastBreak(Buffer.from(readInput()).toString('utf8'));
+  if (password === '')
+    throw new StartError('Standard input holds no password. Pass it there, and the export by its path.');
+  return password;
 }
 
 /** The terminal does not show what is typed. */
@@ -80,6 +81,9 @@ async function askForPassword(): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
   try {
     return await lines.question('');
+  } catch (cause) {
+    // Ctrl-C or Ctrl-D.
+    throw new StartError('No password was typed: nothing was compared.', { cause });
   } finally {
     lines.close();
     printAside('\n');
