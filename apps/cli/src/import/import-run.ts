@@ -21,6 +21,11 @@ const PREVIEW_BATCH_SIZE = 100;
 /** Hashing takes 60 ms a password: a batch must not occupy the hashing threads for long. */
 const WRAPPING_BATCH_SIZE = 20;
 const MEMBER_BATCH_SIZE = 5_000;
+/** The verdict about a row that no message can hold. */
+const TOO_LARGE: ImportVerdict = {
+  outcome: 'refused',
+  notes: [{ field: '', reason: 'The row is too large for a message. Shorten it in the export.' }],
+};
 
 export interface ImportOptions {
   readonly appId: string;
@@ -135,8 +140,8 @@ export class ImportRun {
       await order.former?.done;
       return await this.#preview(className, batch);
     } catch (error) {
-      if (!isAppError(error, 'OBJECT_TOO_LARGE') || batch.length === 1) throw error;
-      return this.#judgeHalves(className, batch, order);
+      if (!isAppError(error, 'OBJECT_TOO_LARGE')) throw error;
+      return batch.length === 1 ? [TOO_LARGE] : this.#judgeHalves(className, batch, order);
     }
   }
 

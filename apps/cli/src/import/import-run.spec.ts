@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import type { ImportObjectsRequest, JsonObject } from '#contracts';
+import { appError } from '#errors';
+import type { RpcClient } from '#messaging';
+import type { ExportRow } from '../export/export.types.js';
+import { ImportRun } from './import-run.js';
+import { ImportSummary } from './import-summary.js';
+
+const MAX_LENGTH = 1_000;
+const TIME = '2020-01-01T00:00:00.000Z';
+
+const row = (objectId: string, more: JsonObject = {}): JsonObject => ({
+  ...{ objectId, username: objectId, createdAt: TIME, updatedAt: TIME, ...more },
+});
+
+// eslint-disable-next-line @typescript-eslint/require-await -- the reader of an export is asynchronous
+async function* exported(rows: readonly JsonObject[]): AsyncIterable<ExportRow> {
+  for (const [index, each] of rows.entries()) yield { file: 'f', line: index + 1, className: '_User', row: each };
+}
+
+/** Imports into a service that stores everything, over a transport with a small limit. */
+async function countsOf(rows: readonly JsonObject[], isPreview: boolean) {
+  const call = (_: unknown, request: ImportObjectsRequest) => {
+    if (JSON.stringify(request.objects).length > MAX_LENGTH) return Promise.reject(appError('OBJECT_TOO_LARGE'));
+    const verdicts = request.objects.map(() => ({ outcome: 'imported', notes: [] }));
+    return Promise.resolve({ verdicts, released: [], isDone: true });
+  };
+  const summary = new ImportSummary(undefined);
+  const options = { appId: 'shop', isPreview, wrapPasswords: false };
+  await new ImportRun({ call } as unknown as RpcClient, options, summary).importObjects('_User', exported(rows));
+  return summary.countsOf('_User');
+}
+
+describe('a row that no message can hold', () => {
+  it.each([true, false])('is refused, and no other (preview: %s)', async (isPreview) => {
+    const rows = [...'abcdef'].map((id) => row(id));
+    rows.splice(3, 0, row('large', { text: 'x'.repeat(MAX_LENGTH) }));
+    expect(await countsOf(rows, isPreview)).toMatchObject({ read: 7, imported: 6, refused: 1 });
+  });
+});
