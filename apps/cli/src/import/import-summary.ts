@@ -131,10 +131,18 @@ export class ImportSummary {
     return [...this.classes.values()].some(({ refused, importedWithout }) => refused + importedWithout > 0);
   }
 
+  /** Whether an import has written a row. */
+  get hasImported(): boolean {
+    return [...this.classes.values()].some(({ imported, importedWithout }) => imported + importedWithout > 0);
+  }
+
+  /** @throws StartError where the report cannot be written */
   async close(): Promise<void> {
-    if (this.#report === undefined || this.#failure !== undefined) return;
+    if (this.#report === undefined) return;
     this.#report.end();
-    await once(this.#report, 'close');
+    // An error comes before, and is noted.
+    while (!this.#report.closed) await once(this.#report, 'close').catch(() => undefined);
+    this.#assertWritable();
   }
 
   #assertWritable(): void {

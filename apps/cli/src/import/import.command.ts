@@ -109,6 +109,7 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
     progress?.stop();
     summary.conclude();
     printSummary(summary, options, { permissions: changes, isStopped: run.isStopped });
+    await summary.close();
     return !run.isStopped;
   } catch (error) {
     failure = error;
@@ -116,7 +117,8 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
   } finally {
     progress?.stop();
     process.removeListener('SIGINT', onInterrupt);
-    await summary.close();
+    // The failure of the import counts more than one of the report.
+    await summary.close().catch(() => undefined);
     reportEnd(run, summary, failure, { ...options, isDamaged: source.isDamaged });
   }
 }
@@ -233,7 +235,7 @@ function reportEnd(
   failure: unknown,
   { apply, isDamaged }: Options & Pick<Export, 'isDamaged'>,
 ): void {
-  const hasWritten = apply === true && [...summary.classes.values()].some(({ imported }) => imported > 0);
+  const hasWritten = apply === true && summary.hasImported;
   if (run.isStopped || failure !== undefined) {
     if (hasWritten) printAside('Run the same command again to go on: rows that are in stay unchanged.\n');
     reportFailure(hasWritten ? 2 : 1);
