@@ -101,6 +101,25 @@ describe('an application that leaves LeanCloud', () => {
     expect(body['code']).toBe(211);
   });
 
+  it('is verified before the import, of which a wrong file of members is named before it begins', async () => {
+    const file = (name: string, ...lines: string[]) => {
+      writeFileSync(join(folder, name), lines.join('\n'));
+      return join(folder, name);
+    };
+    const versions = ['2020-01-01', '2020-01-02'].map((day) => {
+      const times = { createdAt: '2020-01-01T00:00:00.000Z', updatedAt: `${day}T00:00:00.000Z` };
+      return JSON.stringify({ objectId: 'twice', username: 'twice', ...times });
+    });
+    const twice = file('_User.jsonl', ...versions);
+    const verified = await gatepost(server, 'import', 'verify', twice, '--app', leancloud.appId);
+    expect([verified.status, verified.stdout]).toEqual([2, expect.stringContaining('1 in the export, 0 here')]);
+
+    const members = file('members.csv', 'staff,user1', 'staff');
+    const { status, stderr } = await importing('--apply', '--role-members', members);
+    expect([status, stderr]).toEqual([1, `${members}, line 2: expected ROLE,USERNAME-OR-ID.\n`]);
+    expect((await clientOf().post('/1.1/login', ADA)).body['code']).toBe(211);
+  });
+
   it('is imported, and verified', async () => {
     const { classes, warnings } = summaryOf(await importing('--apply'));
     expect(classes['_User']).toMatchObject({ imported: USERS + 1, refused: 0, importedWithout: 0 });
@@ -122,6 +141,17 @@ describe('an application that leaves LeanCloud', () => {
     expect([imported.status, imported.stdout]).toEqual([2, expect.stringContaining('! The export is damaged')]);
     const verified = await gatepost(server, 'import', 'verify', cut, '--app', leancloud.appId);
     expect([verified.status, verified.stdout]).toEqual([2, expect.stringMatching(/^! .*(?:damaged|ends)/m)]);
+  });
+
+  it('is not compared with LeanCloud by a wrong key, in plain English', async () => {
+    writeFileSync(join(folder, 'wrong'), 'another-key', { mode: 0o600 });
+    const { status, stdout, stderr } = await gatepost(
+      server,
+      ...['import', 'verify', rescued(), '--app', leancloud.appId, '--url', url],
+      ...['--master-key-file', join(folder, 'wrong'), '--allow-internal', 'loopback'],
+    );
+    expect([status, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^GET \/1\.1\/classes\/_User: LeanCloud answered 401 .*Check --id.*\n$/);
   });
 
   it('brings what came since, is compared with LeanCloud, and is opened again after the freeze', async () => {

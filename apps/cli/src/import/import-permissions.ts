@@ -145,6 +145,12 @@ export async function* readRoleMembers(file: string): AsyncIterable<MemberRow> {
   }
 }
 
+/** @throws StartError as `readRoleMembers` */
+export async function assertRoleMembers(file: string): Promise<void> {
+  const rows = readRoleMembers(file)[Symbol.asyncIterator]();
+  while ((await rows.next()).done !== true);
+}
+
 async function* linesOf(file: string): AsyncIterable<string> {
   try {
     yield* createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity });

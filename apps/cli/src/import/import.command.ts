@@ -8,7 +8,7 @@ import type { Export, ExportPart } from '../export/export.types.js';
 import { openSource } from '../export/open-export.js';
 import type { WithServer } from '../operator-connection.js';
 import { print, printAside, ProgressLine, reportFailure, spanOf } from '../terminal.js';
-import { importPermissions, memberRows, readRoleMembers } from './import-permissions.js';
+import { assertRoleMembers, importPermissions, memberRows, readRoleMembers } from './import-permissions.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { type ClassCounts, ImportSummary } from './import-summary.js';
 import { checkPassword } from './password-check.js';
@@ -78,6 +78,8 @@ export function importCommand(withServer: WithServer): Command {
 
 async function recordImport(rpc: AuditedRpcClient, source: Export, paths: string[], options: Options): Promise<void> {
   await assertApplication(rpc, options.app);
+  // A line of another form would end the import in its middle.
+  if (options.roleMembers !== undefined) await assertRoleMembers(options.roleMembers);
   const work = () => runImport(rpc, source, options);
   const entry = { action: 'importObjects', appId: options.app, change: { files: paths } };
   // A preview changes nothing, so it is no act.

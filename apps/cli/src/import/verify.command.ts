@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { StartError } from '#bootstrap';
-import type { ClassName } from '#contracts';
+import type { ClassName, ImportVerdict } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { parseImportedRow } from '#objects';
 import type { WithServer } from '../operator-connection.js';
@@ -11,8 +11,9 @@ import { parsed } from '../rescue/scan-pages.js';
 import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from '../export/open-export.js';
 import type { Export, ExportRow } from '../export/export.types.js';
+import { ClaimTable } from './claim-index.js';
 import { ImportRun, rowsOf } from './import-run.js';
-import { ImportSummary, UserParts } from './import-summary.js';
+import { ImportSummary, type RowPlace, UserParts } from './import-summary.js';
 import { checkPassword } from './password-check.js';
 
 interface Options {
@@ -107,17 +108,33 @@ async function sharesOf(source: Export, className: ClassName): Promise<VerifiedC
   return { objects, unreadable, here: 0, withPassword, withSessionToken, withIdentity: identities };
 }
 
+/** Counts the objects of which an import would still write or refuse a row. */
+class MissingObjects extends ImportSummary {
+  count = 0;
+  readonly #ids = new ClaimTable();
+
+  constructor() {
+    super(undefined);
+  }
+
+  override add({ objectId = '' }: RowPlace, { outcome }: ImportVerdict): Promise<void> {
+    const isMissing = outcome !== 'unchanged' && outcome !== 'kept_newer';
+    // The export can have several versions of an object.
+    if (isMissing && this.#ids.add(objectId)) this.count += 1;
+    return Promise.resolve();
+  }
+}
+
 /** How many objects of the export an import would still write or refuse. */
 async function missing(rpc: RpcClient, source: Export, className: ClassName, appId: string): Promise<number> {
-  const summary = new ImportSummary(undefined);
-  const run = new ImportRun(rpc, { appId, isPreview: true, wrapPasswords: false }, summary);
+  const objects = new MissingObjects();
+  const run = new ImportRun(rpc, { appId, isPreview: true, wrapPasswords: false }, objects);
   const rows = readable(
     className,
     rowsOf(source, (part) => part.kind === 'rows' && part.className === className),
   );
   await run.importObjects(className, rows);
-  const { imported, importedWithout, refused } = summary.countsOf(className);
-  return imported + importedWithout + refused;
+  return objects.count;
 }
 
 async function* readable(className: ClassName, rows: AsyncIterable<ExportRow>): AsyncIterable<ExportRow> {

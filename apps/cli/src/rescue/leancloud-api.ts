@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConcurrencyLimiter, type Secret } from '#bootstrap';
+import { ConcurrencyLimiter, type Secret, StartError } from '#bootstrap';
 import { OutboundClient, OutboundError, outboundReason, type OutboundStream, withTimeLimit } from '#outbound';
 import { quoted } from '../terminal.js';
 
@@ -23,7 +23,7 @@ const ARCHIVED = /archived/i;
 const PERMANENT_REASONS = new Set(['INTERNAL_ADDRESS', 'ERR_INVALID_URL', 'UND_ERR_RES_EXCEEDED_MAX_SIZE']);
 
 /** Why a request failed, as a text that may be printed. */
-export class RequestError extends Error {
+export class RequestError extends StartError {
   constructor(
     message: string,
     /** Undefined where no response arrived. */
