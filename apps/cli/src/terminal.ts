@@ -121,6 +121,30 @@ function readText(source: string): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
+/** npm passes on the signal of the terminal, which the command has got already. */
+const REPEATED_MS = 1_000;
+
+/**
+ * Begins an end in order at the first of the signals. Another one a second later ends the process at once.
+ * @returns what ends the wait for them
+ */
+export function onInterruption(signals: readonly NodeJS.Signals[], work: () => void): () => void {
+  let isBegun = false;
+  const stop = () => {
+    for (const signal of signals) process.off(signal, begin);
+  };
+  const begin = () => {
+    if (isBegun) return;
+    isBegun = true;
+    setTimeout(stop, REPEATED_MS).unref();
+    work();
+  };
+  for (const signal of signals) process.on(signal, begin);
+  return () => {
+    if (!isBegun) stop();
+  };
+}
+
 const WATCHED_INTERVAL_MS = 500;
 const LOGGED_INTERVAL_MS = 15_000;
 const SECOND_MS = 1_000;

@@ -7,7 +7,7 @@ import type { AuditedRpcClient } from '../audited-calls.js';
 import type { Export, ExportPart } from '../export/export.types.js';
 import { openSource } from '../export/open-export.js';
 import type { WithServer } from '../operator-connection.js';
-import { print, printAside, ProgressLine, reportFailure, spanOf } from '../terminal.js';
+import { onInterruption, print, printAside, ProgressLine, reportFailure, spanOf } from '../terminal.js';
 import { assertRoleMembers, importPermissions, memberRows, readRoleMembers } from './import-permissions.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { type ClassCounts, ImportSummary } from './import-summary.js';
@@ -97,11 +97,10 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
     summary,
   );
   const progress = options.json === true ? undefined : new ProgressLine((seconds) => stateOf(source, summary, seconds));
-  const onInterrupt = () => {
+  const stopListening = onInterruption(['SIGINT'], () => {
     run.stop();
     printAside('\nEnding after this batch …\n');
-  };
-  process.once('SIGINT', onInterrupt);
+  });
   let failure: unknown;
   try {
     for (const warning of source.warnings) summary.warn(warning);
@@ -118,7 +117,7 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
     throw error;
   } finally {
     progress?.stop();
-    process.removeListener('SIGINT', onInterrupt);
+    stopListening();
     // The failure of the import counts more than one of the report.
     await summary.close().catch(() => undefined);
     reportEnd(run, summary, failure, { ...options, isDamaged: source.isDamaged });

@@ -154,7 +154,7 @@ async function compareWithOriginal(classes: ReadonlyMap<ClassName, VerifiedClass
     internalNetworks: allowInternal,
     concurrency: 1,
     timeoutMs: API_TIMEOUT_MS,
-    signal: new AbortController().signal,
+    interruption: new AbortController(),
     onWait: (line) => {
       printAside(`${line}\n`);
     },

@@ -55,8 +55,8 @@ interface ApiOptions {
   readonly concurrency: number;
   /** How long a server may be silent, in milliseconds. */
   readonly timeoutMs: number;
-  /** Aborted where the operator ends the command. */
-  readonly signal: AbortSignal;
+  /** Aborted where the operator ends the command, or nothing more can be stored. */
+  readonly interruption: AbortController;
   /** Receives one line for each wait that a server has asked for. */
   readonly onWait: (line: string) => void;
 }
@@ -83,7 +83,12 @@ export class LeanCloudApi {
   }
 
   get signal(): AbortSignal {
-    return this.options.signal;
+    return this.options.interruption.signal;
+  }
+
+  /** Ends all requests and waits. */
+  interrupt(): void {
+    this.options.interruption.abort();
   }
 
   /** @param path below `/1.1/`, its parts encoded. @throws RequestError */
@@ -158,14 +163,14 @@ export class LeanCloudApi {
     path: string,
     { shown, body }: { shown: string; body: string | undefined },
   ): Promise<Answer> {
-    const { baseUrl, appId, masterKey, signal, timeoutMs } = this.options;
+    const { baseUrl, appId, masterKey, timeoutMs } = this.options;
     const headers = {
       'X-LC-Id': appId,
       'X-LC-Key': `${masterKey.reveal()},master`,
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     };
     // A page may take several times as long as the first byte.
-    const limit = withTimeLimit(signal, 4 * timeoutMs);
+    const limit = withTimeLimit(this.signal, 4 * timeoutMs);
     try {
       const url = new URL(`${baseUrl}/1.1/${path}`);
       const request = { method, headers, ...(body === undefined ? {} : { body }) };

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { Secret, StartError } from '#bootstrap';
-import { print, quoted, reportFailure, withoutLastBreak } from '../terminal.js';
+import { onInterruption, print, quoted, reportFailure, withoutLastBreak } from '../terminal.js';
 import { scanClasses } from './class-scan.js';
 import { copyExports, type ExportOptions } from './export-archive.js';
 import { copyFiles } from './file-contents.js';
@@ -21,7 +21,6 @@ const MIB = 1024 * 1024;
 const SECOND_MS = 1_000;
 /** A continued run that began longer ago is followed by one that fetches what has changed since. */
 const OLDEST_CONTINUED_MS = 60 * 60 * SECOND_MS;
-const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 const KEY = /^[\x21-\x7e]{1,200}$/;
 
 const HELP = `
@@ -76,10 +75,9 @@ export function rescueCommand(): Command {
 async function rescue(options: RescueOptions): Promise<void> {
   const masterKey = masterKeyIn(options.masterKeyFile);
   const interruption = new AbortController();
-  const interrupt = () => {
+  const stopListening = onInterruption(['SIGINT', 'SIGTERM'], () => {
     interruption.abort();
-  };
-  for (const signal of SIGNALS) process.once(signal, interrupt);
+  });
   const progress = new Progress();
   const api = new LeanCloudApi({
     baseUrl: options.url,
@@ -88,7 +86,7 @@ async function rescue(options: RescueOptions): Promise<void> {
     internalNetworks: options.allowInternal,
     concurrency: options.concurrency,
     timeoutMs: options.timeout * SECOND_MS,
-    signal: interruption.signal,
+    interruption,
     onWait: (line) => {
       progress.say(line);
     },
@@ -97,7 +95,7 @@ async function rescue(options: RescueOptions): Promise<void> {
     await rescueWith(api, progress, options);
   } finally {
     progress.stop();
-    for (const signal of SIGNALS) process.off(signal, interrupt);
+    stopListening();
     await api.close();
   }
 }
@@ -174,12 +172,18 @@ async function copyEverything(
     await copyRelations(context, classes);
     await copyFiles(context, limits);
   };
-  // LeanCloud makes the export meanwhile.
-  const results = await Promise.allSettled([copyExports(context, exportOptions), copyRows()]);
+  // LeanCloud makes the export meanwhile. Nothing waits for it where the disk is full.
+  const works = [copyExports(context, exportOptions), copyRows()].map((work) =>
+    work.catch((error: unknown) => {
+      if (!(error instanceof RequestError)) context.api.interrupt();
+      throw error;
+    }),
+  );
+  const results = await Promise.allSettled(works);
   const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
-  if (context.api.signal.aborted) return 'interrupted';
-  const other = errors.find((error) => !(error instanceof RequestError));
+  const other = errors.find((error) => !(error instanceof RequestError) && (error as Error).name !== 'AbortError');
   if (other !== undefined) throw diskError(other);
+  if (context.api.signal.aborted) return 'interrupted';
   const [refusal] = errors;
   return refusal instanceof RequestError ? { refused: refusal.message } : 'finished';
 }
