@@ -21,23 +21,29 @@ const composer = {
 
 const deliveryTo = (recipient: string) => ({ id: recipient, recipient }) as Delivery;
 
+const LIMITS = { transferMs: 500, answerMs: 2_000 };
+
 const ends: (() => unknown)[] = [];
 
 /** A server without STARTTLS, and the channel to it. */
-async function open({ hidesSmtpUtf8 = false, query = '' } = {}) {
+async function open({ hidesSmtpUtf8 = false, query = '', acceptsMs = 0, takesRecipients = true } = {}) {
   const recipients: string[] = [];
   const server = new SMTPServer({
     authOptional: true,
     hideSMTPUTF8: hidesSmtpUtf8,
     disabledCommands: ['STARTTLS', 'AUTH'],
+    onRcptTo: (_address, _session, done) => {
+      if (takesRecipients) done();
+    },
     onData: (stream, session, done) => {
       recipients.push(...session.envelope.rcptTo.map(({ address }) => address));
-      stream.resume().on('end', done);
+      stream.resume().on('end', () => setTimeout(done, acceptsMs));
     },
   });
   const port = await freePorts(1);
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const channel = new SmtpChannel(composer, { url: new Secret(`smtp://127.0.0.1:${port}${query}`), connections: 1 });
+  const url = new Secret(`smtp://127.0.0.1:${port}${query}`);
+  const channel = new SmtpChannel(composer, { url, connections: 1 }, LIMITS);
   ends.push(() => {
     channel.onApplicationShutdown();
     server.close();
@@ -54,6 +60,25 @@ describe('a server without STARTTLS', () => {
     const { channel, recipients } = await open({ query: '/?requireTLS=true' });
     await expect(channel.send(deliveryTo('ada@example.com'))).rejects.toBeInstanceOf(ChannelUnavailable);
     expect(recipients).toEqual([]);
+  });
+});
+
+describe('a slow server', () => {
+  it('that stores a mail has time for its answer: an early timeout would lead to many copies', async () => {
+    const { channel, recipients } = await open({ acceptsMs: 1_200 });
+    await channel.send(deliveryTo('ada@example.com'));
+    expect(recipients).toEqual(['ada@example.com']);
+  });
+
+  it.each([
+    ['after the mail', { acceptsMs: 10_000 }, 2_000],
+    ['before it', { takesRecipients: false }, 500],
+  ])('that does not answer %s: that mail is retried, and the next one is not delayed', async (_, options, limitMs) => {
+    const { channel } = await open(options);
+    const error: unknown = await channel.send(deliveryTo('ada@example.com')).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ name: 'Error', message: `no answer within ${limitMs} ms` });
+    const next = await channel.send(deliveryTo('bob@example.com')).catch((thrown: unknown) => thrown);
+    expect(next).toMatchObject({ message: `no answer within ${limitMs} ms` });
   });
 });
 

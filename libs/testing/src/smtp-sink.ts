@@ -18,11 +18,8 @@ export interface SmtpSinkOptions {
   readonly account?: { readonly user: string; readonly password: string };
 }
 
-/**
- * The reaction of the server to a complete mail: it drops it and does not answer (`hang`), stores it and does not answer (`mute`), or
- * stores it and breaks the connection (`drop`).
- */
-export type SmtpFault = 'hang' | 'mute' | 'drop';
+/** The reaction of the server to a complete mail: it stores it, and does not answer (`mute`) or breaks the connection (`drop`). */
+export type SmtpFault = 'mute' | 'drop';
 
 /** A mail that was kept: its envelope and what was sent. */
 export interface KeptMail {
@@ -156,7 +153,6 @@ export class SmtpSink {
 
   async #receive(session: SMTPServerSession, raw: Buffer, accept: () => void): Promise<void> {
     await setTimeout(this.#delayMs);
-    if (this.#fault === 'hang') return;
     this.kept.push({ to: session.envelope.rcptTo.map(({ address }) => address), raw });
     if (this.#fault === 'drop') this.#drop(session);
     else if (this.#fault === undefined) accept();

@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
 import { ClaimingWorker, type Tx } from '#database';
-import { messageOf } from '#errors';
+import { messageOf, withTimeout } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { Sealer } from '#security';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
@@ -27,6 +27,8 @@ import {
 
 const RENEW_INTERVAL_MS = 20_000;
 const LEASE_SECONDS = 60;
+/** Less than orchestrators wait before they kill a process (90 s). */
+const STOP_TIMEOUT_MS = 60_000;
 
 /** Sends queued deliveries over the registered channels, with one worker per channel and process. */
 @Injectable()
@@ -158,10 +160,13 @@ class ChannelWorker {
     this.#worker.start();
   }
 
-  /** Stops claiming, and resolves once all claimed deliveries are sent and their results are stored. */
+  /**
+   * Stops claiming, and resolves once all claimed deliveries are sent and their results are stored. A delivery whose server takes
+   * longer to answer is sent again by another process.
+   */
   async stop(): Promise<void> {
     await this.#worker.stopClaiming();
-    await this.#worker.finished();
+    await withTimeout(this.#worker.finished(), STOP_TIMEOUT_MS);
     await this.settlements.stop();
     clearInterval(this.#renewals);
   }

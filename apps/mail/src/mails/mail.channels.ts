@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { domainToASCII } from 'node:url';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { createTransport, type SendMailOptions } from 'nodemailer';
@@ -124,9 +125,17 @@ export class FileChannel extends DeliveryChannel {
 
 const CONNECTION_TIMEOUT_MS = 10_000;
 const GREETING_TIMEOUT_MS = 10_000;
-const SOCKET_TIMEOUT_MS = 30_000;
-/** Ends a send whose server responds slowly enough to avoid the socket timeout. */
-const SEND_TIMEOUT_MS = 50_000;
+const IDLE_TIMEOUT_MS = 30_000;
+
+/** How long a send may take, in milliseconds. */
+export interface SmtpLimits {
+  /** From the connection to the last byte of the mail. */
+  readonly transferMs: number;
+  /** From the last byte to the answer: a busy server that answers later stores copy after copy (RFC 5321, 4.5.3.2.6). */
+  readonly answerMs: number;
+}
+
+const SMTP_LIMITS: SmtpLimits = { transferMs: 50_000, answerMs: 600_000 };
 /** A mail whose idle connection broke is sent over a new one, once: a server that closes each connection is unavailable. */
 const MAX_REQUEUES = 1;
 
@@ -136,14 +145,15 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
   readonly channel = 'mail';
   override readonly parallel: number;
   readonly #transport;
-  /** Message ids of mails whose transfer has begun on an open connection. */
-  readonly #begun = new Set<string>();
+  /** By Message-ID. */
+  readonly #sends = new Map<string, SmtpSend>();
   /** Whether the server supports SMTPUTF8; unknown until it has accepted a mail. */
   #takesUtf8: boolean | undefined;
 
   constructor(
     private readonly composer: MailComposer,
     smtp: NonNullable<MailConfig['smtp']>,
+    private readonly limits = SMTP_LIMITS,
   ) {
     super();
     this.parallel = smtp.connections;
@@ -154,23 +164,29 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
       maxRequeues: MAX_REQUEUES,
       connectionTimeout: CONNECTION_TIMEOUT_MS,
       greetingTimeout: GREETING_TIMEOUT_MS,
-      socketTimeout: SOCKET_TIMEOUT_MS,
+      socketTimeout: limits.answerMs,
+      idleTimeout: IDLE_TIMEOUT_MS,
     });
-    this.#trackBegun();
+    this.#trackTransfers();
   }
 
   async send(delivery: Delivery): Promise<void> {
     if (this.#takesUtf8 === false && needsSmtpUtf8(delivery.recipient)) throw new DeliveryRefused(NO_SMTPUTF8);
     const { options, messageId } = await this.composer.compose(delivery);
+    const send = new SmtpSend(this.limits);
+    const { signal } = send.abort;
+    this.#sends.set(messageId, send);
     try {
       const { ehlo } = await inSpan({ name: 'SMTP send', kind: 'client' }, () =>
-        this.#transport.sendMail({ ...options, signal: AbortSignal.timeout(SEND_TIMEOUT_MS) }),
+        this.#transport.sendMail({ ...options, signal }),
       );
       this.#takesUtf8 = ehlo?.some((line) => /^SMTPUTF8\b/i.test(line));
     } catch (error) {
-      throw smtpFailure(error, { recipient: delivery.recipient, hasBegun: this.#begun.has(messageId) });
+      const thrown: unknown = signal.aborted ? signal.reason : error;
+      throw smtpFailure(thrown, { recipient: delivery.recipient, hasBegun: send.hasBegun });
     } finally {
-      this.#begun.delete(messageId);
+      send.end();
+      this.#sends.delete(messageId);
     }
   }
 
@@ -179,14 +195,44 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
   }
 
   /** The pool reads the bytes of a mail after the connection and the login have succeeded. */
-  #trackBegun(): void {
+  #trackTransfers(): void {
     this.#transport.use('stream', ({ data, message }, done) => {
       message.processFunc((stream) => {
-        this.#begun.add(String(data.messageId));
+        this.#sends.get(String(data.messageId))?.begin(stream);
         return stream;
       });
       done();
     });
+  }
+}
+
+/** The progress of a send, with its time limits. */
+class SmtpSend {
+  hasBegun = false;
+  readonly abort = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly limits: SmtpLimits) {
+    this.#limit(limits.transferMs);
+  }
+
+  begin(bytes: Readable): void {
+    this.hasBegun = true;
+    bytes.once('end', () => {
+      this.#limit(this.limits.answerMs);
+    });
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #limit(timeoutMs: number): void {
+    clearTimeout(this.#timer);
+    const reason = Object.assign(new Error(`no answer within ${timeoutMs} ms`), { code: 'ETIMEDOUT' });
+    this.#timer = setTimeout(() => {
+      this.abort.abort(reason);
+    }, timeoutMs);
   }
 }
 
