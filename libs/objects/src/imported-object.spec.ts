@@ -115,6 +115,16 @@ describe('the users of an export', () => {
     expect(notes.map(({ field }) => field).sort()).toEqual(lost);
   });
 
+  it('have a note where a whole number is too large to be exact, and keep it', () => {
+    const text = '{"long":9007199254740993,"list":[{"id":-1e300}],"safe":9007199254740991,"part":0.1}';
+    const { object, notes } = user(JSON.parse(text) as JsonObject);
+    expect(Object.keys(object.fields)).toEqual(['long', 'list', 'safe', 'part']);
+    expect(notes.map(({ field, reason }) => `${field} ${reason}`)).toEqual([
+      'long holds a whole number over 2^53, which may be rounded',
+      'list holds a whole number over 2^53, which may be rounded',
+    ]);
+  });
+
   it('reach no prototype', () => {
     const row = JSON.parse(
       `{"objectId":"u1","username":"ada","updatedAt":"${TIMES.updatedAt}","createdAt":"${TIMES.createdAt}","__proto__":{"evil":1},"authData":{"__proto__":{"uid":"x"},"constructor":{"uid":"x"}}}`,

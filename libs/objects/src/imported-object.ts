@@ -49,6 +49,7 @@ const MIN_BCRYPT_COST = 4;
 /** A hash of a higher cost would occupy a hashing thread for seconds at each login. */
 const MAX_BCRYPT_COST = 15;
 const NO_VALUE = appError('INCORRECT_TYPE', { message: 'is an operation or a path, not a value' });
+const ROUNDED = 'holds a whole number over 2^53, which may be rounded';
 const MAX_SALT_LENGTH = 256;
 const MAX_ENTRIES = 50;
 /** Exported relations are stubs: their members are in files of their own. */
@@ -95,11 +96,24 @@ function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[])
     const isBuiltIn = Object.hasOwn(definition.fields, key);
     if (isBuiltIn && (value === null || value === '')) continue;
     const stored = parseField(className, [key, value]);
-    if (stored instanceof AppError) notes.push({ field: shownName(key), reason: stored.message });
-    else if (isBuiltIn) columns[key] = stored;
-    else fields[key] = stored;
+    const reason = problemOf(stored);
+    if (reason !== undefined) notes.push({ field: shownName(key), reason });
+    if (stored instanceof AppError) continue;
+    (isBuiltIn ? columns : fields)[key] = stored;
   }
   return { columns: settled(className, columns), fields };
+}
+
+/** What the report says about a parsed value; undefined where it is stored as it is. */
+function problemOf(stored: JsonValue | AppError): string | undefined {
+  if (stored instanceof AppError) return stored.message;
+  return holdsRounded(stored) ? ROUNDED : undefined;
+}
+
+/** LeanCloud stores integers of 64 bits, as Java writes them; numbers of JavaScript are exact up to 2^53. */
+function holdsRounded(value: JsonValue): boolean {
+  if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsRounded);
 }
 
 /** A field without which the object cannot be stored. */
