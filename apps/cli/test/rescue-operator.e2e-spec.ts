@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually, gatepost, LeanCloudServer, newFolder, TestProcess } from '#testing';
+import { archiveOf, eventually, gatepost, LeanCloudServer, newFolder, TestProcess } from '#testing';
 
 let server: LeanCloudServer;
 let folder: string;
@@ -39,6 +40,15 @@ describe('gatepost rescue', () => {
     expect((await rescue.exited).status).toBe(2);
     expect(rescue.stdout).toContain('the rest: the command was interrupted.');
     expect(readdirSync(out)).not.toContain('rescue.lock');
+  });
+
+  it('takes up an archive that the browser has decompressed', async () => {
+    server.behaviour.exportPolls = 0;
+    server.behaviour.exportLacks = ['password', 'salt', 'sessionToken'];
+    expect((await gatepost({ env: {} }, ...args())).status).toBe(2);
+    writeFileSync(join(out, 'export', 'console.tar'), gunzipSync(await archiveOf(server.store, {}, [])));
+    const { status, stderr } = await gatepost({ env: {} }, ...args());
+    expect([status, stderr]).toEqual([0, expect.stringContaining('"export/console.tar" is taken up.')]);
   });
 
   it('does not wait for the export where the folder cannot be written', async () => {

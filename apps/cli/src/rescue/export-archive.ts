@@ -16,7 +16,8 @@ const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const DATE_LENGTH = 10;
-const ARCHIVE = /\.(?:tar\.gz|tgz)$/i;
+/** Browsers may have decompressed it. */
+const ARCHIVE = /\.(?:tar\.gz|tgz|tar)$/i;
 /** The status of a RequestError about a task that gives no archive: the next run starts another one. */
 const UNUSABLE = 200;
 /** A task that is not done after this time is given up. */
@@ -83,7 +84,7 @@ async function takeUpArchives(context: RescueContext): Promise<void> {
       progress.say(`${quoted(path)} is taken up.`);
     } catch (error) {
       context.problems.set(quoted(path), {
-        reason: `it is no complete .tar.gz archive (${codeOf(error)})`,
+        reason: `it is no complete archive (${codeOf(error)})`,
         remedy: 'Download it again, or remove it.',
       });
     }
