@@ -146,7 +146,7 @@ async function importAll(run: ImportRun, source: Export, options: Options, summa
     );
     if (className === '_Role') await importMembers(run, source, options, summary);
   }
-  await countOthers(source, summary);
+  await countOthers(run, source, summary);
 }
 
 async function importMembers(
@@ -176,11 +176,13 @@ async function importMembers(
 }
 
 /** Classes that are not imported: an owner must know what stays behind. */
-async function countOthers(source: Export, summary: ImportSummary): Promise<void> {
+async function countOthers(run: ImportRun, source: Export, summary: ImportSummary): Promise<void> {
   const counts = new Map<string, number>();
   const isOther = ({ kind, className }: ExportPart) => kind === 'rows' && !CLASSES.includes(className as ClassName);
-  for await (const { className } of source.rowsOf(source.parts.filter(isOther), { inAnyOrder: true }))
+  for await (const { className } of source.rowsOf(source.parts.filter(isOther), { inAnyOrder: true })) {
+    if (run.isStopped) return;
     counts.set(className, (counts.get(className) ?? 0) + 1);
+  }
   for (const [className, count] of counts) summary.warn(`${className}: ${count} rows are not imported.`);
   for (const { file } of source.parts.filter(({ kind, file: path }) => kind === 'other' && RELATION_FILE.test(path)))
     summary.warn(`${file}: the members of this relation are not imported.`);
