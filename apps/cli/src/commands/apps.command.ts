@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { StartError } from '#bootstrap';
 import {
   type Application,
   applicationSettings,
@@ -43,12 +44,20 @@ function create(withServer: WithServer, givenKeys: () => GivenKeys): Command {
     .option('--id <id>', 'its id, such as that of an app already shipped (random by default)')
     .description('create an application and print its keys')
     .option('--given-keys', 'use the keys in GATEPOST_APP_KEY and GATEPOST_MASTER_KEY (random by default)')
-    .action((name: string, { id, givenKeys: isGiven }: { id?: string; givenKeys?: true }) =>
-      withServer(async (rpc) => {
-        const keys = isGiven === true ? givenKeys() : {};
+    .action((name: string, { id, givenKeys: isGiven }: { id?: string; givenKeys?: true }) => {
+      const keys = isGiven === true ? assertGiven(givenKeys()) : {};
+      return withServer(async (rpc) => {
         printKeys((await rpc.call(applicationsRpc.create, { name, id, ...keys })).application);
-      }),
-    );
+      });
+    });
+}
+
+/** Random keys would lock out the shipped apps, and the id would be taken. @throws StartError */
+function assertGiven(keys: GivenKeys): GivenKeys {
+  if (keys.appKey !== undefined || keys.masterKey !== undefined) return keys;
+  throw new StartError(
+    '--given-keys: neither GATEPOST_APP_KEY nor GATEPOST_MASTER_KEY is in the environment. Set and export them.',
+  );
 }
 
 function list(withServer: WithServer): Command {
@@ -183,24 +192,32 @@ function setPermission(withServer: WithServer): Command {
       'everyone; users (all logged-in users); nobody; or user ids and role:<name>, separated by spaces',
     )
     .description('change the permission; it takes effect everywhere within a second. The master key may do everything.')
-    .action((id: string, className: ClassName, operations: string, who: string[]) =>
-      withServer(async (rpc) => {
-        const change = { className, operations: operationsOf(operations), permission: permissionOf(who) };
+    .action((id: string, className: ClassName, operations: string, who: string[]) => {
+      const change = { className, operations: operationsOf(operations), permission: permissionOf(who) };
+      return withServer(async (rpc) => {
         const { application } = await rpc.call(applicationsRpc.changePermission, { id, ...change });
         printClass(application, className);
-      }),
-    );
+      });
+    });
 }
+
+const WORDS: ReadonlyMap<string, ClassPermission> = new Map<string, ClassPermission>([
+  ['everyone', 'everyone'],
+  ['users', 'users'],
+  ['nobody', []],
+]);
 
 /** The server refuses unknown names. */
 function operationsOf(text: string): ClassOperation[] {
   return text === 'all' ? [...CLASS_OPERATIONS] : (text.split(',') as ClassOperation[]);
 }
 
+/** @throws StartError for a word beside ids, of which it would become one */
 function permissionOf(who: readonly string[]): ClassPermission {
-  const [first] = who;
-  if (who.length === 1 && (first === 'everyone' || first === 'users')) return first;
-  return who.length === 1 && first === 'nobody' ? [] : [...who];
+  const word = who.find((one) => WORDS.has(one));
+  if (word === undefined) return [...who];
+  if (who.length > 1) throw new StartError(`"${word}" stands alone. Name it, or user ids and role:<name>.`);
+  return WORDS.get(word) ?? [];
 }
 
 function printClass({ classPermissions }: Application, className: ClassName): void {
