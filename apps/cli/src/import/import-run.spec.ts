@@ -13,7 +13,7 @@ const row = (objectId: string, more: JsonObject = {}): JsonObject => ({
   ...{ objectId, username: objectId, createdAt: TIME, updatedAt: TIME, ...more },
 });
 
-// eslint-disable-next-line @typescript-eslint/require-await -- the reader of an export is asynchronous
+// oxlint-disable-next-line typescript/require-await -- the reader of an export is asynchronous
 async function* exported(rows: readonly JsonObject[]): AsyncIterable<ExportRow> {
   for (const [index, each] of rows.entries()) yield { file: 'f', line: index + 1, className: '_User', row: each };
 }
