@@ -1,15 +1,97 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ApplicationDirectory } from '#admission';
+import {
+  ApplicationDirectory,
+  FAILED_CREDENTIAL_LIMIT_OPTIONS,
+  FailedCredentialLimit,
+  type FailedCredentialLimitOptions,
+  parseRateLimit,
+} from '#admission';
 import { Clock } from '#bootstrap';
 import { DatabaseModule } from '#database';
-import { ConnectorModule } from './connector/connector.module.js';
+import { Connections, ConnectorIdentity } from './connector/connections.js';
+import { ConnectorInbox } from './connector/connector-inbox.js';
+import { ConnectorPresence } from './connector/connector-presence.js';
+import { ConnectorService } from './connector/connector.service.js';
+import { DeviceAdmission } from './connector/device-admission.js';
+import { ConnectorShutdown, DeviceEndpoint } from './connector/device-endpoint.js';
+import { MessageCache } from './connector/message-cache.js';
+import { QueueWrites } from './connector/retrying-work.js';
 import { DeviceQueuesModule, type DeviceQueueStorage } from './device-queues/device-queues.module.js';
-import { DispatchModule } from './dispatch/dispatch.module.js';
+import {
+  DeliveryStatisticsRepository,
+  DeliveryStatisticsWriter,
+  DeliveryTotals,
+} from './dispatch/delivery-statistics.js';
+import { InstallationScanRepository } from './dispatch/installation-scan.repository.js';
+import { LanesRepository } from './dispatch/lanes.repository.js';
+import { PushDelivery, WakeUpNotifications } from './dispatch/push-delivery.js';
+import { PushDispatcher } from './dispatch/push-dispatcher.js';
+import { PushJobsRepository } from './dispatch/push-jobs.repository.js';
+import { PushGauge } from './dispatch/push-worker.js';
 import { InstallationsModule } from './installations/installations.module.js';
-import { NotificationsModule } from './notifications/notifications.module.js';
+import {
+  ConnectorsController,
+  NotificationsController,
+  PushOperationsController,
+} from './notifications/notifications.controller.js';
+import { NotificationsRepository, PushCleanup } from './notifications/notifications.repository.js';
+import { NotificationsService } from './notifications/notifications.service.js';
+import { PushAudienceService, SendPushService } from './notifications/send-push.service.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.config.js';
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
-import { VendorOperationsModule, VendorSenderModule } from './vendors/vendors.module.js';
+import { VendorOperationsModule, VendorSenderModule, VendorsModule } from './vendors/vendors.module.js';
+
+/** Finds the devices of a push, adds it to their queues, and counts the results. */
+@Module({
+  imports: [VendorsModule],
+  providers: [
+    DeliveryStatisticsRepository,
+    DeliveryStatisticsWriter,
+    DeliveryTotals,
+    InstallationScanRepository,
+    LanesRepository,
+    PushDelivery,
+    PushDispatcher,
+    PushGauge,
+    PushJobsRepository,
+    WakeUpNotifications,
+  ],
+  exports: [InstallationScanRepository, PushDispatcher],
+})
+class DispatchModule {}
+
+/** Accepting pushes, and reading their records. */
+@Module({
+  imports: [DispatchModule, InstallationsModule, VendorsModule],
+  controllers: [ConnectorsController, NotificationsController, PushOperationsController],
+  providers: [NotificationsRepository, NotificationsService, PushAudienceService, PushCleanup, SendPushService],
+})
+class NotificationsModule {}
+
+/** The connections of devices. */
+@Module({
+  providers: [
+    Connections,
+    ConnectorIdentity,
+    ConnectorInbox,
+    ConnectorPresence,
+    ConnectorService,
+    ConnectorShutdown,
+    DeviceAdmission,
+    DeviceEndpoint,
+    FailedCredentialLimit,
+    MessageCache,
+    QueueWrites,
+    {
+      provide: FAILED_CREDENTIAL_LIMIT_OPTIONS,
+      inject: [PUSH_DELIVERY_CONFIG],
+      useFactory: ({ connector }: PushDeliveryConfig): FailedCredentialLimitOptions => ({
+        limit: parseRateLimit(connector.failedCredentials),
+      }),
+    },
+  ],
+})
+class ConnectorModule {}
 
 /** The parts of the service that depend on the process that runs it. */
 interface PushDeliveryAdapters {
@@ -31,7 +113,7 @@ export class PushDeliveryModule {
           ? [DatabaseModule.forRoot(pushDatabase(config.databaseUrl, config.databasePool), PushDatabase)]
           : []),
         DeviceQueuesModule.forRoot(deviceQueues, config.queueLimit),
-        ...(isDispatcher ? [InstallationsModule, NotificationsModule, DispatchModule, VendorOperationsModule] : []),
+        ...(isDispatcher ? [NotificationsModule, VendorOperationsModule] : []),
         ...(isSender ? [VendorSenderModule] : []),
         ...(config.roles.has('connector') ? [ConnectorModule] : []),
       ],

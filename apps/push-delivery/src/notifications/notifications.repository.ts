@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
+import { PeriodicJob } from '#bootstrap';
 import type { pushOperationsRpc, RpcReply } from '#contracts';
 import { type Queryable, selectList, type Tx } from '#database';
 import type { CompiledCount, CompiledFind } from '#objects';
 import { countRows, listBounded } from '#objects/store';
-import { currentTraceparent } from '#observability';
+import { currentTraceparent, Metrics } from '#observability';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { beginDue } from '../dispatch/lanes.repository.js';
 import { NotificationEntity } from '../pushes/push.entity.js';
@@ -170,7 +171,7 @@ export class NotificationsRepository {
       `SELECT object_id AS "objectId", created_at AS "createdAt" FROM push.request_ids WHERE app_id = $1 AND req_id = $2`,
       [appId, reqId],
     );
-    // The retention job may have deleted the row between the two statements.
+    // The cleanup may have deleted the row between the two statements.
     return first;
   }
 
@@ -227,3 +228,20 @@ const OLD_REQUEST_IDS = `
   DELETE FROM push.request_ids WHERE (app_id, req_id) IN (
     SELECT app_id, req_id FROM push.request_ids WHERE created_at < now() - interval '1 hour'
      ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+const CLEANUP_INTERVAL_MS = 60_000;
+
+/** Deletes old pushes and request ids. Replicas skip rows that another replica has locked. */
+@Injectable()
+export class PushCleanup extends PeriodicJob {
+  constructor(
+    private readonly notifications: NotificationsRepository,
+    metrics: Metrics,
+  ) {
+    super({ name: 'push-cleanup', intervalMs: CLEANUP_INTERVAL_MS, metrics });
+  }
+
+  processBatch(): Promise<boolean> {
+    return this.notifications.deleteOld();
+  }
+}
