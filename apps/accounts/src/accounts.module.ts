@@ -1,15 +1,19 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { DatabaseModule } from '#database';
+import { DatabaseModule, OutboxModule } from '#database';
+import { Metrics } from '#observability';
 import { Sealer, sealerOf } from '#security';
+import { PasswordHasher } from '#security/passwords';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from './accounts.config.js';
-import { accountsDatabase } from './accounts.database.js';
+import { ACCOUNTS_SCHEMA, accountsDatabase } from './accounts.database.js';
 import { ApplicationsModule } from './applications/applications.module.js';
 import { EmailsController } from './emails/emails.controller.js';
 import { IdentitiesController } from './identities/identities.controller.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
 import { LoginController } from './login/login.controller.js';
+import { MailSender, MailTokens } from './messages/mail-sender.js';
+import { MessageAllowancesRepository } from './messages/message-allowances.repository.js';
 import { AccountsObjectsModule, IncludesController } from './objects/objects.module.js';
-import { PasswordsModule } from './passwords/passwords.module.js';
+import { PasswordsService } from './passwords/passwords.service.js';
 import { PhoneLoginService } from './phone-numbers/phone-login.service.js';
 import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
 import { SmsCodesRepository } from './phone-numbers/sms-codes.repository.js';
@@ -17,7 +21,66 @@ import { SmsCodesService } from './phone-numbers/sms-codes.service.js';
 import { RolesModule } from './roles/roles.module.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
-import { UsersModule } from './users/users.module.js';
+import { DailyCounts, LoginCountsCleanup } from './users/daily-counts.js';
+import { IdentitiesRepository } from './users/identities.repository.js';
+import { SignUpService } from './users/sign-up.service.js';
+import { UserImports } from './users/user-imports.js';
+import { UserObjectWrites } from './users/user-object-writes.js';
+import { UserSearchController } from './users/user-search.controller.js';
+import { UserSearchRepository } from './users/user-search.repository.js';
+import { UserTransactions } from './users/user-transactions.js';
+import { UsersController } from './users/users.controller.js';
+import { UsersRepository } from './users/users.repository.js';
+import { UsersService } from './users/users.service.js';
+
+/** Passwords: hashed on threads of their own, verified under the lockout. */
+@Module({
+  imports: [SessionsModule],
+  providers: [
+    {
+      provide: PasswordHasher,
+      inject: [ACCOUNTS_CONFIG, Metrics],
+      useFactory: (config: AccountsConfig, metrics: Metrics) => new PasswordHasher(config, metrics),
+    },
+    PasswordsService,
+  ],
+  exports: [PasswordHasher, PasswordsService],
+})
+class PasswordsModule {}
+
+/** Users, the mails to them, and the events about them. */
+@Module({
+  imports: [AccountsObjectsModule, OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, SessionsModule],
+  controllers: [UsersController, UserSearchController],
+  providers: [
+    DailyCounts,
+    IdentitiesRepository,
+    LoginCountsCleanup,
+    MailSender,
+    MailTokens,
+    MessageAllowancesRepository,
+    SignUpService,
+    UserImports,
+    UserObjectWrites,
+    UserSearchRepository,
+    UserTransactions,
+    UsersRepository,
+    UsersService,
+  ],
+  exports: [
+    DailyCounts,
+    IdentitiesRepository,
+    MailSender,
+    MailTokens,
+    MessageAllowancesRepository,
+    OutboxModule,
+    SignUpService,
+    UserTransactions,
+    UsersRepository,
+    UsersService,
+  ],
+})
+class UsersModule {}
 
 /** Logins and sign-ups by accounts on other platforms. */
 @Module({
