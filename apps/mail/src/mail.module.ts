@@ -17,7 +17,7 @@ import { MailDatabase, mailDatabase } from './mail.database.js';
 import { FileChannel, MailComposer, SmtpChannel } from './mails/mail.channels.js';
 import { MailsController } from './mails/mails.controller.js';
 import { RecipientsRepository } from './mails/recipients.repository.js';
-import { RetentionJob, RetentionRepository } from './retention/retention.job.js';
+import { RetentionJob } from './retention/retention.job.js';
 import { TemplatesController } from './templates/templates.controller.js';
 import { TemplatesRepository } from './templates/templates.repository.js';
 import { TemplatesService } from './templates/templates.service.js';
@@ -134,7 +134,6 @@ export class MailModule {
       controllers: [sealingController(mailSealingRpc, MailDatabase, SEALED_TABLES)],
       providers: [
         RetentionJob,
-        RetentionRepository,
         { provide: MAIL_CONFIG, useValue: config },
         { provide: Sealer, useFactory: () => sealerOf(config) },
       ],

@@ -6,12 +6,12 @@ import { migrate } from '#database';
 import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { RetentionRepository } from './retention.job.js';
+import { RetentionJob } from './retention.job.js';
 
 describe('the retention of the mail service', () => {
   let databaseUrl: string;
   let database: MailDatabase;
-  let retention: RetentionRepository;
+  let retention: RetentionJob;
 
   const insert = async (status: string, { settled, expires }: { settled: string | null; expires: string }) => {
     const id = randomUUID();
@@ -35,7 +35,7 @@ describe('the retention of the mail service', () => {
     const options = mailDatabase(databaseUrl, 2);
     await migrate(options);
     database = new MailDatabase(options);
-    retention = new RetentionRepository(database);
+    retention = new RetentionJob(database, new Metrics());
   });
   afterAll(() => database.close());
   beforeEach(() => database.query('TRUNCATE mail.deliveries, mail.recipients, mail.allowances'));
@@ -106,9 +106,9 @@ describe('the retention of the mail service', () => {
       const { values } = await metrics.jobLastSuccess.get();
       return values.map(({ value }) => value);
     };
-    const repository = new RetentionRepository(restricted);
+    const restrictedJob = new RetentionJob(restricted, metrics);
     class FrequentJob extends PeriodicJob {
-      processBatch = () => repository.processBatch();
+      processBatch = () => restrictedJob.processBatch();
     }
     const job = new FrequentJob({ name: 'mail-cleanup', intervalMs: 50, metrics });
     await insert('sent', { settled: '-31 days', expires: '-30 days' });

@@ -30,11 +30,18 @@ const OLD_ALLOWANCES = `
     SELECT app_id, window_start FROM mail.allowances WHERE window_start < now() - interval '2 days'
      LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 
-@Injectable()
-export class RetentionRepository {
-  constructor(private readonly database: MailDatabase) {}
+const INTERVAL_MS = 60_000;
 
-  /** @returns whether more may be left */
+/** Deletes expired rows of the mail service. Replicas skip rows that another replica is deleting. */
+@Injectable()
+export class RetentionJob extends PeriodicJob {
+  constructor(
+    private readonly database: MailDatabase,
+    metrics: Metrics,
+  ) {
+    super({ name: 'mail-cleanup', intervalMs: INTERVAL_MS, metrics });
+  }
+
   async processBatch(): Promise<boolean> {
     let isMore = false;
     for (const statement of [SETTLED_DELIVERIES, USELESS_CONTENTS, OLD_RECIPIENTS, OLD_ALLOWANCES]) {
@@ -42,22 +49,5 @@ export class RetentionRepository {
       isMore ||= rows.length === BATCH_SIZE;
     }
     return isMore;
-  }
-}
-
-const INTERVAL_MS = 60_000;
-
-/** Deletes expired rows of the mail service. Replicas skip rows that another replica is deleting. */
-@Injectable()
-export class RetentionJob extends PeriodicJob {
-  constructor(
-    private readonly retention: RetentionRepository,
-    metrics: Metrics,
-  ) {
-    super({ name: 'mail-cleanup', intervalMs: INTERVAL_MS, metrics });
-  }
-
-  processBatch(): Promise<boolean> {
-    return this.retention.processBatch();
   }
 }
