@@ -1,7 +1,7 @@
 import { type DatabaseOptions, InboxMessageEntity, OUTBOX_ENTITIES } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import { ApplicationEntity, OldApplicationKeyEntity } from './applications/application.entity.js';
-import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowance.entity.js';
+import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowances.repository.js';
 import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
 import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';
 import { CreateLockouts1795700100000 } from './migrations/1795700100000-create-lockouts.js';
@@ -18,9 +18,9 @@ import { AddForwardSecret1796730000000 } from './migrations/1796730000000-add-fo
 import { SearchUsers1796780000000 } from './migrations/1796780000000-search-users.js';
 import { CountLogins1796795000000 } from './migrations/1796795000000-count-logins.js';
 import { CoverSearches1796798000000 } from './migrations/1796798000000-cover-searches.js';
-import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-code.entity.js';
+import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-codes.repository.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
-import { SecretRotationEntity } from './secrets/secret-rotation.entity.js';
+import { SecretRotationEntity } from './secrets/secret-rotations.repository.js';
 import { DailyLoginsEntity, IdentityEntity, LockoutEntity, UserEntity } from './users/user.entity.js';
 
 export const ACCOUNTS_SCHEMA = 'accounts';

@@ -1,5 +1,5 @@
 import { Database, type DatabaseOptions } from '#database';
-import { PlatformCredentialEntity } from './credentials/platform-credential.entity.js';
+import { PlatformCredentialEntity } from './credentials/credentials.repository.js';
 import { CreatePlatformCredentials1795900000000 } from './migrations/1795900000000-create-platform-credentials.js';
 
 /** A class of its own, so that one process can inject the databases of several services. */

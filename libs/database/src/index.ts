@@ -22,11 +22,12 @@ export {
   createInboxTable,
   createOutboxTables,
   Inbox,
+  InboxMessageEntity,
   InboxModule,
   Outbox,
+  OUTBOX_ENTITIES,
   OutboxModule,
 } from './outbox.js';
 export { migrate, migrationStatus } from './migrate.js';
 export { ClaimingWorker, PollingWorker } from './polling-worker.js';
 export { combineStatements, type Statement, UNESTIMATED_APP } from './statement.js';
-export { InboxMessageEntity, OUTBOX_ENTITIES } from './outbox.entity.js';

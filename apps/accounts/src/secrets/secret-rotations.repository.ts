@@ -1,15 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
+import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { Database } from '#database';
-import { ACCOUNTS_SCHEMA } from '../accounts.database.js';
-import { SecretRotationEntity } from './secret-rotation.entity.js';
+
+/** A secret that has resealed every value of the service. */
+@Entity('secret_rotations')
+export class SecretRotationEntity {
+  @PrimaryColumn('text', { name: 'key_id', primaryKeyConstraintName: 'secret_rotations_pkey' })
+  keyId!: string;
+
+  @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, default: () => 'now()' })
+  completedAt!: Date;
+}
 
 /** The completion times of rotations of the deployment's secret. */
 @Injectable()
 export class SecretRotationsRepository {
   constructor(
-    @InjectRepository(SecretRotationEntity, ACCOUNTS_SCHEMA)
+    @InjectRepository(SecretRotationEntity, 'accounts')
     private readonly rotations: Repository<SecretRotationEntity>,
     private readonly database: Database,
   ) {}

@@ -1,7 +1,27 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
-import { TextMessageProviderEntity } from './text-message-provider.entity.js';
+import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
+
+/** The provider that delivers the text messages of an application. */
+@Entity('text_message_providers')
+export class TextMessageProviderEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'text_message_providers_pkey' })
+  appId!: string;
+
+  @Column('text')
+  kind!: string;
+
+  /** The fields that are not secret. */
+  @Column('jsonb')
+  shown!: Readonly<Record<string, string>>;
+
+  /** The sealed JSON of the secret fields. */
+  @Column('text', { name: 'sealed_secrets' })
+  sealedSecrets!: string;
+
+  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3, default: () => 'now()' })
+  updatedAt!: Date;
+}
 
 /** The text message provider of an application. */
 export type TextMessageProviderRow = Readonly<Omit<TextMessageProviderEntity, 'updatedAt'>>;

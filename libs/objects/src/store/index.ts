@@ -1,6 +1,5 @@
-export { FIELD_INDEX_ENTITIES } from './field-index.entity.js';
 export { FieldIndexes } from './field-indexes.js';
-export { createFieldIndexTables } from './field-indexes.repository.js';
+export { createFieldIndexTables, FIELD_INDEX_ENTITIES } from './field-indexes.repository.js';
 export { type ImportedRow, type ImportRules } from './import-judgement.js';
 export { AccessSource, ObjectAccess } from './object-access.js';
 /** For the tests of a class's rules. @public */
