@@ -1,7 +1,7 @@
 export { ObservabilityModule, ProcessInfo, Readiness, type ServerInfo, skewOf } from './health.js';
 export { FailureLog, JsonLogger, reportError, type ReportFields } from './logger.js';
 export { type JobName, Metrics } from './metrics.js';
-export type { OpenSpan, SpanOptions } from './tracer.types.js';
+export type { OpenSpan, SpanOptions } from './open-telemetry.tracer.js';
 export {
   beginTrace,
   continueTrace,

@@ -15,7 +15,33 @@ import {
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
 import { AppError, withTimeout } from '#errors';
-import type { OpenSpan, SpanAttributes, SpanOptions, TracedService, Tracer } from './tracer.types.js';
+
+/** Attributes of a span, named by OpenTelemetry's conventions or with the prefix `gatepost.`. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+/** The name and version of the process in traces. */
+export interface TracedService {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** A step of a request, as a trace shows it. */
+export interface SpanOptions {
+  /** Low cardinality: a route, a pattern, the first words of a statement. */
+  readonly name: string;
+  /** Default: `internal`. */
+  readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
+  /** Must contain no secret, address or user content: the operator of the tracing system may be a third party. */
+  readonly attributes?: SpanAttributes;
+}
+
+/** A span that the caller must end. */
+export interface OpenSpan {
+  /** Runs the work as a part of the span. */
+  run<T>(work: () => T): T;
+  /** @param isFailure true for a failure of the server, not of the client */
+  end(attributes: SpanAttributes, isFailure: boolean): void;
+}
 
 type Done = Parameters<SpanExporter['export']>[1];
 
@@ -60,7 +86,7 @@ const KINDS = {
 };
 
 /** Traces with OpenTelemetry's SDK. The SDK reads the exporter's target and the sampling ratio from the environment. */
-export class OpenTelemetryTracer implements Tracer {
+export class OpenTelemetryTracer {
   /** The span of the current asynchronous context. */
   readonly #current = new AsyncLocalStorage<Span | undefined>();
   readonly #tracer;
@@ -79,6 +105,7 @@ export class OpenTelemetryTracer implements Tracer {
     );
   }
 
+  /** Starts a span of the current trace, or of a new one. */
   begin({ isRoot, ...options }: SpanOptions & { readonly isRoot: boolean }): OpenSpan {
     const parent = isRoot ? undefined : this.#current.getStore();
     const span = this.#span(options, parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent));
@@ -108,6 +135,7 @@ export class OpenTelemetryTracer implements Tracer {
     this.#current.getStore()?.setAttributes(attributes);
   }
 
+  /** Undefined where the trace is not recorded. */
   traceparent(): string | undefined {
     const span = this.#current.getStore();
     if (span?.isRecording() !== true) return undefined;
@@ -115,6 +143,7 @@ export class OpenTelemetryTracer implements Tracer {
     return `00-${traceId}-${spanId}-01`;
   }
 
+  /** Exports the recorded spans, and stops. */
   async stop(): Promise<void> {
     const shutdown = this.provider.shutdown().catch(() => undefined);
     await withTimeout(shutdown, STOP_TIMEOUT_MS);

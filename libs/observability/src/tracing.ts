@@ -1,7 +1,13 @@
-import type { OpenSpan, SpanAttributes, SpanOptions, TracedService, Tracer } from './tracer.types.js';
+import type {
+  OpenSpan,
+  OpenTelemetryTracer,
+  SpanAttributes,
+  SpanOptions,
+  TracedService,
+} from './open-telemetry.tracer.js';
 
 /** Undefined while tracing is off: a step then costs one comparison. */
-let tracer: Tracer | undefined;
+let tracer: OpenTelemetryTracer | undefined;
 
 /** The variables that turn tracing on, with OpenTelemetry's names. */
 interface TracingEnvironment {
@@ -13,8 +19,8 @@ interface TracingEnvironment {
 export async function startTracing(service: TracedService, env: TracingEnvironment): Promise<void> {
   if ((env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? env.OTEL_EXPORTER_OTLP_ENDPOINT) === undefined) return;
   // Imported on demand: the SDK costs memory and start time that processes without tracing save.
-  const { OpenTelemetryTracer } = await import('./open-telemetry.tracer.js');
-  tracer = OpenTelemetryTracer.start(service);
+  const implementation = await import('./open-telemetry.tracer.js');
+  tracer = implementation.OpenTelemetryTracer.start(service);
 }
 
 /** Exports the recorded spans, and stops. */
