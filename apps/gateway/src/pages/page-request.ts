@@ -4,8 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { appError } from '#errors';
 import { acceptedLanguages } from '../http/accepted-languages.js';
 import { linkTokenOf } from '../http/request.decorators.js';
-import { ENGLISH } from './page-texts.en.js';
-import type { PageTexts, PasswordMistake } from './page-texts.js';
+import { ENGLISH, type PageTexts, type PasswordMistake } from './page-texts.en.js';
 import { CHINESE } from './page-texts.zh.js';
 
 /** The fields of a form by name. */

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import Handlebars from 'handlebars';
 import type { AppError } from '#errors';
 import { readerOf } from './page-request.js';
-import type { PageTexts } from './page-texts.js';
+import type { PageTexts } from './page-texts.en.js';
 import { messageView, type PageIcon, type PageView } from './page-views.js';
 
 /** The colours of every page in the light and the dark scheme. Text on `--paper` and `--sheet` has the contrast of WCAG AA. */

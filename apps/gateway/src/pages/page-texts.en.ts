@@ -1,7 +1,11 @@
-import type { PageTexts } from './page-texts.js';
-
-export const ENGLISH: PageTexts = {
+/**
+ * The texts of the pages of mailed links. `{name}` stands for the name of the application, in `canBeRenewed` for the address. Other
+ * languages have the same members.
+ */
+export const ENGLISH = {
+  /** The language itself (BCP 47). */
   language: 'en',
+  /** Replaces the name of an unknown application. */
   someApplication: 'the app',
   address: 'Email address',
   account: 'Account',
@@ -29,6 +33,7 @@ export const ENGLISH: PageTexts = {
     repeat: 'New password, once more',
     action: 'Set this password',
     note: 'Wherever you are logged in now, you will have to log in again.',
+    /** Shown above a form that was refused. */
     refusal: 'The password was not changed. Please look at what is marked below, and enter it again.',
     mistakes: {
       missing: 'Enter a password.',
@@ -84,3 +89,11 @@ export const ENGLISH: PageTexts = {
     },
   },
 };
+
+export type PageTexts = typeof ENGLISH;
+
+/** A heading and the sentence below it. */
+export type Message = PageTexts['verified'];
+
+/** The reason why a password is refused. */
+export type PasswordMistake = keyof PageTexts['reset']['mistakes'];

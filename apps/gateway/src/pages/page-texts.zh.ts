@@ -1,4 +1,4 @@
-import type { PageTexts } from './page-texts.js';
+import type { PageTexts } from './page-texts.en.js';
 
 export const CHINESE: PageTexts = {
   language: 'zh-CN',

@@ -1,7 +1,7 @@
 import { HttpStatus } from '@nestjs/common';
 import type { MailKind, MailLink } from '#contracts';
 import { MIN_PASSWORD_LENGTH, type PageRequest, type PasswordMistakes } from './page-request.js';
-import type { Message, PageTexts } from './page-texts.js';
+import type { Message, PageTexts } from './page-texts.en.js';
 
 /** The icon of a page; it repeats what the title says. */
 export type PageIcon = 'letter' | 'key' | 'done' | 'waiting' | 'trouble';
