@@ -9,7 +9,7 @@ export * from './json.schema.js';
 export * from './mail.contract.js';
 export * from './message-kinds.js';
 export * from './objects.contract.js';
-export * from './platforms.contract.js';
+export * from './auth-linking.contract.js';
 export * from './push.contract.js';
 export * from './secrets.contract.js';
 export * from './text-messages.contract.js';
