@@ -2,7 +2,7 @@ import { describe } from 'vitest';
 import { usePlatforms, useServer } from '#testing';
 import { describeFirstProofRaces } from './first-proofs.races.js';
 import { describeIdentityRaces } from './identities.races.js';
-import { startTwoOfEach } from './replicas.js';
+import { startTwoOfEach } from './race.js';
 
 describe('accounts of platforms, two of every service', () => {
   const platforms = usePlatforms();

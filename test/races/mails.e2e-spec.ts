@@ -1,8 +1,7 @@
 import { describe, expect } from 'vitest';
 import { eventually, useServer, useSmtpSink } from '#testing';
 import { EmailClient, uniqueEmail } from '../journeys/suites/email-client.js';
-import { outcomesOf, racesOn, repeated } from './race.js';
-import { startTwoOfEach } from './replicas.js';
+import { outcomesOf, racesOn, repeated, startTwoOfEach } from './race.js';
 
 const MANY = 20;
 const SENT_MS = 30_000;

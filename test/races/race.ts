@@ -1,6 +1,14 @@
 import pg from 'pg';
 import { afterAll, expect, it } from 'vitest';
-import { ApiClient, type ApiReply, appClient, type GatepostServer, type Json, scaleOfRun } from '#testing';
+import {
+  ApiClient,
+  type ApiReply,
+  appClient,
+  type GatepostServer,
+  type Json,
+  scaleOfRun,
+  startServices,
+} from '#testing';
 
 /** Few with `npm test`; `npm run test:races` says how many. */
 export const ROUNDS = scaleOfRun('times', 2);
@@ -12,6 +20,11 @@ const COMPLAINT = /"level":"(?:warn|error)"/;
 const SHOWN_COMPLAINTS = 3;
 /** After so many rounds a race should have ended in more than one way. */
 const MANY_ROUNDS = 50;
+
+/** A Gatepost with two processes of every service. */
+export function startTwoOfEach(env: Readonly<Record<string, string>> = {}): Promise<GatepostServer> {
+  return startServices({ gateway: 2, accounts: 2, 'auth-linking': 2, mail: 2, 'push-delivery': 2 }, env);
+}
 
 /** Requests of one kind: how many, and how each is sent to the gateway whose turn it is. */
 export interface Requests {

@@ -7,12 +7,12 @@ export {
   appClient,
   freePorts,
   type GatepostServer,
+  hashedPasswords,
   masterClient,
   startServices,
   startStandalone,
   useServer,
 } from './gatepost-server.js';
-export { hashedPasswords } from './hashed-passwords.js';
 export { LeanCloudServer } from './leancloud/leancloud-server.js';
 export { archiveOf, leanCloudHash } from './leancloud/leancloud-store.js';
 export { firstMailTo, linkSentBy, mailSentBy, mailsTo } from './mails.js';

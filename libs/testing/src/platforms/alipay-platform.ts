@@ -1,7 +1,6 @@
 import { createVerify, generateKeyPairSync } from 'node:crypto';
 import { Codes } from './code-platforms.js';
-import { NOT_FOUND, type PlatformCall, type PlatformReply, type StandInPlatform } from './platform-call.js';
-import { randomText } from './random-text.js';
+import { NOT_FOUND, type PlatformCall, type PlatformReply, randomText, type StandInPlatform } from './platform-call.js';
 
 interface AlipayAccount {
   /** How the platform names users of older apps; those of newer ones have an open id. */

@@ -1,8 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { exportJWK, type JWK, jwtVerify, SignJWT } from 'jose';
 import { Codes } from './code-platforms.js';
-import { NOT_FOUND, type PlatformCall, type PlatformReply, type StandInPlatform } from './platform-call.js';
-import { randomText } from './random-text.js';
+import { NOT_FOUND, type PlatformCall, type PlatformReply, randomText, type StandInPlatform } from './platform-call.js';
 
 const ISSUER = 'https://appleid.apple.com';
 const DAY_SECONDS = 86_400;

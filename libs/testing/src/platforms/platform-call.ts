@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+
 /** A request as a platform receives it. */
 export interface PlatformCall {
   readonly method: string;
@@ -26,3 +28,8 @@ export interface StandInPlatform {
 }
 
 export const NOT_FOUND: PlatformReply = { status: 404, body: { error: 'not found' } };
+
+/** A random token, code, key or secret that no server knows. */
+export function randomText(): string {
+  return randomBytes(18).toString('base64url');
+}

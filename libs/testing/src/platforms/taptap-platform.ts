@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { NOT_FOUND, type PlatformCall, type PlatformReply, type StandInPlatform } from './platform-call.js';
-import { randomText } from './random-text.js';
+import { NOT_FOUND, type PlatformCall, type PlatformReply, randomText, type StandInPlatform } from './platform-call.js';
 
 const HEADER = /^MAC id="([^"]+)",ts="(\d+)",nonce="([^"]+)",mac="([^"]+)"$/;
 const MAX_AGE_SECONDS = 300;

@@ -1,5 +1,4 @@
-import { NOT_FOUND, type PlatformCall, type PlatformReply, type StandInPlatform } from './platform-call.js';
-import { randomText } from './random-text.js';
+import { NOT_FOUND, type PlatformCall, type PlatformReply, randomText, type StandInPlatform } from './platform-call.js';
 
 const WEEK_SECONDS = 604_800;
 
