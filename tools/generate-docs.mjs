@@ -5,7 +5,6 @@ import { contractsPage } from './contracts-page.mjs';
 import { dashboard } from './dashboard/dashboard.mjs';
 import { withEndpointTables } from './endpoint-tables.mjs';
 import { page, table } from './markdown.mjs';
-import { metricsTable } from './metrics-table.mjs';
 import { ensureBuilt, fail, ROOT } from './prepare.mjs';
 
 const USUAL_STATUS = 400;
@@ -100,6 +99,33 @@ function metricsPage() {
 - Every process reports the same value for shared stores (queues, outbox, deliveries, waiting pushes, channels of vendors that are paused or doubted): take the \`max\`, not the sum.
 - A process that ends loses the counts since its last scrape. The exact figures of a push are in its [record](operations.md#pushes).`,
   );
+}
+
+/** A list of label values stands where it occurs first. */
+function metricsTable(described) {
+  const listed = new Set();
+  return table(
+    ['name', 'kind and labels', 'exported by', 'meaning'],
+    described.map(({ name, kind, labels, by, help }) => [
+      `\`${name}\``,
+      [kind, ...labelTexts(labels, listed)].join('<br>'),
+      by,
+      help,
+    ]),
+  );
+}
+
+function labelTexts(labels, listed) {
+  return Object.entries(labels).map(
+    ([label, values]) => `\`${label}\`: ${typeof values === 'string' ? values : valuesOf(values, listed)}`,
+  );
+}
+
+function valuesOf(values, listed) {
+  const list = values.map((value) => `\`${value}\``).join(', ');
+  if (values.length > 3 && listed.has(list)) return 'as above';
+  listed.add(list);
+  return list;
 }
 
 function apiPage() {
