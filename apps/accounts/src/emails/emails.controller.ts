@@ -12,7 +12,7 @@ import { PasswordsService } from '../passwords/passwords.service.js';
 import { UserTransactions } from '../users/user-transactions.js';
 import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
-import { isStillTheirs, type LinkState, proven, requireEmail, stateOf } from './emails.rules.js';
+import { isAddressUnchanged, type LinkState, requireEmail, stateOf, withProvenAddress } from './emails.rules.js';
 
 type Rpc = typeof emailsRpc;
 
@@ -92,7 +92,10 @@ export class EmailsController {
     await this.lockouts.clear({ appId, userId });
     await this.transactions.run(async (tx) => {
       assertOpen(await this.lockLink(tx, 'resetPassword', shown));
-      await this.transactions.change(tx, { appId }, userId, (user) => ({ ...proven(user), ...prepared.columns }));
+      await this.transactions.change(tx, { appId }, userId, (user) => ({
+        ...withProvenAddress(user),
+        ...prepared.columns,
+      }));
     });
     return {};
   }
@@ -183,12 +186,12 @@ export class EmailsController {
   /** Includes the user's name and address only if the user still has the address that received the link. */
   private async describe({ token, user, state, canBeRenewed }: FoundLink): Promise<MailLink> {
     const { name, settings } = await this.applications.profileOf(token.appId);
-    const isTheirs = isStillTheirs(token, user);
+    const isUnchanged = isAddressUnchanged(token, user);
     return {
       state,
       applicationName: name,
-      email: isTheirs ? user.email : null,
-      username: isTheirs ? user.username : null,
+      email: isUnchanged ? user.email : null,
+      username: isUnchanged ? user.username : null,
       canBeRenewed: canBeRenewed && (token.kind === 'resetPassword' || settings.verifyEmailOnSignUp),
     };
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MailToken } from '../messages/mail-sender.js';
 import type { UserRow } from '../users/user.rules.js';
-import { proven, stateOf } from './emails.rules.js';
+import { stateOf, withProvenAddress } from './emails.rules.js';
 
 const NOW = new Date('2026-01-05T00:00:00.000Z');
 const open = { state: 'open', canBeRenewed: false };
@@ -49,7 +49,7 @@ describe('stateOf', () => {
   });
 });
 
-describe('proven', () => {
+describe('withProvenAddress', () => {
   const row = {
     ...user,
     identities: new Map(),
@@ -59,7 +59,7 @@ describe('proven', () => {
   } as unknown as UserRow;
 
   it('removes other credentials from an account with an unverified address', () => {
-    expect(proven(row)).toEqual({
+    expect(withProvenAddress(row)).toEqual({
       ...row,
       emailVerified: true,
       identities: null,
@@ -69,6 +69,6 @@ describe('proven', () => {
   });
 
   it.each([true, null])('changes nothing where emailVerified is %s', (emailVerified) => {
-    expect(proven({ ...row, emailVerified })).toEqual({ ...row, emailVerified });
+    expect(withProvenAddress({ ...row, emailVerified })).toEqual({ ...row, emailVerified });
   });
 });

@@ -14,8 +14,8 @@ interface LinkToken {
   readonly expiresAt: Date;
 }
 
-/** Whether the user still has the address to which the link was sent, without a change in between. */
-export function isStillTheirs({ emailVersion }: LinkToken, user: Addressee): boolean {
+/** Whether the user has kept the address to which the link was sent. */
+export function isAddressUnchanged({ emailVersion }: LinkToken, user: Addressee): boolean {
   return user.email !== null && emailVersion === user.emailVersion;
 }
 
@@ -24,7 +24,7 @@ export function isStillTheirs({ emailVersion }: LinkToken, user: Addressee): boo
  * ends reset links; both expire (specification, States and transitions).
  */
 export function stateOf(token: LinkToken, user: Addressee, now: Date): LinkState {
-  if (!isStillTheirs(token, user)) return { state: 'expired', canBeRenewed: false };
+  if (!isAddressUnchanged(token, user)) return { state: 'expired', canBeRenewed: false };
   if (token.kind === 'verifyEmail' && user.emailVerified === true) return { state: 'done', canBeRenewed: false };
   const isOutdated = token.kind === 'resetPassword' && token.passwordVersion !== user.passwordVersion;
   const isOpen = !isOutdated && now < token.expiresAt;
@@ -35,7 +35,7 @@ export function stateOf(token: LinkToken, user: Addressee, now: Date): LinkState
  * The user after a password reset by mail, which proves the address. If the address was unverified, another person may have
  * created the account: all other credentials are removed.
  */
-export function proven(user: UserRow): UserRow {
+export function withProvenAddress(user: UserRow): UserRow {
   if (user.emailVerified !== false) return user;
   return { ...user, emailVerified: true, identities: null, mobilePhoneNumber: null, mobilePhoneVerified: false };
 }
