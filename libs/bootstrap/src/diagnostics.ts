@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { Controller, type DynamicModule, Inject, Injectable, Module, type Type } from '@nestjs/common';
-import { type ProcessReport, type RpcContract, type RpcData, type RpcReply, selfReportRpc } from '#contracts';
+import { diagnosticsRpc, type ProcessReport, type RpcContract, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
 import { ProcessInfo, Readiness } from '#observability';
 import { Clock } from './periodic-job.js';
@@ -39,8 +39,8 @@ class DiagnosticsService {
   }
 }
 
-/** All contracts of `selfReportRpc` have the type of this one. Their pattern stays `<service>.examine`, which earlier versions call. */
-type DiagnosticsContract = typeof selfReportRpc.accounts;
+/** All contracts of `diagnosticsRpc` have the type of this one. Their pattern stays `<service>.examine`, which earlier versions call. */
+type DiagnosticsContract = typeof diagnosticsRpc.accounts;
 
 /** A controller that serves the diagnostics of one service. */
 function controllerFor(contract: DiagnosticsContract): Type {
@@ -61,7 +61,7 @@ function controllerFor(contract: DiagnosticsContract): Type {
 export class DiagnosticsModule {
   /** @param services the services whose RPCs the process receives; a process without any cannot be reached by RPC */
   static forServices(services: readonly string[], identity: ProcessIdentity): DynamicModule {
-    const contracts: readonly RpcContract[] = Object.values(selfReportRpc);
+    const contracts: readonly RpcContract[] = Object.values(diagnosticsRpc);
     const served = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.examine`));
     return {
       module: DiagnosticsModule,

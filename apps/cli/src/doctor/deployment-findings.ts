@@ -1,4 +1,4 @@
-import { type ProcessReport, selfReportRpc } from '#contracts';
+import { diagnosticsRpc, type ProcessReport } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { callReplicas, type Deployment, SilentServiceError } from '../operator-connection.js';
 import { quoted } from '../terminal.js';
@@ -15,7 +15,7 @@ const OLDEST: Readonly<Record<string, { readonly needed: string; readonly mainta
   rabbitmq: { needed: '3.10' },
 };
 
-const { standalone, ...services } = selfReportRpc;
+const { standalone, ...services } = diagnosticsRpc;
 /** Services that a deployment can leave out. */
 const OPTIONAL = new Set(['console']);
 type ServerReport = ProcessReport['servers'][number];

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Command } from 'commander';
 import { StartError } from '#bootstrap';
-import { keptSecretsRpc } from '#contracts';
+import { storedSecretsRpc } from '#contracts';
 import type { RpcClient } from '#messaging';
 import type { Deployment, WithServer } from '../operator-connection.js';
 import { print, reportFailure } from '../terminal.js';
@@ -58,7 +58,7 @@ function swap(withServer: WithServer): Command {
     .action(() =>
       withServer(async (rpc, { isOneProcess }) => {
         assertOneProcess(isOneProcess);
-        await rpc.call(keptSecretsRpc.swap, {});
+        await rpc.call(storedSecretsRpc.swap, {});
         print('The new secret takes effect at the next start. Restart the server, then run "secrets rotate".');
       }),
     );
@@ -73,7 +73,7 @@ function forget(withServer: WithServer): Command {
         const verdict = await verdictOf(rpc, deployment);
         if (verdict.needs.length > 0) printVerdict(verdict);
         else {
-          await rpc.call(keptSecretsRpc.forget, {});
+          await rpc.call(storedSecretsRpc.forget, {});
           print('The old secret is deleted. Restart the server.');
         }
       }),

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { consoleApi, DEAD_LETTER_SERVICES, type RouteReply } from '#console-api';
-import { type ProcessReport, selfReportRpc } from '#contracts';
+import { diagnosticsRpc, type ProcessReport } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { DeadLetters, RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
@@ -21,7 +21,7 @@ export const BROKER = Symbol('Broker');
 /** The broker distributes requests in turn, so that several requests reach several processes. */
 const FIRST_REQUESTS = 4;
 const MAX_REQUESTS = 256;
-const { standalone, ...OF_SERVICES } = selfReportRpc;
+const { standalone, ...OF_SERVICES } = diagnosticsRpc;
 
 /** Processes, and events that services could not handle. */
 @Injectable()
@@ -47,7 +47,7 @@ export class HealthHandlers {
   }
 
   /** Of all processes of a service: more are asked as long as each answer comes from another one. */
-  private async reportsOf(contract: (typeof selfReportRpc)[keyof typeof selfReportRpc]): Promise<ProcessReport[]> {
+  private async reportsOf(contract: (typeof diagnosticsRpc)[keyof typeof diagnosticsRpc]): Promise<ProcessReport[]> {
     const reports = new Map<string, ProcessReport>();
     let [asked, next] = [0, this.broker === null ? 1 : FIRST_REQUESTS];
     do {

@@ -1,5 +1,5 @@
 import { Controller, type DynamicModule, Inject, Module } from '@nestjs/common';
-import { keptSecretsRpc, type RpcData, type RpcReply } from '#contracts';
+import { type RpcData, type RpcReply, storedSecretsRpc } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { DataFolder } from '../data-folder.js';
@@ -21,8 +21,8 @@ export class StoredSecretsController {
   }
 
   /** @throws AppError NO_EFFECT if the environment sets the secret, or the previous one is not forgotten yet */
-  @RpcHandler(keptSecretsRpc.swap)
-  swap(_: RpcData<typeof keptSecretsRpc.swap>): Promise<RpcReply<typeof keptSecretsRpc.swap>> {
+  @RpcHandler(storedSecretsRpc.swap)
+  swap(_: RpcData<typeof storedSecretsRpc.swap>): Promise<RpcReply<typeof storedSecretsRpc.swap>> {
     this.assertStored();
     if (this.folder.acceptedSecrets().length > 0)
       throw refusal('The secret was swapped before: run "secrets rotate", then "secrets forget".');
@@ -34,8 +34,8 @@ export class StoredSecretsController {
    * @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with
    * the one to forget: its values could never be opened again
    */
-  @RpcHandler(keptSecretsRpc.forget)
-  forget(_: RpcData<typeof keptSecretsRpc.forget>): Promise<RpcReply<typeof keptSecretsRpc.forget>> {
+  @RpcHandler(storedSecretsRpc.forget)
+  forget(_: RpcData<typeof storedSecretsRpc.forget>): Promise<RpcReply<typeof storedSecretsRpc.forget>> {
     this.assertStored();
     if (this.folder.acceptedSecrets().length === 0) throw refusal('No secret was swapped: there is none to forget.');
     if (this.folder.secret() !== this.#current)

@@ -62,7 +62,7 @@ export const consoleSealingRpc = sealingRpcOf('console');
 export const pushSealingRpc = sealingRpcOf('push-delivery');
 
 /** The stored secret of the standalone server, in its data folder. */
-export const keptSecretsRpc = {
+export const storedSecretsRpc = {
   /** Generates a new secret and keeps the old one as accepted. Takes effect at the next start. Fails with NO_EFFECT. */
   swap: rpc('standalone.swapSecret', z.object({}), z.object({})),
   /** Deletes the accepted secrets. Takes effect at the next start. Fails with NO_EFFECT where there are none. */
@@ -108,7 +108,7 @@ export type ProcessReport = z.output<typeof processReport>;
 const examineRpcOf = (service: string) => rpc(`${service}.examine`, z.object({}), processReport, MAX_WAIT_MS);
 
 /** Diagnostics of a process; one of the running replicas replies to each request. Available like `applicationsRpc`. */
-export const selfReportRpc = {
+export const diagnosticsRpc = {
   gateway: examineRpcOf('gateway'),
   accounts: examineRpcOf('accounts'),
   authLinking: examineRpcOf('auth-linking'),
