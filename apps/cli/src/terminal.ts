@@ -53,7 +53,7 @@ export function print(line: string): void {
   runningCommand().terminal.writeOutput(`${line}\n`);
 }
 
-/** Writes to standard error: what accompanies the output, but is no part of it. */
+/** Writes text that is no part of the output to standard error. */
 export function printAside(text: string): void {
   runningCommand().terminal.writeError(text);
 }

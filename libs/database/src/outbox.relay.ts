@@ -212,7 +212,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     return !this.publisher.isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
   }
 
-  /** Where the connection is lost, the errors of its publishes do not say so. */
+  /** The errors of publishes do not say that the connection is lost. */
   private unavailability(reason: unknown): unknown {
     if (this.publisher.isConnected()) return reason;
     return appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('message broker: the connection was lost') });

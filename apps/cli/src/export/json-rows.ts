@@ -200,7 +200,7 @@ export class ListReader implements RowReader {
   private readonly rowDepth: 1 | 2;
   private line = 1;
   private isListOpen = false;
-  /** Where the current row began; undefined between rows. */
+  /** The line in which the current row began; undefined between rows. */
   private rowLine: number | undefined;
   /** Index of the current row's first byte in the current chunk. */
   private start = 0;

@@ -101,7 +101,7 @@ async function findIn(input: string, stdin: Readable, found: Found): Promise<voi
   } else throw new StartError(`${quoted(input)} is neither a file nor a folder. Pass a stream as standard input: -.`);
 }
 
-/** @param label what stands before the names of the folder's files */
+/** @param label the text before the names of the folder's files */
 async function findInFolder(folder: string, label: string, found: Found): Promise<void> {
   const files = await filesWithin(folder, found.listing);
   for (const { relative, size } of files.sort((one, other) => BY_NUMBER.compare(one.relative, other.relative))) {

@@ -19,7 +19,7 @@ const HEADER_MARK = Buffer.from('#');
 
 const END_OF_FILE = Buffer.alloc(0);
 
-/** Where a part's bytes are, and how to read them. */
+/** The place of a part's bytes, and the way to read them. */
 export interface PartSource {
   readonly kind: PartKind;
   readonly entry: ArchiveEntry;

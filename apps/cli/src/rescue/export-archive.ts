@@ -23,7 +23,7 @@ const UNUSABLE = 200;
 /** A task that is not done after this time is given up. */
 const OLDEST_TASK_MS = 2 * DAY_MS;
 const USER_COLUMNS = ['password', 'salt', 'sessionToken'] as const;
-/** Where an owner gets the archive without REST. */
+/** The page of LeanCloud's console that makes the archive without REST. */
 export const CONSOLE_EXPORT = '数据存储 › 导入导出 › 数据导出';
 
 const job = z.object({

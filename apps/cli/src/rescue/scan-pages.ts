@@ -19,7 +19,7 @@ interface Page {
   readonly cursor: string | undefined;
 }
 
-/** How far a scan is, ahead of what its files hold. */
+/** The position of a scan, which is ahead of its files. */
 export interface Position {
   readonly since: string | null;
   lastId: string | null;

@@ -130,7 +130,7 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken, name: operatorName, address: operatorAddress, password: newPassword }),
     reply: session,
   }),
-  /** What a link is for. Fails with LINK_EXPIRED. */
+  /** The purpose of a link. Fails with LINK_EXPIRED. */
   lookAtLink: route({
     method: 'POST',
     path: '/link',

@@ -63,7 +63,7 @@ export type RouteQuery<R extends ConsoleRoute> = z.output<R['query']>;
 export type RouteBody<R extends ConsoleRoute> = z.output<R['body']>;
 export type RouteReply<R extends ConsoleRoute> = z.output<R['reply']>;
 
-/** What the page passes to a route. */
+/** The values that the page passes to a route. */
 export interface RouteInput<R extends ConsoleRoute> {
   readonly params: z.input<R['params']>;
   readonly query: z.input<R['query']>;

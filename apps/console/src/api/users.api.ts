@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { count, cursor, exportRoute, flag, json, limit, objectId, ofApp, pageOf, route, time, total } from './route.js';
 
-/** Where `listUsers` searches its text. */
+/** The fields in which `listUsers` searches its text. */
 export const SEARCHED_FIELDS = ['any', 'username', 'email', 'phone', 'id'] as const;
 export const USER_ORDERS = ['newest', 'oldest', 'username'] as const;
 

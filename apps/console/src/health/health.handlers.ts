@@ -9,7 +9,7 @@ import { maskedEvent, maskedText } from '../users/user.rules.js';
 type Api = typeof consoleApi;
 type Process = RouteReply<Api['getHealth']>['processes'][number];
 
-/** Where the events of services wait; null in one process, which has no broker. */
+/** The server on which the events of services wait; null in one process, which has no broker. */
 export interface Broker {
   readonly url: string;
   readonly namespace: string;

@@ -138,7 +138,7 @@ export class LinkEntity {
   usedAt!: Date | null;
 }
 
-/** The attempts to sign in that count, by what they share: the address or the network. */
+/** The counted attempts to sign in, by address or by network. */
 @Entity('attempts')
 export class AttemptsEntity {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'attempts_pkey' })

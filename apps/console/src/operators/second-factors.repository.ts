@@ -13,7 +13,7 @@ export interface FactorOwner {
   readonly sessionId: string;
 }
 
-/** A passkey with what a proof is checked against. */
+/** A passkey with the values that verify a proof. */
 export interface StoredPasskey {
   readonly id: string;
   readonly operatorId: string;

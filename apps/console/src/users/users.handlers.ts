@@ -26,7 +26,7 @@ type OneUser = RouteReply<Api['getUser']>;
 type ExportedUser = RouteReply<Api['exportUsers']>;
 type UserFilters = Omit<RouteQuery<Api['listUsers']>, 'after' | 'limit' | 'order'>;
 type SearchPlace = NonNullable<RpcReply<typeof userSearchRpc.search>['next']>;
-/** Where a page ended, with the total, which the first page alone counts. The place can have a username. */
+/** The end of a page, with the total, which the first page alone counts. The place can have a username. */
 interface ListedPlace {
   readonly place: SearchPlace;
   readonly total: RouteReply<Api['listUsers']>['total'];

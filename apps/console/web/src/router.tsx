@@ -50,7 +50,7 @@ const finish = createRoute({
   component: lazyRouteComponent(() => import('./pages/issuer'), 'FinishPage'),
 });
 
-/** What stands around the pages of an operator who is signed in. */
+/** The frame around the pages of an operator who is signed in. */
 const frame = createRoute({
   getParentRoute: () => root,
   id: 'frame',

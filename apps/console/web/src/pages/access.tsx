@@ -147,7 +147,7 @@ export function SignInPage(): ReactNode {
   );
 }
 
-/** Where the issuer is the only way to sign in. */
+/** Shown if the issuer is the only way to sign in. */
 function IssuerForm(): ReactNode {
   const t = useTexts();
   const [way] = useIssuer();

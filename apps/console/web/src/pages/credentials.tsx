@@ -14,7 +14,7 @@ interface StoredProps {
   readonly stored: { readonly shown: Readonly<Record<string, string>>; readonly secrets: readonly string[] };
 }
 
-/** What is stored of credentials: values that are not secret, and the names of the secrets that are set. */
+/** The stored part of credentials: values that are not secret, and the names of the secrets that are set. */
 export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
   const t = useTexts();
   return (

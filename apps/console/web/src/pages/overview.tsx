@@ -71,7 +71,7 @@ interface DataProps {
   readonly appId: string;
 }
 
-/** What an operator should look at, with where to do something about it. */
+/** The problems that an operator should look at, with links to the pages that solve them. */
 function Attention({ data, appId }: DataProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();

@@ -17,7 +17,7 @@ interface Edited {
   readonly permission: Permission;
 }
 
-/** Who may do what with a class as a whole. */
+/** The permissions of a class as a whole. */
 export function PermissionsPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: '/frame/apps/$appId/permissions' });

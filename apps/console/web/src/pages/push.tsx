@@ -94,7 +94,7 @@ function State({ push }: { readonly push: PushDetails }): ReactNode {
   );
 }
 
-/** What has become of the devices: all, and by platform. */
+/** The results of the devices: all, and by platform. */
 function Funnel({ push }: { readonly push: PushDetails }): ReactNode {
   const t = useTexts();
   const { number, percent } = useFormats();

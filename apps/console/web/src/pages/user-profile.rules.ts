@@ -22,7 +22,7 @@ export function typedOf({ username, email, mobilePhoneNumber, fields }: UserDeta
 }
 
 /**
- * What a save sends: the typed values that differ, and of the application's fields those that differ.
+ * The changes that a save sends: the typed values and the application's fields that differ.
  *
  * @throws SyntaxError where the fields are no JSON object
  */
@@ -46,7 +46,7 @@ function fieldChanges(before: Readonly<Record<string, unknown>>, text: string): 
   return Object.fromEntries<unknown>([...set, ...removed.map((name) => [name, REMOVED] as const)]);
 }
 
-/** The values of these fields: what an undo writes. */
+/** The values of these fields, which an undo writes. */
 export function valuesOf(user: UserDetails, names: readonly string[]): Record<string, unknown> {
   const all: Readonly<Record<string, unknown>> = {
     ...user.fields,

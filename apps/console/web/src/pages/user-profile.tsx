@@ -92,7 +92,7 @@ function useProfile(appId: string, user: UserDetails) {
   const [typed, setTyped] = useState<Partial<Typed>>({});
   const [conflict, setConflict] = useState<UserDetails>();
   const [error, setError] = useState<Error>();
-  // What arrives while values are typed does not move the ground below them.
+  // Changes compare with the user as it was when the operator began to type.
   const base = Object.keys(typed).length > 0 && edited !== undefined ? edited : user;
   const discard = () => {
     setTyped({});
@@ -139,7 +139,7 @@ interface ConflictProps {
   readonly keep: () => void;
 }
 
-/** What another operator has changed beside what was typed here. */
+/** The changes of another operator beside the values typed here. */
 function Conflict({ theirs, base, typed, take, keep }: ConflictProps): ReactNode {
   const t = useTexts();
   const names: Readonly<Record<keyof Typed, string>> = {

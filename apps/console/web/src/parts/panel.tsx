@@ -61,7 +61,7 @@ interface AnswerProps<Reply> {
   readonly children: (reply: Reply) => ReactNode;
 }
 
-/** What a query has answered; before it a skeleton, after a failure what went wrong. Older data stays, with the failure above it. */
+/** The answer to a query; before it a skeleton, after a failure its description. Older data stays, with the failure above it. */
 export function Answer<Reply>({ of, lines = 6, children }: AnswerProps<Reply>): ReactNode {
   const { error, refetch } = of;
   // A long list is drawn in slices, between which a slow processor answers the operator.
@@ -86,7 +86,7 @@ function Lines({ count }: { readonly count: number }): ReactNode {
   );
 }
 
-/** What did not work, what to do, and the id of the request. */
+/** The failure, its remedy, and the id of the request. */
 export function Failure({ error, again }: { readonly error: Error; readonly again?: () => void }): ReactNode {
   const t = useTexts();
   const isDenied = error instanceof CallError && error.status === 403;

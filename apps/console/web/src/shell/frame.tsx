@@ -12,7 +12,7 @@ import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';
 import { OperatorMenu } from './operator-menu';
 
-/** What stands around every page of an operator who is signed in. */
+/** The frame around every page of an operator who is signed in. */
 export function Frame(): ReactNode {
   const t = useTexts();
   const [isMenuOpen, menu] = useDisclosure(false);

@@ -120,7 +120,7 @@ interface Rest {
   readonly restMs: number;
 }
 
-/** When the push services of an application get no request. Clients choose them: one that fails may not hold up the devices of others. */
+/** The rests of an application's push services. Clients choose the services: one that fails must not delay the devices of others. */
 export class PushServiceRests {
   /** By origin, as the other maps. */
   readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
