@@ -1,6 +1,8 @@
 import type { DeliveryCounts } from '#contracts';
-import { PLATFORMS } from './push-message.rules.js';
 import type { NotificationCounts, PlatformCounts, TargetedInstallation } from '../pushes/push.row.js';
+
+/** An object in `data` under one of these names is for devices of that platform only. */
+export const PLATFORMS: readonly string[] = ['android', 'ios', 'macos', 'tvos', 'watchos', 'web', 'wp'];
 
 const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
 

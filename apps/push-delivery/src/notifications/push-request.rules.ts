@@ -1,8 +1,8 @@
 import { type JsonObject, type JsonValue, PUSH_LIMITS } from '#contracts';
 import { appError, type AppError } from '#errors';
 import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels } from '#objects';
-import { messageOf } from '../dispatch/push-message.rules.js';
-import type { NewNotification, PushTarget, StoredMessage } from '../pushes/push.row.js';
+import { PLATFORMS } from '../dispatch/delivery-counts.rules.js';
+import type { MessageBodies, NewNotification, PushTarget, StoredMessage } from '../pushes/push.row.js';
 
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
@@ -42,7 +42,7 @@ export function parsePushToDevices(body: JsonObject, circumstances: PushCircumst
 function parsed(body: JsonObject, where: readonly JsonObject[], { now, prod }: PushCircumstances): ParsedPush {
   const data = parseData(body['data']);
   const times = parseTimes(body, now);
-  const { message, platforms } = messageOf(data, parseChannelOfDevice(body), times.expiresAt);
+  const { message, platforms } = messageForDevices(data, parseChannelOfDevice(body), times.expiresAt);
   const target = { where, ...(platforms === undefined ? {} : { platforms }) };
   return {
     notification: {
@@ -240,4 +240,36 @@ function isDeviceId(value: JsonValue): value is string {
 function oneOf(ids: string[]): JsonValue {
   const [first, ...others] = ids;
   return first !== undefined && others.length === 0 ? first : { $in: ids };
+}
+
+/** Blocks for the push services of phone vendors. */
+const VENDORS = ['mi', 'hms', 'honor', 'mz', 'vivo', 'oppo', 'fcm'];
+
+interface PushMessageParts {
+  readonly message: MessageBodies;
+  /** The platforms that the message has content for; undefined: all. */
+  readonly platforms: readonly string[] | undefined;
+}
+
+/**
+ * The message for devices: the members of `data`, overridden by the block of the platform. The server adds the expiry to each
+ * body; devices drop expired messages and require milliseconds in this time.
+ */
+export function messageForDevices(data: JsonObject, added: JsonObject, expiresAt: Date): PushMessageParts {
+  const blocks = new Map(PLATFORMS.flatMap((platform) => blockOf(data, platform)));
+  const shared = without(data, [...blocks.keys(), ...VENDORS.filter((vendor) => isJsonObject(data[vendor]))]);
+  const bodyOf = (own: JsonObject) =>
+    JSON.stringify({ ...added, ...shared, ...own, _expiration_time: expiresAt.toISOString() });
+  const bodies = Object.fromEntries([...blocks].map(([platform, block]) => [platform, bodyOf(block)]));
+  const isForAll = blocks.size === 0 || Object.keys(shared).length > 0;
+  return { message: { body: bodyOf({}), bodies }, platforms: isForAll ? undefined : [...blocks.keys()] };
+}
+
+function blockOf(data: JsonObject, platform: string): [string, JsonObject][] {
+  const block: JsonValue | undefined = data[platform];
+  return isJsonObject(block) ? [[platform, block]] : [];
+}
+
+function without(data: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name)));
 }
