@@ -164,23 +164,13 @@ export function standaloneService(
 ): Omit<ServiceOptions, 'transport'> {
   const gateway = servingDevices(gatewayConfig(env));
   const secrets = secretsOf(env, folder);
-  const accounts = accountsConfig({
-    ...env,
-    ...secrets,
-    DATABASE_URL: databaseUrl,
-    GATEPOST_BASE_URL: gateway.baseUrl,
-  });
-  const authLinking = authLinkingConfig({ ...env, ...secrets, DATABASE_URL: databaseUrl });
-  const mail = mailConfig({
-    ...env,
-    ...secrets,
-    DATABASE_URL: databaseUrl,
-    GATEPOST_BASE_URL: gateway.baseUrl,
-  });
+  const shared = { ...env, ...secrets, DATABASE_URL: databaseUrl };
+  const withLinks = { ...shared, GATEPOST_BASE_URL: gateway.baseUrl };
+  const accounts = accountsConfig(withLinks);
+  const authLinking = authLinkingConfig(shared);
+  const mail = mailConfig(withLinks);
   const push = pushDeliveryConfig({
-    ...env,
-    ...secrets,
-    DATABASE_URL: databaseUrl,
+    ...shared,
     GATEPOST_PUSH_DATABASE_URL: undefined,
     GATEPOST_PUSH_ROLES: new Set(['dispatcher', 'connector', 'sender']),
   });
