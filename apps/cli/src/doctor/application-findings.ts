@@ -16,7 +16,7 @@ import {
 import type { RpcClient } from '#messaging';
 import { usageOf } from '../commands/credential-fields.js';
 import { quoted } from '../terminal.js';
-import type { Finding } from './findings.js';
+import type { Finding } from './deployment-findings.js';
 
 /** Generated keys have 24 characters. */
 const SHORT_KEY = 16;

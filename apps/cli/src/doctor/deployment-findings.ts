@@ -2,7 +2,15 @@ import { diagnosticsRpc, type ProcessReport } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { callReplicas, type Deployment, SilentServiceError } from '../operator-connection.js';
 import { quoted } from '../terminal.js';
-import type { Finding } from './findings.js';
+
+/** A problem that the operator should fix. */
+export interface Finding {
+  readonly problem: string;
+  /** The command that fixes it, or an instruction. */
+  readonly remedy: string;
+  /** The state may be intended: a hint, not a failure. */
+  readonly isAdvice?: boolean;
+}
 
 /** Tolerated difference between the clocks of a deployment; leases, codes and links live much longer. */
 const MAX_SKEW_MS = 2_000;

@@ -4,11 +4,22 @@ import type { RpcClient } from '#messaging';
 import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print, reportFailure } from '../terminal.js';
 import { applicationFindings, checkDeliveries, checkPlatforms, checkVendorLanes } from './application-findings.js';
-import { baseUrlsOf, brokerFindings, examineDeployment, isLocal } from './deployment-findings.js';
-import { type Diagnosis, type Finding, isWell, printDiagnosis, type Section } from './findings.js';
+import { baseUrlsOf, brokerFindings, examineDeployment, type Finding, isLocal } from './deployment-findings.js';
 import { lookFromOutside, outsideFindings } from './outside.js';
 
 const CHECKS = [checkPlatforms, checkDeliveries, checkVendorLanes];
+
+/** The findings of the deployment, of its public address or of one application. */
+interface Section {
+  readonly title: string;
+  readonly findings: readonly Finding[];
+}
+
+interface Diagnosis {
+  readonly sections: readonly Section[];
+  /** Services of which no process answers. */
+  readonly silent: readonly string[];
+}
 
 interface DoctorOptions {
   readonly url?: string;
@@ -75,4 +86,18 @@ function recordSilence(silent: Set<string>): (error: unknown) => Finding[] {
     silent.add(error.service);
     return [];
   };
+}
+
+function isWell({ sections, silent }: Diagnosis): boolean {
+  return silent.length === 0 && sections.every(({ findings }) => findings.every(({ isAdvice }) => isAdvice === true));
+}
+
+function printDiagnosis(diagnosis: Diagnosis): void {
+  for (const { title, findings } of diagnosis.sections) {
+    print(title);
+    for (const { problem, remedy, isAdvice } of findings)
+      print(`  - ${isAdvice === true ? 'To consider: ' : ''}${problem}\n    ${remedy}`);
+  }
+  for (const service of diagnosis.silent) print(`No ${service} service answers: checks that need it were skipped.`);
+  if (isWell(diagnosis)) print('No problems found.');
 }

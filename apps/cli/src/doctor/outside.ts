@@ -2,7 +2,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
 import { messageOf } from '#errors';
 import { quoted } from '../terminal.js';
-import type { Finding } from './findings.js';
+import type { Finding } from './deployment-findings.js';
 
 const TIMEOUT_MS = 5_000;
 const DAY_MS = 86_400_000;
