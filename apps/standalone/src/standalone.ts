@@ -61,7 +61,9 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   let console: RunningService | undefined;
   let postgres: EmbeddedPostgres | undefined;
   const lock = await lockDataFolder(folder, () => (service === undefined ? undefined : transport));
-  const stop = () => runAll([() => console?.stop(), () => service?.stop(), () => postgres?.stop(), () => lock.close()]);
+  const drain = async () => void (await Promise.all([console?.drain(), service?.drain()]));
+  const stop = () =>
+    runAll([drain, () => console?.stop(), () => service?.stop(), () => postgres?.stop(), () => lock.close()]);
   try {
     await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
     await assertConsolePortIsFree(env);

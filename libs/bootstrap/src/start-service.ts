@@ -83,7 +83,9 @@ export interface ServiceOptions {
 export interface RunningService extends RunningProcess {
   readonly app: NestFastifyApplication;
   readonly port: number;
-  /** Drains: accepts no new work, finishes work in progress, then closes everything. */
+  /** Reports "draining" at /readyz, and serves on for GATEPOST_DRAIN_SECONDS. */
+  drain(): Promise<void>;
+  /** Drains, accepts no new work, finishes work in progress, then closes everything. */
   stop(): Promise<void>;
 }
 
@@ -163,7 +165,17 @@ export async function serve(app: NestFastifyApplication, options: ServiceOptions
   }
   const { port } = app.getHttpServer().address() as { port: number };
   new Logger('Service').log(`${options.name} listens on port ${port}`);
-  return { app, port, stop: () => drain(app, options) };
+  let draining: Promise<void> | undefined;
+  const drain = () => (draining ??= announceEnd(app, options));
+  return {
+    app,
+    port,
+    drain,
+    stop: async () => {
+      await drain();
+      await closeConnections(app, options);
+    },
+  };
 }
 
 /** Connects an application to its HTTP server and its transport. Neither receives anything yet. */
@@ -191,11 +203,14 @@ async function untilReady(app: NestFastifyApplication, { serves }: ServiceOption
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
 }
 
-async function drain(app: NestFastifyApplication, { env, http }: ServiceOptions): Promise<void> {
-  const server = app.getHttpServer();
+async function announceEnd(app: NestFastifyApplication, { env }: ServiceOptions): Promise<void> {
   app.get(Readiness).startDraining();
-  endKeptConnections(server);
+  endKeptConnections(app.getHttpServer());
   await new Promise((resolve) => setTimeout(resolve, env.GATEPOST_DRAIN_SECONDS * 1000));
+}
+
+async function closeConnections(app: NestFastifyApplication, { http }: ServiceOptions): Promise<void> {
+  const server = app.getHttpServer();
   // A plain server receives only probes and device connections. Refused devices reach another connector through the load balancer, while
   // the connector disconnects its own devices.
   const refusing = http === undefined ? stopListening(server) : undefined;
