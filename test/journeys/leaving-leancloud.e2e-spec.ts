@@ -113,6 +113,8 @@ describe('an application that leaves LeanCloud', () => {
     const twice = file('_User.jsonl', ...versions);
     const verified = await gatepost(server, 'import', 'verify', twice, '--app', leancloud.appId);
     expect([verified.status, verified.stdout]).toEqual([2, expect.stringContaining('1 in the export, 0 here')]);
+    const wrong = await gatepost(server, 'import', 'verify', twice, '--app', 'another');
+    expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringMatching(/^There is no application another\./)]);
 
     const members = file('members.csv', 'staff,user1', 'staff');
     const { status, stderr } = await importing('--apply', '--role-members', members);

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { StartError } from '#bootstrap';
 import {
   accountsImportRpc,
+  applicationsRpc,
   type ClassName,
   type ImportObjectsReply,
   pushImportRpc,
@@ -112,4 +114,17 @@ export function importOf(className: ClassName): typeof accountsImportRpc.importO
 
 function isTemporary(error: unknown): boolean {
   return error instanceof SilentServiceError || isAppError(error, 'SERVICE_UNAVAILABLE');
+}
+
+/** @throws StartError with the command that creates it */
+export async function assertApplication(rpc: RpcClient, id: string): Promise<void> {
+  try {
+    await rpc.call(applicationsRpc.get, { id });
+  } catch (error) {
+    if (!isAppError(error, 'NOT_FOUND')) throw error;
+    throw new StartError(
+      `There is no application ${id}. Create it with the keys that the shipped app carries: GATEPOST_APP_KEY=… GATEPOST_MASTER_KEY=… npm run gatepost -- apps create NAME --id ${id} --given-keys`,
+      { cause: error },
+    );
+  }
 }

@@ -1,7 +1,5 @@
 import { Command } from 'commander';
-import { StartError } from '#bootstrap';
-import { applicationsRpc, type ClassName } from '#contracts';
-import { isAppError } from '#errors';
+import type { ClassName } from '#contracts';
 import type { RpcClient } from '#messaging';
 import type { AuditedRpcClient } from '../audited-calls.js';
 import type { Export, ExportPart } from '../export/export.types.js';
@@ -9,6 +7,7 @@ import { openSource } from '../export/open-export.js';
 import type { WithServer } from '../operator-connection.js';
 import { onInterruption, print, printAside, ProgressLine, reportFailure, spanOf } from '../terminal.js';
 import { assertRoleMembers, importPermissions, memberRows, readRoleMembers } from './import-permissions.js';
+import { assertApplication } from './import-requests.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { type ClassCounts, ImportSummary } from './import-summary.js';
 import { checkPassword } from './password-check.js';
@@ -121,19 +120,6 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
     // The failure of the import counts more than one of the report.
     await summary.close().catch(() => undefined);
     reportEnd(run, summary, failure, { ...options, isDamaged: source.isDamaged });
-  }
-}
-
-/** @throws StartError with the command that creates it */
-async function assertApplication(rpc: RpcClient, id: string): Promise<void> {
-  try {
-    await rpc.call(applicationsRpc.get, { id });
-  } catch (error) {
-    if (!isAppError(error, 'NOT_FOUND')) throw error;
-    throw new StartError(
-      `There is no application ${id}. Create it with the keys that the shipped app carries: GATEPOST_APP_KEY=… GATEPOST_MASTER_KEY=… npm run gatepost -- apps create NAME --id ${id} --given-keys`,
-      { cause: error },
-    );
   }
 }
 

@@ -12,6 +12,7 @@ import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from '../export/open-export.js';
 import type { Export, ExportRow } from '../export/export.types.js';
 import { ClaimTable } from './claim-index.js';
+import { assertApplication } from './import-requests.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { ImportSummary, type RowPlace, UserParts } from './import-summary.js';
 import { checkPassword } from './password-check.js';
@@ -76,6 +77,7 @@ export function verifyCommand(withServer: WithServer): Command {
 }
 
 async function verify(rpc: RpcClient, source: Export, options: Options): Promise<void> {
+  await assertApplication(rpc, options.app);
   const classes = new Map<ClassName, VerifiedClass>();
   for (const className of CLASSES) {
     const verified = await sharesOf(source, className);
