@@ -27,6 +27,9 @@ const TOO_LARGE: ImportVerdict = {
   notes: [{ field: '', reason: 'The row is too large for a message. Shorten it in the export.' }],
 };
 
+/** The class of a role's members, and the field that names one. */
+const MEMBERS = { users: ['_User', 'username'], roles: ['_Role', 'name'] } as const;
+
 export interface ImportOptions {
   readonly appId: string;
   readonly isPreview: boolean;
@@ -206,9 +209,12 @@ export class ImportRun {
   /** The positions of members that earlier rows of a preview have added: the service knows only those that are stored. */
   #repeated(field: 'users' | 'roles', batch: readonly MemberRow[]): number[] {
     if (!this.options.isPreview) return [];
-    return batch.flatMap(({ role, member }, index) => {
-      const isNew = this.#members.add(`${field} ${role} ${member}`);
-      return isNew ? [] : [index];
+    const [className, name] = MEMBERS[field];
+    return batch.flatMap((row, index) => {
+      // One row can name by ids what another one names by names.
+      const role = idOf(this.#index('_Role'), 'name', row.role) ?? row.role;
+      const member = idOf(this.#index(className), name, row.member) ?? row.member;
+      return this.#members.add(`${field} ${role} ${member}`) ? [] : [index];
     });
   }
 
@@ -218,10 +224,10 @@ export class ImportRun {
     { role, member }: MemberRow,
     found: { readonly hasRole: boolean; readonly hasMember: boolean } = { hasRole: true, hasMember: true },
   ): ImportNote | undefined {
-    const [className, name] = field === 'users' ? (['_User', 'username'] as const) : (['_Role', 'name'] as const);
-    if (!found.hasRole && !isNamed(this.#index('_Role'), 'name', role))
+    const [className, name] = MEMBERS[field];
+    if (!found.hasRole && idOf(this.#index('_Role'), 'name', role) === undefined)
       return { field: 'owningId', reason: 'names no role' };
-    if (!found.hasMember && !isNamed(this.#index(className), name, member))
+    if (!found.hasMember && idOf(this.#index(className), name, member) === undefined)
       return { field: 'relatedId', reason: `names no ${field === 'users' ? 'user' : 'role'}` };
     return undefined;
   }
@@ -250,6 +256,7 @@ function withNotes({ outcome, notes }: ImportVerdict, own: readonly ImportNote[]
   return { outcome: 'imported_without', notes: [...own, ...notes] };
 }
 
-function isNamed(index: ClaimIndex, field: string, text: string): boolean {
-  return index.has(text) || typeof index.owner(`${field} ${text}`) === 'string';
+/** The id of the object that a text names by its id, else by its field; undefined where there is none. */
+function idOf(index: ClaimIndex, field: string, text: string): string | undefined {
+  return index.has(text) ? text : (index.owner(`${field} ${text}`) ?? undefined);
 }
