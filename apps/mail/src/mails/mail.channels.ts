@@ -128,7 +128,7 @@ const GREETING_TIMEOUT_MS = 10_000;
 const IDLE_TIMEOUT_MS = 30_000;
 
 /** How long a send may take, in milliseconds. */
-export interface SmtpLimits {
+interface SmtpLimits {
   /** From the connection to the last byte of the mail. */
   readonly transferMs: number;
   /** From the last byte to the answer: a busy server that answers later stores copy after copy (RFC 5321, 4.5.3.2.6). */
