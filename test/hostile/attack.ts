@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import { ApiClient, type GatepostServer } from '#testing';
 import type { OpenApiDocument } from '../../apps/gateway/src/openapi/openapi.types.js';
 import { ApiDescription, type DescribedOperation } from '../journeys/suites/api-description.js';
-import { AnswerStatistics } from './answer-statistics.js';
 import { Fixtures } from './fixtures.js';
 import { curlLine, type HostileRequest } from './hostile-request.js';
 import { Oracle } from './oracle.js';
@@ -21,6 +20,43 @@ const REQUESTS_BETWEEN_RENEWALS = 50;
 
 /** After this many requests to an endpoint, it is no accident that none succeeds. */
 const ENOUGH_TO_TELL = 80;
+
+/** Counts the answers of each endpoint by kind of status: attacks that are only refused test little. */
+class AnswerStatistics {
+  readonly #counts = new Map<string, Map<string, number>>();
+  #total = 0;
+
+  note(endpoint: string, status: number): void {
+    const counts = this.#counts.get(endpoint) ?? new Map<string, number>();
+    this.#counts.set(endpoint, counts);
+    const kind = `${Math.floor(status / 100)}xx`;
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    this.#total += 1;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Which part of all requests was let in. */
+  get passedShare(): number {
+    const passed = [...this.#counts.values()].map((counts) => (counts.get('2xx') ?? 0) + (counts.get('3xx') ?? 0));
+    return passed.reduce((sum, count) => sum + count, 0) / Math.max(1, this.#total);
+  }
+
+  hasPassed(endpoint: string): boolean {
+    const counts = this.#counts.get(endpoint);
+    return counts?.has('2xx') === true || counts?.has('3xx') === true;
+  }
+
+  report(): string[] {
+    const lines = [...this.#counts].map(([endpoint, counts]) => {
+      const parts = [...counts].sort(([a], [b]) => a.localeCompare(b)).map(([kind, count]) => `${kind} ${count}`);
+      return `${endpoint.padEnd(60)} ${parts.join(', ')}`;
+    });
+    return [...lines.sort(), `${'all together'.padEnd(60)} ${this.#total}`];
+  }
+}
 
 /** An attack on a server: who takes part, what is sent, and what is wrong with the answers. */
 export class Attack {

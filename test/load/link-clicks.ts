@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, type ApiReply, unique } from '#testing';
 import type { Letterbox } from './letterbox.js';
-import type { LoadUser } from './load-user.js';
-import type { Outcome } from './possible.js';
+import type { LoadUser, Outcome } from './load-user.js';
 import type { Requests } from './requests.js';
 
 const LOOK_MS = 200;

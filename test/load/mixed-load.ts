@@ -3,8 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiClient, type ApiReply, type AppKeys, unique } from '#testing';
 import type { Letterbox } from './letterbox.js';
 import { LinkClicks } from './link-clicks.js';
-import { LoadUser } from './load-user.js';
-import type { Outcome } from './possible.js';
+import { LoadUser, type Outcome } from './load-user.js';
 import { type Asked, Requests } from './requests.js';
 
 /** Between two requests of one worker: the machine also starts and stops processes. */

@@ -1,5 +1,5 @@
 import type { ApiReply } from '#testing';
-import type { Outcome } from './possible.js';
+import type { Outcome } from './load-user.js';
 
 /** A request with an unknown outcome: 503, or a broken connection. */
 export interface Unanswered {

@@ -2,8 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { accountsRpc, authLinkingRpc, objectsRpc } from '#contracts';
 import type { FakeTransport } from '#testing';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, GATEWAY_CONFIG, startGateway } from './start-gateway.js';
 
 const ID = 'a'.repeat(24);
 const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey, 'content-type': 'application/json' };

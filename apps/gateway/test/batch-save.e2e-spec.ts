@@ -4,8 +4,7 @@ import { objectsRpc } from '#contracts';
 import { appError, type ErrorName, ERRORS } from '#errors';
 import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, startGateway } from './start-gateway.js';
 
 const ID = 'a'.repeat(24);
 const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey, 'x-lc-session': 'token' };

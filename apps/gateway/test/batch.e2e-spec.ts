@@ -3,8 +3,7 @@ import type { RunningService } from '#bootstrap';
 import { accountsRpc, objectsRpc } from '#contracts';
 import { appError, type ErrorName, ERRORS } from '#errors';
 import { eventually, type FakeTransport } from '#testing';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, startGateway } from './start-gateway.js';
 
 const ID = 'a'.repeat(24);
 const user = {

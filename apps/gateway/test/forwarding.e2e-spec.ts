@@ -11,9 +11,8 @@ import { accountsRpc, type Application, applicationSettings, broadcastContracts 
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { eventually, type FakeTransport } from '#testing';
-import { APPLICATION, fakeServices } from './fake-services.js';
 import { ForwardingTarget, MIB, PIECE } from './forwarding-target.js';
-import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, GATEWAY_CONFIG, startGateway } from './start-gateway.js';
 
 const SECRET = 'a secret of thirty-two characters or more'.replaceAll(' ', '-');
 const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };

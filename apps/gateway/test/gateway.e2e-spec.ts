@@ -7,8 +7,7 @@ import type { RunningService } from '#bootstrap';
 import { accountsRpc } from '#contracts';
 import { appError, ERRORS, type ErrorName } from '#errors';
 import type { FakeTransport } from '#testing';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { GATEWAY_CONFIG as config, startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, GATEWAY_CONFIG as config, startGateway } from './start-gateway.js';
 
 /** Connections of this machine, where the system lists them. */
 const CONNECTIONS = '/proc/net/tcp';

@@ -5,8 +5,7 @@ import { emailsRpc, type MailLink } from '#contracts';
 import { appError, type ErrorName } from '#errors';
 import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, startGateway } from './start-gateway.js';
 
 const OFF: RateLimits = { requests: undefined, logins: undefined, signUps: undefined, messages: undefined };
 const ONCE = { count: 1, windowSeconds: 60 };

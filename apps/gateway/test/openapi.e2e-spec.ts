@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { isProvided, useBrowser } from '#testing';
 import type { OpenApiDocument } from '../src/openapi/openapi.types.js';
-import { fakeServices } from './fake-services.js';
-import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
+import { fakeServices, GATEWAY_CONFIG, startGateway } from './start-gateway.js';
 
 function moduleOf(controller: new () => object): DynamicModule {
   @Module({})

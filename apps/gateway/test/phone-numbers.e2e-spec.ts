@@ -3,8 +3,7 @@ import type { RunningService } from '#bootstrap';
 import { phoneNumbersRpc } from '#contracts';
 import type { FakeTransport } from '#testing';
 import type { RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { GATEWAY_CONFIG, startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, GATEWAY_CONFIG, startGateway } from './start-gateway.js';
 
 const OFF: RateLimits = { requests: undefined, logins: undefined, signUps: undefined, messages: undefined };
 const ONCE = { count: 1, windowSeconds: 60 };

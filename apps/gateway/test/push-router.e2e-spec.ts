@@ -4,8 +4,7 @@ import { pushRpc } from '#contracts';
 import { appError } from '#errors';
 import type { FakeTransport } from '#testing';
 import type { GatewayConfig } from '../src/gateway.config.js';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, startGateway } from './start-gateway.js';
 
 describe('GET /v1/route', () => {
   let services: FakeTransport;

@@ -3,8 +3,7 @@ import type { RunningService } from '#bootstrap';
 import { accountsRpc, phoneNumbersRpc } from '#contracts';
 import type { FakeTransport } from '#testing';
 import { LimitedClientsController, type RateLimits } from '../src/rate-limits/request-limits.js';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, startGateway } from './start-gateway.js';
 
 const OFF: RateLimits = { requests: undefined, logins: undefined, signUps: undefined, messages: undefined };
 const MINUTE = 60;

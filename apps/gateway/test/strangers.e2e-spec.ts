@@ -3,8 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { accountsRpc, broadcastContracts } from '#contracts';
 import { type FakeTransport, unique } from '#testing';
-import { APPLICATION, fakeServices } from './fake-services.js';
-import { startGateway } from './start-gateway.js';
+import { APPLICATION, fakeServices, startGateway } from './start-gateway.js';
 
 const LIMIT = 5;
 const ID = 'a'.repeat(24);
