@@ -1,9 +1,9 @@
 // npm test: everything that can be checked and tested, against real servers.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync } from 'node:fs';
 import { setPriority, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 
 const HELP = `Usage: npm test [-- <arguments of vitest>]
@@ -36,6 +36,8 @@ Races, faults and hostile input have commands of their own: npm run test:races, 
 const RUN_ID = randomBytes(4).toString('hex');
 const INTERRUPTED = 130;
 const BACKGROUND_PRIORITY = 10;
+/** Where more files failed, the load of the machine is not the cause. */
+const MAX_REPEATED_FILES = 6;
 /** Ours; everything else is for vitest. --all: also the slow project, and no part may be missing. --slow: the first of both alone. */
 const OWN = ['--all', '--slow'];
 const vitestArguments = process.argv.slice(2).filter((argument) => !OWN.includes(argument));
@@ -68,7 +70,6 @@ const { isPreviousLeftOut, leftOut, leftOutLines, missingLines, partsOf, select 
   await import('./test/selection.mjs');
 const { SERVERS } = await import('./test/servers.mjs');
 const { cleanUp, createDatabase } = await import('./test/cleanup.mjs');
-const { planRetry } = await import('./test/retry.mjs');
 
 const selected = selectOrFail();
 const without = withoutOrFail();
@@ -159,10 +160,22 @@ async function allTests() {
   const report = join(run.folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   if (await vitest('tests', [...PROJECTS, ...reporters])) return true;
-  const again = isInterrupted ? undefined : planRetry(report, ROOT);
-  if (again === undefined || !(await vitest('tests that failed, alone', again.vitestArguments))) return false;
-  for (const file of again.files) log(`UNSTABLE, failed among the others and passed alone: ${file}`);
+  const failed = failedFiles(report);
+  if (isInterrupted || failed.length === 0 || failed.length > MAX_REPEATED_FILES) return false;
+  if (!(await vitest('tests that failed, alone', [...failed, '--no-file-parallelism']))) return false;
+  for (const file of failed) log(`UNSTABLE, failed among the others and passed alone: ${file}`);
   return true;
+}
+
+/** @param report the file of vitest's JSON reporter */
+function failedFiles(report) {
+  try {
+    const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
+    return testResults.filter(({ status }) => status !== 'passed').map(({ name }) => relative(ROOT, name));
+  } catch {
+    // Vitest has not come as far as its report.
+    return [];
+  }
 }
 
 function vitest(name, args) {
