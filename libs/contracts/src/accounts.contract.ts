@@ -10,8 +10,7 @@ import {
   MAIL_KINDS,
 } from './application.schema.js';
 import { caller, principal } from './caller.schema.js';
-import { jsonObject } from './json.schema.js';
-import { PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
+import { jsonObject, PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
 import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectWriteOptions } from './objects.contract.js';
 import { identity, identityChanges, MAX_IDENTITIES, platformKind, platformName, visibleUser } from './user.schema.js';
 

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { isUserOrRole } from './json.schema.js';
 
 /** Purpose of a mail. The link of a mail is valid for this purpose only. */
 export const MAIL_KINDS = ['verifyEmail', 'resetPassword'] as const;
@@ -19,6 +18,22 @@ export const languages = z.array(languageTag).max(MAX_LANGUAGES);
 /** The context under which the token of a mail is sealed: the token does not open for another user. */
 export function sealedTokenContext({ appId, userId }: Readonly<Record<'appId' | 'userId', string>>): string {
   return `mail to ${userId} of ${appId}`;
+}
+
+const OBJECT_ID = /^[0-9A-Za-z_-]{1,64}$/;
+const ROLE = /^role:[A-Za-z0-9_]{1,128}$/;
+
+/**
+ * Whether a text can be an object id. Ids generated here have 24 hexadecimal digits; imported objects keep ids of other forms. `__proto__`
+ * is refused, because as the key of an ACL it would set a prototype.
+ */
+export function isObjectId(text: string): boolean {
+  return OBJECT_ID.test(text) && text !== '__proto__';
+}
+
+/** Whether a text names a user by id, or a role as `role:<name>`, in an ACL or a class permission (specification, Access control list). */
+export function isUserOrRole(text: string): boolean {
+  return isObjectId(text) || ROLE.test(text);
 }
 
 const MAX_GRANTEES = 100;

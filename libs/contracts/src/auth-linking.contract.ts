@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { accountsRpc } from './accounts.contract.js';
 import { appId } from './application.schema.js';
 import { caller, givenCredentials } from './caller.schema.js';
-import { jsonObject } from './json.schema.js';
-import { rpc } from './message-kinds.js';
+import { jsonObject, rpc } from './message-kinds.js';
 import { objectsRpc } from './objects.contract.js';
 import { platformKind, platformName } from './user.schema.js';
 

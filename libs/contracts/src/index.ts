@@ -5,7 +5,6 @@ export * from './caller.schema.js';
 export * from './console.contract.js';
 export * from './events.contract.js';
 export * from './import.contract.js';
-export * from './json.schema.js';
 export * from './mail.contract.js';
 export * from './message-kinds.js';
 export * from './objects.contract.js';

@@ -1,4 +1,13 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+export type JsonObject = Record<string, JsonValue>;
+
+/** Any JSON object. The schema does not check the values: the output of `JSON.parse` is JSON already. */
+export const jsonObject = z.custom<JsonObject>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'must be a JSON object',
+);
 
 /** A request that one service serves. The pattern begins with the name of that service: `accounts.signUp`. */
 export interface RpcContract<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {

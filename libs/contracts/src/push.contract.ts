@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { appId, daysOfApp } from './application.schema.js';
 import { caller } from './caller.schema.js';
-import { jsonObject } from './json.schema.js';
-import { directMessage, rpc } from './message-kinds.js';
+import { directMessage, jsonObject, rpc } from './message-kinds.js';
 import { objectId, objectListQuery } from './objects.contract.js';
 
 /** Status of a push (docs/api.md). `done`: every targeted device has received the push, or has it in its queue. */

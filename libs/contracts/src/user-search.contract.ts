@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { lockoutState } from './accounts.contract.js';
 import { appId, daysOfApp } from './application.schema.js';
-import { jsonObject } from './json.schema.js';
-import { rpc } from './message-kinds.js';
+import { jsonObject, rpc } from './message-kinds.js';
 import { objectId } from './objects.contract.js';
 import { platformKind, platformName, visibleUser } from './user.schema.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type CredentialField, credentialFieldsOf, credentialSecret, credentialText } from './caller.schema.js';
-import { jsonObject, type JsonObject } from './json.schema.js';
+import { jsonObject, type JsonObject } from './message-kinds.js';
 
 const id = credentialText(255);
 const secret = credentialSecret;
