@@ -18,7 +18,7 @@ async function* exported(rows: readonly JsonObject[]): AsyncIterable<ExportRow> 
   for (const [index, each] of rows.entries()) yield { file: 'f', line: index + 1, className: '_User', row: each };
 }
 
-// eslint-disable-next-line @typescript-eslint/require-await -- as above
+// oxlint-disable-next-line typescript/require-await -- as above
 async function* members(...pairs: [role: string, member: string][]): AsyncIterable<MemberRow> {
   const place = { file: 'f', line: 1, className: 'members' };
   for (const [role, member] of pairs) yield { place, role, member };
