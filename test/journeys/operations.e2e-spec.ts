@@ -4,7 +4,6 @@ import {
   ApiClient,
   appClient,
   eventually,
-  freePorts,
   gatepost,
   type GatepostServer,
   type Json,
@@ -12,7 +11,6 @@ import {
   newDatabase,
   signUp,
   startServices,
-  startStandalone,
   TcpProxy,
   testRun,
   unique,
@@ -204,22 +202,6 @@ describe('services that are stopped (architecture, promises kept so far)', () =>
       await eventually(() => {
         expect(isAlive(pidOf(running, 'gateway'))).toBe(false);
       });
-    } finally {
-      await running.stop();
-    }
-  });
-
-  it('GATEPOST_DRAIN_SECONDS: API and console of the standalone server drain at once', async () => {
-    const consolePort = await freePorts(1);
-    const running = await startStandalone({ GATEPOST_DRAIN_SECONDS: '3', GATEPOST_CONSOLE_PORT: String(consolePort) });
-    try {
-      const ended = running.main.stop('SIGTERM');
-      await eventually(async () => {
-        expect(await readinessOf(consolePort)).toEqual({ status: 503, problems: ['draining'] });
-      });
-      expect(await readinessOf(running.processes[0]!.port)).toEqual({ status: 503, problems: ['draining'] });
-      expect((await signUp(appClient(running))).id).toBeTruthy();
-      expect(await ended).toEqual({ status: 0, signal: null });
     } finally {
       await running.stop();
     }

@@ -171,6 +171,19 @@ describe('the life of the standalone server', () => {
     await second.stop();
   });
 
+  it('drains the API and the console at once, and logs under its own name', async () => {
+    const consolePort = String(await freePorts(1));
+    const server = await startStandalone({ GATEPOST_DRAIN_SECONDS: '4', GATEPOST_CONSOLE_PORT: consolePort });
+    const exit = server.main.stop();
+    for (const origin of [...server.baseUrls, `http://127.0.0.1:${consolePort}`])
+      await eventually(async () => {
+        expect(await (await fetch(`${origin}/readyz`)).json()).toMatchObject({ problems: ['draining'] });
+      });
+    expect(await exit).toEqual({ status: 0, signal: null });
+    const names = Array.from(server.main.stderr.matchAll(/"service":"([^"]+)"/g), ([, name]) => name);
+    expect(new Set(names)).toEqual(new Set(['standalone']));
+  });
+
   it('starts PostgreSQL again where it ends by itself', async () => {
     const server = await startStandalone();
     const api = appClient(server).acceptingUnavailable();

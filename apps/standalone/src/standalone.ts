@@ -61,9 +61,15 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   let console: RunningService | undefined;
   let postgres: EmbeddedPostgres | undefined;
   const lock = await lockDataFolder(folder, () => (service === undefined ? undefined : transport));
-  const drain = async () => void (await Promise.all([console?.drain(), service?.drain()]));
   const stop = () =>
-    runAll([drain, () => console?.stop(), () => service?.stop(), () => postgres?.stop(), () => lock.close()]);
+    runAll([
+      // Together: each would otherwise serve for GATEPOST_DRAIN_SECONDS after the other one has ended.
+      () => Promise.all([console?.drain(), service?.drain()]),
+      () => console?.stop(),
+      () => service?.stop(),
+      () => postgres?.stop(),
+      () => lock.close(),
+    ]);
   try {
     await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
     await assertConsolePortIsFree(env);
@@ -82,7 +88,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
 }
 
 /** Runs each step when the one before it has ended, also where that has failed. @throws the error of the first that failed */
-async function runAll(steps: readonly (() => Promise<void> | undefined)[]): Promise<void> {
+async function runAll(steps: readonly (() => Promise<unknown> | undefined)[]): Promise<void> {
   const errors: unknown[] = [];
   for (const step of steps)
     await Promise.resolve()

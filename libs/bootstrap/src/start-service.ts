@@ -83,9 +83,9 @@ export interface ServiceOptions {
 export interface RunningService extends RunningProcess {
   readonly app: NestFastifyApplication;
   readonly port: number;
-  /** Reports "draining" at /readyz, and serves on for GATEPOST_DRAIN_SECONDS. */
+  /** Reports "draining" on /readyz, and serves for GATEPOST_DRAIN_SECONDS longer. */
   drain(): Promise<void>;
-  /** Drains, accepts no new work, finishes work in progress, then closes everything. */
+  /** Drains, then accepts no new work, finishes work in progress, and closes everything. */
   stop(): Promise<void>;
 }
 
@@ -95,6 +95,8 @@ const READY_POLL_MS = 50;
 
 /** Starts a process with its modules, HTTP server and receivers. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
+  // Here, not for each listener: all lines of a process have its name.
+  Logger.overrideLogger(new JsonLogger(options.name, options.env.GATEPOST_LOG_LEVEL));
   await startTracing({ name: options.name, version: packageVersion() }, options.env);
   const service = await startListener(options);
   return {
@@ -108,10 +110,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
 /** Starts modules with a HTTP server and receivers of their own, in a process that `startService` has started. */
 export async function startListener(options: ServiceOptions): Promise<RunningService> {
-  const { env } = options;
   const http = options.http ?? new FastifyAdapter({ ...ARRIVAL_TIMES, return503OnClosing: false });
   const app = await NestFactory.create<NestFastifyApplication>(serviceModule(options), http, {
-    logger: new JsonLogger(options.name, env.GATEPOST_LOG_LEVEL),
     bodyParser: false,
     abortOnError: false,
   });
@@ -166,16 +166,8 @@ export async function serve(app: NestFastifyApplication, options: ServiceOptions
   const { port } = app.getHttpServer().address() as { port: number };
   new Logger('Service').log(`${options.name} listens on port ${port}`);
   let draining: Promise<void> | undefined;
-  const drain = () => (draining ??= announceEnd(app, options));
-  return {
-    app,
-    port,
-    drain,
-    stop: async () => {
-      await drain();
-      await closeConnections(app, options);
-    },
-  };
+  const drained = () => (draining ??= drain(app, options));
+  return { app, port, drain: drained, stop: () => drained().then(() => close(app, options)) };
 }
 
 /** Connects an application to its HTTP server and its transport. Neither receives anything yet. */
@@ -203,13 +195,13 @@ async function untilReady(app: NestFastifyApplication, { serves }: ServiceOption
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
 }
 
-async function announceEnd(app: NestFastifyApplication, { env }: ServiceOptions): Promise<void> {
+async function drain(app: NestFastifyApplication, { env }: ServiceOptions): Promise<void> {
   app.get(Readiness).startDraining();
   endKeptConnections(app.getHttpServer());
   await new Promise((resolve) => setTimeout(resolve, env.GATEPOST_DRAIN_SECONDS * 1000));
 }
 
-async function closeConnections(app: NestFastifyApplication, { http }: ServiceOptions): Promise<void> {
+async function close(app: NestFastifyApplication, { http }: ServiceOptions): Promise<void> {
   const server = app.getHttpServer();
   // A plain server receives only probes and device connections. Refused devices reach another connector through the load balancer, while
   // the connector disconnects its own devices.
