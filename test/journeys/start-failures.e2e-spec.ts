@@ -7,9 +7,9 @@ import { freePorts, gatepost, gatepostProcess, newFolder, TestProcess } from '#t
 const ROOT = join(import.meta.dirname, '../..');
 
 /** Starts over a folder on which it must fail with a single line. @returns that line */
-async function failedStart(folder: string): Promise<string> {
+async function failedStart(folder: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const port = String(await freePorts(1));
-  const server = TestProcess.start('tools/start.mjs', [], { GATEPOST_DATA_DIR: folder, GATEPOST_PORT: port });
+  const server = TestProcess.start('tools/start.mjs', [], { GATEPOST_DATA_DIR: folder, GATEPOST_PORT: port, ...env });
   expect(await server.exited).toEqual({ status: 1, signal: null });
   expect(server.stderr.trim().split('\n')).toHaveLength(1);
   return server.stderr;
@@ -39,6 +39,37 @@ describe('what cannot start says why', () => {
     expect(server.stderr.trim()).toBe(
       'The environment has a problem:\n  GATEPOST_BASE_URL: must be set where GATEPOST_PORT is 0',
     );
+  });
+
+  it('one port for both servers, a wrong address of one, before anything is created', async () => {
+    const port = String(await freePorts(1));
+    const both = { GATEPOST_PORT: port, GATEPOST_CONSOLE_PORT: port };
+    // An address for documentation, which no machine has.
+    const nowhere = '192.0.2.1';
+    const starts: [RegExp, Record<string, string>][] = [
+      [/^Port \d+ of the operator console is already in use\. .*GATEPOST_CONSOLE_PORT/, both],
+      [/cannot listen on port \d+ of 192\.0\.2\.1 \(EADDRNOTAVAIL\)\. .*GATEPOST_HOST/, { GATEPOST_HOST: nowhere }],
+      [/console cannot listen on .*EADDRNOTAVAIL.*GATEPOST_CONSOLE_HOST/, { GATEPOST_CONSOLE_HOST: nowhere }],
+    ];
+    for (const [message, env] of starts) {
+      const folder = newFolder('data');
+      expect(await failedStart(folder, { GATEPOST_CONSOLE_PORT: String(await freePorts(1)), ...env })).toMatch(message);
+      expect(existsSync(join(folder, 'postgres'))).toBe(false);
+    }
+  });
+
+  it('a setting of the console, before the first application is created', async () => {
+    const folder = newFolder('data');
+    const wrong = { GATEPOST_CONSOLE_PORT: String(await freePorts(1)), GATEPOST_CONSOLE_URL: 'http://example.com' };
+    const server = TestProcess.start('tools/start.mjs', [], {
+      GATEPOST_DATA_DIR: folder,
+      GATEPOST_PORT: String(await freePorts(1)),
+      GATEPOST_LOG_LEVEL: 'info',
+      ...wrong,
+    });
+    expect(await server.exited).toEqual({ status: 1, signal: null });
+    expect(server.stderr).toContain('GATEPOST_CONSOLE_URL: must begin with https');
+    expect(server.stderr).not.toContain('created the application');
   });
 
   it('a database folder that is not whole, and stays as it is', async () => {

@@ -77,11 +77,17 @@ const DEVELOPMENT_API_URL = 'http://localhost:8080';
 
 type Environment = z.output<typeof consoleEnvironment>;
 
-/** The reason why the console does not start: for a port in use, with the setting of the port. */
-export function consoleStartError(cause: unknown, port: number): unknown {
-  if ((cause as { code?: unknown }).code !== 'EADDRINUSE') return cause;
+/** The reason why the console does not start: where it cannot listen, with the settings of its address. */
+export function consoleStartError(cause: unknown): unknown {
+  const { code, syscall, port, address } = cause as NodeJS.ErrnoException & { port?: number; address?: string };
+  if (syscall !== 'listen') return cause;
   const advice = 'Choose another port with GATEPOST_CONSOLE_PORT; off leaves the console out of the standalone server.';
-  return new StartError(`Port ${port} of the operator console is already in use. ${advice}`, { cause });
+  if (code === 'EADDRINUSE')
+    return new StartError(`Port ${port} of the operator console is already in use. ${advice}`, { cause });
+  return new StartError(
+    `The operator console cannot listen on port ${port} of ${address} (${code}). Change GATEPOST_CONSOLE_PORT or GATEPOST_CONSOLE_HOST.`,
+    { cause },
+  );
 }
 
 /**

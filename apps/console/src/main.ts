@@ -27,6 +27,6 @@ await run(() => {
     http: createConsoleServer(config),
     prepare: prepareConsoleServer,
   }).catch((cause: unknown) => {
-    throw consoleStartError(cause, port);
+    throw consoleStartError(cause);
   });
 });

@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import type { z } from 'zod';
 import {
   type RunningProcess,
@@ -71,14 +71,16 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
       () => lock.close(),
     ]);
   try {
-    await assertPortIsFree(env.GATEPOST_PORT, env.GATEPOST_HOST);
-    await assertConsolePortIsFree(env);
+    await assertPortsAreFree(env);
     postgres = embeddedPostgres(folder);
     await postgres.start();
     for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase, consoleDatabase])
       await migrate(database(postgres.url, 1));
-    service = await startService({ ...standaloneService(env, folder, postgres.url), transport: () => transport });
-    console = await startConsole(env, folder, postgres.url, transport);
+    // Both settings are checked before the first start, which creates the first application.
+    const services = standaloneService(env, folder, postgres.url);
+    const consoleOnly = consoleService(env, folder, postgres.url);
+    service = await startService({ ...services, transport: () => transport });
+    if (consoleOnly !== undefined) console = await startListener({ ...consoleOnly, transport: () => transport });
     await welcome(service, baseUrl, await setUpLink(env, transport, console));
     return { stop, lost: postgres.lost };
   } catch (error) {
@@ -99,33 +101,39 @@ async function runAll(steps: readonly (() => Promise<unknown> | undefined)[]): P
 
 /**
  * Fails on a port in use before anything is created: a first start that fails later would have created an application
- * without ever showing its keys.
- * @throws the error of `listen`, such as EADDRINUSE
+ * without ever showing its keys. Both ports are taken at once, because they may be the same.
+ * @throws the error of `listen`, such as EADDRINUSE; for the console's port StartError
  */
-async function assertPortIsFree(port: number, host: string): Promise<void> {
+async function assertPortsAreFree(env: Environment): Promise<void> {
+  const probes: Server[] = [];
+  try {
+    probes.push(await listen(env.GATEPOST_PORT, env.GATEPOST_HOST));
+    const { GATEPOST_CONSOLE_PORT: port, GATEPOST_CONSOLE_HOST: host } = env;
+    if (port !== 'off') probes.push(await listen(port, host).catch(asConsoleStartError));
+  } finally {
+    await Promise.all(probes.map((probe) => new Promise((resolve) => probe.close(resolve))));
+  }
+}
+
+async function listen(port: number, host: string): Promise<Server> {
   const probe = createServer();
   await new Promise<void>((resolve, reject) => {
     probe.once('error', reject);
     probe.listen(port, host, resolve);
   });
-  await new Promise((resolve) => probe.close(resolve));
+  return probe;
 }
 
-/** @throws StartError where the port is in use */
-async function assertConsolePortIsFree({ GATEPOST_CONSOLE_PORT: port, GATEPOST_CONSOLE_HOST: host }: Environment) {
-  if (port === 'off') return;
-  await assertPortIsFree(port, host).catch((cause: unknown) => {
-    throw consoleStartError(cause, port);
-  });
+function asConsoleStartError(cause: unknown): never {
+  throw consoleStartError(cause);
 }
 
-/** The console listens on a port of its own: no route of operators is in the router of clients. */
-async function startConsole(
+/** The console listens on a port of its own: no route of operators is in the router of clients. Undefined where it is off. */
+function consoleService(
   env: Environment,
   folder: DataFolder,
   databaseUrl: string,
-  transport: InProcessTransport,
-): Promise<RunningService | undefined> {
+): Omit<ServiceOptions, 'transport'> | undefined {
   const { GATEPOST_CONSOLE_PORT: port, GATEPOST_CONSOLE_HOST: host } = env;
   if (port === 'off') return undefined;
   const config = consoleConfig({
@@ -135,15 +143,14 @@ async function startConsole(
     GATEPOST_CONSOLE_DATABASE_URL: undefined,
     GATEPOST_BASE_URL: gatewayConfig(env).baseUrl,
   });
-  return startListener({
+  return {
     name: 'console',
     serves: ['console'],
     imports: [ConsoleModule.forRoot({ ...config, databasePool: CONSOLE_POOL }, null)],
     env: { ...env, GATEPOST_PORT: port, GATEPOST_HOST: host },
-    transport: () => transport,
     http: createConsoleServer(config),
     prepare: prepareConsoleServer,
-  });
+  };
 }
 
 /** The link for the first owner; undefined where there is one, or no console. */

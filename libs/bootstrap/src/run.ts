@@ -73,10 +73,16 @@ async function stop(starting: Promise<RunningProcess>, status: number): Promise<
 function describe(error: unknown): string {
   if (error instanceof ConfigError || error instanceof StartError) return error.message;
   if (!(error instanceof Error)) return String(error);
-  if ('code' in error && error.code === 'EADDRINUSE' && 'port' in error) {
-    return `Port ${String(error.port)} is already in use, possibly by another Gatepost. Choose another port with GATEPOST_PORT.`;
-  }
-  return error.stack ?? error.message;
+  return listenProblem(error) ?? error.stack ?? error.message;
+}
+
+/** Undefined for other errors than that of a server that cannot listen. */
+function listenProblem(error: Error): string | undefined {
+  const { code, syscall, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  if (syscall !== 'listen' || port === undefined) return undefined;
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is already in use, possibly by another Gatepost. Choose another port with GATEPOST_PORT.`;
+  return `Gatepost cannot listen on port ${port} of ${address} (${code}). Change GATEPOST_PORT or GATEPOST_HOST.`;
 }
 
 const IDLE_CONNECTION_POLL_MS = 50;
