@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   ApiClient,
@@ -182,6 +183,23 @@ describe('the life of the standalone server', () => {
     expect(await exit).toEqual({ status: 0, signal: null });
     const names = Array.from(server.main.stderr.matchAll(/"service":"([^"]+)"/g), ([, name]) => name);
     expect(new Set(names)).toEqual(new Set(['standalone']));
+  });
+
+  it('starts where the lock file of a killed PostgreSQL has the id of another process', async () => {
+    const first = await startStandalone();
+    const lockFile = join(folderOf(first), 'postgres', 'postmaster.pid');
+    const left = readFileSync(lockFile, 'utf8');
+    await first.stop();
+    // PostgreSQL takes a process of its own user for its server: as root this one would not do.
+    const asPostgres = process.getuid?.() === 0 ? { uid: statSync(dirname(lockFile)).uid } : {};
+    const other = spawn('sleep', ['60'], { stdio: 'ignore', ...asPostgres });
+    try {
+      writeFileSync(lockFile, left.replace(/^\d+/, String(other.pid)));
+      const second = await startAgain(first);
+      await second.stop();
+    } finally {
+      other.kill('SIGKILL');
+    }
   });
 
   it('starts PostgreSQL again where it ends by itself', async () => {

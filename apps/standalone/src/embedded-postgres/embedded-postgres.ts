@@ -93,11 +93,12 @@ export class EmbeddedPostgres {
   }
 
   async #isLaunched(): Promise<boolean> {
-    if (this.#isStopping) return false;
     try {
       await this.#launch();
       return true;
     } catch {
+      await stopLeftover(this.options);
+      if (this.#isStopping) return false;
       return false;
     }
   }

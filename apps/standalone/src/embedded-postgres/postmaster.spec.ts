@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { isServerOf, Postmaster } from './postmaster.js';
+import { isServerOf, Postmaster, stopLeftover } from './postmaster.js';
 
 /** A server that reports the state in the file `state` of its folder, if there is one, as PostgreSQL reports its own. */
 const SERVER = `#!${process.execPath}
@@ -82,5 +82,43 @@ describe('isServerOf', () => {
 
   it.each([0, 1, Number.NaN, 2 ** 22 + 1])('no process has the id %d', async (pid) => {
     expect(await isServerOf('/srv/data/postgres', pid)).toBe(false);
+  });
+});
+
+describe('the lock file of a server that was killed', () => {
+  let folder: string;
+  /** Whether the file is there still after a start. */
+  const isKept = async (pid: number | undefined) => {
+    writeFileSync(join(folder, 'postmaster.pid'), `${pid}\n${folder}\n`);
+    const binaries = { postgres: '', initdb: '', pgCtl: '' };
+    await stopLeftover({ binaries, folder, password: '', logFile: '', user: undefined });
+    return existsSync(join(folder, 'postmaster.pid'));
+  };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gatepost-lock-'));
+  });
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each([
+    ['another program has its id', process.pid],
+    ['no process has its id', 2 ** 22 + 1],
+    ['it is truncated', Number.NaN],
+  ])('is removed where %s', async (_, pid) => {
+    expect(await isKept(pid)).toBe(false);
+  });
+
+  it('is kept where another PostgreSQL has its id', async () => {
+    const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+      argv0: '/usr/lib/postgresql/18/bin/postgres',
+      stdio: 'ignore',
+    });
+    try {
+      expect(await isKept(other.pid)).toBe(true);
+    } finally {
+      other.kill('SIGKILL');
+    }
   });
 });

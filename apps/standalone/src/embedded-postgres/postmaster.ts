@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -9,6 +9,9 @@ import { type PostgresOptions, spawnOptions } from './postgres-cluster.js';
 
 const execute = promisify(execFile);
 const POLL_MS = 20;
+const LOCK_FILE = 'postmaster.pid';
+/** The beginning of the command line of a PostgreSQL server. */
+const SERVER = /^(?:\S*\/)?(?:postgres|postmaster)(?:[\s:]|$)/;
 /** PostgreSQL writes its state to the eighth line of postmaster.pid. */
 const STATE_LINE = 7;
 
@@ -105,16 +108,22 @@ export class Postmaster {
   }
 }
 
-/** A server survives when its parent is killed: it is stopped, so that a new one can use the data. */
+/**
+ * A server survives when its parent is killed: it is stopped, so that a new one can use the data. If it was killed too, its lock file
+ * is left. Its id can belong to another process by now, in a container to a thread of this process or to the next server itself:
+ * PostgreSQL would not start, or seem to be ready at once. So the file is removed. PostgreSQL still refuses to start beside processes
+ * that use the data, because their shared memory is found by the folder.
+ */
 export async function stopLeftover(options: PostgresOptions): Promise<void> {
   const pid = Number(postmasterLines(options.folder)[0]);
-  if (!(await isServerOf(options.folder, pid))) return;
-  await execute(options.binaries.pgCtl, ['stop', '-D', options.folder, '-m', 'fast', '-w'], spawnOptions(options));
+  if (await isServerOf(options.folder, pid))
+    await execute(options.binaries.pgCtl, ['stop', '-D', options.folder, '-m', 'fast', '-w'], spawnOptions(options));
+  else if (!SERVER.test(await commandLine(pid))) rmSync(join(options.folder, LOCK_FILE), { force: true });
 }
 
 function postmasterLines(folder: string): string[] {
   try {
-    return readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
+    return readFileSync(join(folder, LOCK_FILE), 'utf8').split('\n');
   } catch {
     return [];
   }
@@ -122,11 +131,12 @@ function postmasterLines(folder: string): string[] {
 
 /** Whether the process is a server of this folder, and not an unrelated process with a reused id. */
 export async function isServerOf(folder: string, pid: number): Promise<boolean> {
-  if (!Number.isInteger(pid) || pid <= 1) return false;
   return (await commandLine(pid)).includes(` -D ${folder} `);
 }
 
+/** Empty where no process has the id. */
 async function commandLine(pid: number): Promise<string> {
+  if (!Number.isInteger(pid) || pid <= 1) return '';
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
     return (await execute('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
