@@ -172,19 +172,6 @@ describe('the life of the standalone server', () => {
     await second.stop();
   });
 
-  it('drains the API and the console at once, and logs under its own name', async () => {
-    const consolePort = String(await freePorts(1));
-    const server = await startStandalone({ GATEPOST_DRAIN_SECONDS: '4', GATEPOST_CONSOLE_PORT: consolePort });
-    const exit = server.main.stop();
-    for (const origin of [...server.baseUrls, `http://127.0.0.1:${consolePort}`])
-      await eventually(async () => {
-        expect(await (await fetch(`${origin}/readyz`)).json()).toMatchObject({ problems: ['draining'] });
-      });
-    expect(await exit).toEqual({ status: 0, signal: null });
-    const names = Array.from(server.main.stderr.matchAll(/"service":"([^"]+)"/g), ([, name]) => name);
-    expect(new Set(names)).toEqual(new Set(['standalone']));
-  });
-
   it('starts where the lock file of a killed PostgreSQL has the id of another process', async () => {
     const first = await startStandalone();
     const lockFile = join(folderOf(first), 'postgres', 'postmaster.pid');
@@ -200,6 +187,26 @@ describe('the life of the standalone server', () => {
     } finally {
       other.kill('SIGKILL');
     }
+  });
+
+  it('drains the API and the console at once, and logs under its own name', async () => {
+    const consolePort = String(await freePorts(1));
+    const server = await startStandalone({ GATEPOST_DRAIN_SECONDS: '4', GATEPOST_CONSOLE_PORT: consolePort });
+    const exit = server.main.stop();
+    for (const origin of [...server.baseUrls, `http://127.0.0.1:${consolePort}`])
+      await eventually(async () => {
+        expect(await (await fetch(`${origin}/readyz`)).json()).toMatchObject({ problems: ['draining'] });
+      });
+    expect(await exit).toEqual({ status: 0, signal: null });
+    const names = Array.from(server.main.stderr.matchAll(/"service":"([^"]+)"/g), ([, name]) => name);
+    expect(new Set(names)).toEqual(new Set(['standalone']));
+  });
+
+  it('starts PostgreSQL with connections for all pools, however large', async () => {
+    const server = await startStandalone({ GATEPOST_DATABASE_POOL: '60' });
+    const options = readFileSync(join(folderOf(server), 'postgres', 'postmaster.opts'), 'utf8');
+    expect(Number(/max_connections=(\d+)/.exec(options)?.[1])).toBeGreaterThan(120);
+    await server.stop();
   });
 
   it('starts PostgreSQL again where it ends by itself', async () => {

@@ -40,14 +40,16 @@ import { lockDataFolder } from './instance-lock.js';
 import { StoredSecretsModule } from './stored-secrets/stored-secrets.module.js';
 import type { standaloneEnvironment } from './standalone.config.js';
 
-/** auth-linking reads an application's credentials at most once a second. The embedded PostgreSQL has 50 connections in total. */
+/** auth-linking reads an application's credentials at most once a second. */
 const AUTH_LINKING_POOL = 2;
-/** Of the same 50: handling events, claiming deliveries, and recording their outcome. */
+/** Handling events, claiming deliveries, and recording their outcome. */
 const MAIL_POOL = 4;
-/** Of the same 50: device queues, and the installation scans of pushes. */
+/** Device queues, and the installation scans of pushes. */
 const PUSH_POOL = 8;
-/** Of the same 50: few operators, one statement each. */
+/** Few operators, one statement each. */
 const CONSOLE_POOL = 2;
+/** For connections that are closing while others take their place, and for an operator's own. */
+const SPARE_CONNECTIONS = 5;
 /** On a busy machine the parts of a process that has just started answer late. */
 const FIRST_ANSWER_TIMEOUT_MS = 30_000;
 type Environment = z.output<typeof standaloneEnvironment>;
@@ -72,7 +74,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
     ]);
   try {
     await assertPortsAreFree(env);
-    postgres = embeddedPostgres(folder);
+    postgres = embeddedPostgres(folder, env);
     await postgres.start();
     for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase, consoleDatabase])
       await migrate(database(postgres.url, 1));
@@ -160,7 +162,7 @@ async function setUpLink(env: Environment, transport: InProcessTransport, consol
   return link?.url;
 }
 
-function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
+function embeddedPostgres(folder: DataFolder, env: Environment): EmbeddedPostgres {
   const user = postgresUser();
   return new EmbeddedPostgres({
     binaries: postgresBinaries(user),
@@ -168,7 +170,16 @@ function embeddedPostgres(folder: DataFolder): EmbeddedPostgres {
     password: folder.storedSecret('postgres-password'),
     logFile: folder.file('postgres.log'),
     user,
+    connections: connectionsOf(env),
   });
+}
+
+/** The most connections of all pools together (docs/operations.md#limits-and-how-to-raise-them). */
+function connectionsOf({ GATEPOST_DATABASE_POOL: accounts }: Environment): number {
+  // Besides their pool: queries with and without an index in half as many each, two for look-ups, one that builds indexes.
+  const withQueries = [accounts, PUSH_POOL].map((pool) => pool + 2 * Math.ceil(pool / 2) + 3);
+  const all = [...withQueries, AUTH_LINKING_POOL, MAIL_POOL, CONSOLE_POOL, SPARE_CONNECTIONS];
+  return all.reduce((sum, pool) => sum + pool);
 }
 
 /** The process with the modules of all services, over the database at `databaseUrl`. */

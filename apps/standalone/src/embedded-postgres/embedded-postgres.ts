@@ -11,7 +11,6 @@ const MAX_SOCKET_FOLDER_BYTES = 85;
 /** Small values: this process is the only client. */
 const SETTINGS = {
   listen_addresses: '',
-  max_connections: '50',
   shared_buffers: '64MB',
   unix_socket_permissions: '0700',
   // Statements contain names and addresses of users: the log must contain the error only.
@@ -67,7 +66,11 @@ export class EmbeddedPostgres {
   }
 
   async #launch(): Promise<void> {
-    const postmaster = new Postmaster(this.options, { ...SETTINGS, unix_socket_directories: this.#socketFolder });
+    const postmaster = new Postmaster(this.options, {
+      ...SETTINGS,
+      max_connections: String(this.options.connections),
+      unix_socket_directories: this.#socketFolder,
+    });
     this.#postmaster = postmaster;
     try {
       await postmaster.untilReady();
@@ -94,11 +97,11 @@ export class EmbeddedPostgres {
 
   async #isLaunched(): Promise<boolean> {
     try {
+      await stopLeftover(this.options);
+      if (this.#isStopping) return false;
       await this.#launch();
       return true;
     } catch {
-      await stopLeftover(this.options);
-      if (this.#isStopping) return false;
       return false;
     }
   }

@@ -13,7 +13,7 @@ describe('ensureCluster', () => {
     const binary = join(home, 'initdb');
     writeFileSync(binary, `#!/bin/sh\n${initdb}\n`, { mode: 0o700 });
     const binaries = { initdb: binary, postgres: '', pgCtl: '' };
-    return ensureCluster({ binaries, folder, password: 'p', logFile: '', user: undefined });
+    return ensureCluster({ binaries, folder, password: 'p', logFile: '', user: undefined, connections: 1 });
   };
 
   beforeEach(() => {

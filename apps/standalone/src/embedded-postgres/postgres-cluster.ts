@@ -20,6 +20,8 @@ export interface PostgresOptions {
   readonly password: string;
   readonly logFile: string;
   readonly user: PostgresUser | undefined;
+  /** The most connections at once. */
+  readonly connections: number;
 }
 
 /**
