@@ -13,7 +13,10 @@ export class Clock {
 interface PeriodicJobOptions {
   /** The value of the label `name` in metrics, and the name in logs. */
   readonly name: JobName;
-  /** The pause between the end of one round and the start of the next, in milliseconds, varied by up to 10 %. */
+  /**
+   * The pause between the end of one round and the start of the next, in milliseconds, varied by up to 10 %. Some minutes at most:
+   * the alert `GatepostJobFails` fires ten minutes after a start without a round.
+   */
   readonly intervalMs: number;
   readonly metrics: Pick<Metrics, 'jobLastSuccess'>;
 }

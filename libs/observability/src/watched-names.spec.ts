@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { type KnownSeries, knownSeries, labelsOf, problemsOf, seriesOf } from '../test/promql.js';
@@ -7,6 +8,7 @@ import { Metrics } from './metrics.js';
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly for?: string;
   readonly labels: { readonly severity: string };
   readonly annotations: Readonly<Record<'summary' | 'description' | 'runbook', string>>;
 }
@@ -24,6 +26,16 @@ const textOf = (path: string) => readFileSync(path, 'utf8');
 const { groups } = parse(textOf('deploy/observability/alerts.yml')) as { groups: { rules: Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 const dashboard = JSON.parse(textOf('deploy/observability/gatepost.dashboard.json')) as { panels: Panel[] };
+/** The pause between two rounds of each periodic job, in milliseconds. */
+const intervals = readdirSync('apps', { recursive: true, encoding: 'utf8' })
+  .filter((name) => /\/src\/.*(?<!spec)\.ts$/.test(name))
+  .map((name) => textOf(join('apps', name)))
+  .flatMap((text) =>
+    Array.from(text.matchAll(/name: '([\w-]+)', intervalMs: (\w+)/g), ([, job, constant]): [string, number] => [
+      job ?? '',
+      Number(new RegExp(`const ${constant} = ([\\d_]+);`).exec(text)?.[1]?.replaceAll('_', '')),
+    ]),
+  );
 const targets = dashboard.panels.flatMap((panel) =>
   (panel.targets ?? []).map((target) => ({ ...target, title: panel.title })),
 );
@@ -66,6 +78,16 @@ describe('alerts and dashboards', () => {
     expect(problemsOf(expr, known)).toEqual([]);
     const named = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label);
     expect([...labelsOf(expr, known)]).toEqual(expect.arrayContaining(named));
+  });
+
+  it('do not report a periodic job before its first round is due', () => {
+    const patienceMs =
+      Number(/^(\d+)m$/.exec(rules.find(({ alert }) => alert === 'GatepostJobFails')?.for ?? '')?.[1]) * 60_000;
+    const jobs = metrics.described.find(({ name }) => name === 'gatepost_job_last_success_timestamp_seconds')?.labels[
+      'name'
+    ];
+    expect(intervals.map(([name]) => name).sort()).toEqual([...(jobs ?? [])].sort());
+    for (const [name, intervalMs] of intervals) expect(1.1 * intervalMs, name).toBeLessThan(patienceMs);
   });
 
   it('show every metric of Gatepost', () => {

@@ -91,7 +91,7 @@ export class DailyCounts extends PeriodicJob {
   }
 }
 
-const CLEANUP_INTERVAL_MS = 3_600_000;
+const CLEANUP_INTERVAL_MS = 300_000;
 const BATCH_SIZE = 500;
 
 /** Longer than a year, so that each day can be compared with that of the year before. */
