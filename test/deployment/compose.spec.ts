@@ -83,6 +83,20 @@ describe('docker-compose.yml', () => {
     expect([...names].filter((name) => !(name in environment.shape))).toEqual([]);
   });
 
+  it("has every service among the targets of Prometheus' example", () => {
+    interface Job {
+      readonly job_name: string;
+      readonly dns_sd_configs?: readonly { readonly names: readonly string[]; readonly port: number }[];
+    }
+    const text = readFileSync(join(ROOT, 'deploy/observability/prometheus.yml'), 'utf8');
+    const { scrape_configs: jobs } = parse(text) as { readonly scrape_configs: readonly Job[] };
+    const targets = jobs.flatMap(({ job_name: job, dns_sd_configs: found = [] }) =>
+      found.map(({ names, port }) => [job, names.join(), port]),
+    );
+    const portOf = (name: string) => Number(compose.services[name]?.environment?.['GATEPOST_CONSOLE_PORT'] ?? 8080);
+    expect(targets.toSorted()).toEqual(Object.keys(SERVICES).map((name) => [`gatepost-${name}`, name, portOf(name)]));
+  });
+
   it('lets clients in by the entrance only, and operators on this machine', () => {
     const published = Object.entries(compose.services).filter(([, { ports }]) => ports !== undefined);
     expect(published.map(([name]) => name)).toEqual(['caddy', 'console', 'mailpit']);
