@@ -229,8 +229,9 @@ class LaneRun {
     try {
       const wakeUp = await continueTrace(traceparent, { name: 'push', attributes }, async () => {
         const message = messageOfPush(push);
+        const enqueuedAt = performance.now();
         const devices = await this.tools.delivery.enqueue(message, installations);
-        return { message, devices, isRepeated: this.#isRepeated, traceparent: currentTraceparent() };
+        return { message, devices, isRepeated: this.#isRepeated, enqueuedAt, traceparent: currentTraceparent() };
       });
       return { ...turn, wakeUp };
     } catch (error) {

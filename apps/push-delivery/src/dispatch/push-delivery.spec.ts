@@ -2,9 +2,13 @@ import { Logger } from '@nestjs/common';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { PushMessage } from '#contracts';
 import { appError } from '#errors';
-import type { DirectMessages } from '#messaging';
+import { type DirectMessages, MAX_MESSAGE_BYTES } from '#messaging';
 import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { WakeUpNotifications } from './push-delivery.js';
+
+interface SentNotification {
+  readonly wakeUps: readonly { readonly message: PushMessage; readonly targets: readonly unknown[] }[];
+}
 
 const message: PushMessage = { id: 'push', appId: 'app', order: 1, expiresAt: 0, bodies: {}, body: '{}' };
 const device = (installationId: string, node: string) => ({ installationId, platform: 'web', node });
@@ -31,7 +35,8 @@ function wakeUpsWith({ refusals = {}, live = [] }: { refusals?: Record<string, n
 describe('wake-up notifications', () => {
   const { signal } = new AbortController();
   const options = { isBulk: false, signal };
-  const wakeUp = { message, isRepeated: false, traceparent: undefined };
+  const sent = { message, isRepeated: false, traceparent: undefined };
+  const wakeUp = { ...sent, enqueuedAt: performance.now() };
 
   beforeAll(() => {
     Logger.overrideLogger(false);
@@ -43,8 +48,8 @@ describe('wake-up notifications', () => {
     await wakeUps.send([{ ...wakeUp, devices }], options);
     const pairs = (...ids: string[]) => ids.map((id) => [id, 'web']);
     expect(taken).toEqual([
-      ['one', { isBulk: false, wakeUps: [{ ...wakeUp, targets: pairs('a', 'c') }] }],
-      ['two', { isBulk: false, wakeUps: [{ ...wakeUp, targets: pairs('b') }] }],
+      ['one', { isBulk: false, wakeUps: [{ ...sent, targets: pairs('a', 'c') }] }],
+      ['two', { isBulk: false, wakeUps: [{ ...sent, targets: pairs('b') }] }],
     ]);
   });
 
@@ -66,11 +71,50 @@ describe('wake-up notifications', () => {
         {
           isBulk: true,
           wakeUps: [
-            { ...wakeUp, targets },
-            { ...later, targets },
+            { ...sent, targets },
+            { ...sent, message: later.message, targets },
           ],
         },
       ],
+    ]);
+  });
+
+  it('have connectors ask the queues if they are late, because devices may have got the message since', async () => {
+    const { wakeUps, taken } = wakeUpsWith({});
+    const late = { ...wakeUp, enqueuedAt: performance.now() - 6_000 };
+    await wakeUps.send([{ ...late, devices: [device('a', 'one')] }], options);
+    expect(taken).toEqual([
+      ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['a', 'web']] }] }],
+    ]);
+  });
+
+  it('fit into messages of the broker, in order, however many and long the ids are', async () => {
+    const { wakeUps, taken } = wakeUpsWith({});
+    const longest = (index: number) => `${String(index).padStart(4, '0')}${'\u0001'.repeat(124)}`;
+    const devices = Array.from({ length: 2_000 }, (_, index) => device(longest(index), 'one'));
+    const pushes = Array.from({ length: 32 }, (_, place) => ({ ...message, id: `push-${place}` }));
+    await wakeUps.send(
+      pushes.map((one) => ({ ...wakeUp, message: one, devices })),
+      options,
+    );
+    const notifications = taken.map((one) => (one as [string, SentNotification])[1]);
+    const sizes = notifications.map((one) => Buffer.byteLength(JSON.stringify(one)));
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(MAX_MESSAGE_BYTES);
+    const all = notifications.flatMap((one) => one.wakeUps);
+    expect(all.map((one) => one.message.id)).toEqual(pushes.map(({ id }) => id));
+    expect(all.every(({ targets }) => targets.length === 2_000)).toBe(true);
+  });
+
+  it('keep their order if the broker refuses one of several', async () => {
+    const { wakeUps, taken } = wakeUpsWith({ refusals: { one: 1 }, live: ['one'] });
+    const devices = Array.from({ length: 6_000 }, (_, index) => device(String(index), 'one'));
+    const pushes = ['first', 'second', 'third'].map((id) => ({ ...wakeUp, message: { ...message, id }, devices }));
+    await wakeUps.send(pushes, options);
+    const notifications = taken.map((one) => (one as [string, SentNotification])[1]);
+    expect(notifications.map((one) => one.wakeUps.map((each) => each.message.id))).toEqual([
+      ['first'],
+      ['second'],
+      ['third'],
     ]);
   });
 
@@ -79,8 +123,8 @@ describe('wake-up notifications', () => {
     const repeated = { ...wakeUp, isRepeated: true };
     await wakeUps.send([{ ...repeated, devices: [device('a', 'one'), device('b', 'two')] }], options);
     expect(taken).toEqual([
-      ['two', { isBulk: false, wakeUps: [{ ...repeated, targets: [['b', 'web']] }] }],
-      ['one', { isBulk: false, wakeUps: [{ ...repeated, targets: [['a', 'web']] }] }],
+      ['two', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['b', 'web']] }] }],
+      ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['a', 'web']] }] }],
     ]);
   });
 

@@ -22,15 +22,33 @@ export interface WakeUp {
   readonly devices: readonly ConnectedDevice[];
   /** The devices may have been notified of the message before. */
   readonly isRepeated: boolean;
+  /** The `performance.now()` before the message was added to the queues. */
+  readonly enqueuedAt: number;
   /** The span that the connectors continue. */
   readonly traceparent: string | undefined;
 }
 
 type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
 type Target = [installationId: string, platform: string];
-type NotificationsByNode = Map<string, Notification>;
 
-/** Notifies connectors of new messages in the queues of their devices: one direct message for each connector, which keeps the order. */
+/** A wake-up for some devices of one connector. */
+interface NodeWakeUp {
+  readonly wakeUp: WakeUp;
+  readonly targets: readonly Target[];
+}
+
+/** By connector, its notifications in their order. */
+type NotificationsByNode = ReadonlyMap<string, readonly (readonly NodeWakeUp[])[]>;
+
+/**
+ * After this time the queue decides what a device gets: it may have logged in again since, and got the message. Connectors distrust
+ * wake-ups for ten seconds after a login.
+ */
+const FRESH_MS = 5_000;
+/** Limit of the devices of a notification: even with the longest ids it fits into a message of the broker. */
+const MAX_TARGETS = 10_000;
+
+/** Notifies connectors of new messages in the queues of their devices: few direct messages for each connector, which keep the order. */
 @Injectable()
 export class WakeUpNotifications {
   private readonly logger = new Logger('Pushes');
@@ -45,10 +63,10 @@ export class WakeUpNotifications {
    * broker: only this notification wakes the devices of a live connector.
    */
   async send(wakeUps: readonly WakeUp[], { isBulk, signal }: WakeUpOptions): Promise<void> {
-    let pending = byNode(wakeUps, isBulk);
+    let pending = byNode(wakeUps);
     const backoff = new Backoff();
     for (;;) {
-      pending = await this.#attempt(pending);
+      pending = await this.#attempt(pending, isBulk);
       if (pending.size === 0 || signal.aborted) return;
       await abortableSleep(backoff.next(), signal);
       pending = await this.#living(pending);
@@ -56,16 +74,24 @@ export class WakeUpNotifications {
   }
 
   /** @returns the notifications that the broker did not accept */
-  async #attempt(notifications: NotificationsByNode): Promise<NotificationsByNode> {
-    const failed: NotificationsByNode = new Map();
-    const attempts = [...notifications].map(async ([node, notification]) => {
-      await this.nodes.send(node, connectorMessages.deliver, notification).catch((error: unknown) => {
+  async #attempt(notifications: NotificationsByNode, isBulk: boolean): Promise<NotificationsByNode> {
+    const attempts = [...notifications].map(
+      async ([node, some]) => [node, await this.#notify(node, some, isBulk)] as const,
+    );
+    return new Map((await Promise.all(attempts)).filter(([, left]) => left.length > 0));
+  }
+
+  /** @returns the notifications from the first one on that the broker did not accept */
+  async #notify(node: string, notifications: readonly (readonly NodeWakeUp[])[], isBulk: boolean) {
+    for (const [place, some] of notifications.entries()) {
+      try {
+        await this.nodes.send(node, connectorMessages.deliver, { isBulk, wakeUps: some.map(wakeUpNow) });
+      } catch (error) {
         this.logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
-        failed.set(node, notification);
-      });
-    });
-    await Promise.all(attempts);
-    return failed;
+        return notifications.slice(place);
+      }
+    }
+    return [];
   }
 
   async #living(notifications: NotificationsByNode): Promise<NotificationsByNode> {
@@ -80,17 +106,37 @@ interface WakeUpOptions {
   readonly signal: AbortSignal;
 }
 
-function byNode(wakeUps: readonly WakeUp[], isBulk: boolean): NotificationsByNode {
-  const notifications: NotificationsByNode = new Map();
-  for (const { message, devices, isRepeated, traceparent } of wakeUps) {
-    for (const [node, some] of groupedBy(devices, (device) => device.node)) {
-      const targets = some.map<Target>(({ installationId, platform }) => [installationId, platform]);
-      const notification = notifications.get(node) ?? { isBulk, wakeUps: [] };
-      notification.wakeUps.push({ message, targets, isRepeated, traceparent });
-      notifications.set(node, notification);
-    }
+function wakeUpNow({ wakeUp, targets }: NodeWakeUp): Notification['wakeUps'][number] {
+  const { message, isRepeated, enqueuedAt, traceparent } = wakeUp;
+  const isLate = performance.now() - enqueuedAt > FRESH_MS;
+  return { message, targets: [...targets], isRepeated: isRepeated || isLate, traceparent };
+}
+
+function byNode(wakeUps: readonly WakeUp[]): NotificationsByNode {
+  const parts = wakeUps.flatMap((wakeUp) =>
+    groupedBy(wakeUp.devices, ({ node }) => node).flatMap(([node, devices]) =>
+      chunksOf(devices.map(targetOf), MAX_TARGETS).map((targets) => ({ node, wakeUp, targets })),
+    ),
+  );
+  return new Map(groupedBy(parts, ({ node }) => node).map(([node, own]) => [node, notificationsOf(own)]));
+}
+
+/** Consecutive wake-ups share a notification while their devices are few enough. */
+function notificationsOf(wakeUps: readonly NodeWakeUp[]): NodeWakeUp[][] {
+  const notifications: NodeWakeUp[][] = [];
+  let room = 0;
+  for (const wakeUp of wakeUps) {
+    const count = wakeUp.targets.length;
+    const last = count <= room ? notifications.at(-1) : undefined;
+    room = (last === undefined ? MAX_TARGETS : room) - count;
+    if (last === undefined) notifications.push([wakeUp]);
+    else last.push(wakeUp);
   }
   return notifications;
+}
+
+function targetOf({ installationId, platform }: ConnectedDevice): Target {
+  return [installationId, platform];
 }
 
 /** Concurrent operations on the queues for one page. */

@@ -106,8 +106,10 @@ export class PushRun {
   async #deliver(installations: readonly TargetedInstallation[]): Promise<void> {
     const { delivery } = this.tools;
     const message = messageOfPush(this.#job);
+    const enqueuedAt = performance.now();
     const devices = await delivery.enqueue(message, installations);
-    const wakeUp = { message, devices, isRepeated: this.#repeatedPages > 0, traceparent: currentTraceparent() };
+    const isRepeated = this.#repeatedPages > 0;
+    const wakeUp = { message, devices, isRepeated, enqueuedAt, traceparent: currentTraceparent() };
     await delivery.wake([wakeUp], { isBulk: true, signal: this.signal });
   }
 
