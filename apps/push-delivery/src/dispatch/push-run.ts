@@ -66,6 +66,11 @@ export class PushRun {
     this.#pageSize = job.isResumed || job.position.partition >= 0 ? PAGE : FIRST_PAGE;
   }
 
+  /** The number of failed attempts since the last finished page. */
+  get failures(): number {
+    return this.#job.failures;
+  }
+
   /** @throws every error but SERVICE_UNAVAILABLE, which it waits out */
   async run(): Promise<RunEnd> {
     let end: RunEnd | undefined;
@@ -121,7 +126,7 @@ export class PushRun {
     if (!(await this.tools.jobs.advance(this.#job, progress, share))) return this.#resume();
     if (share !== undefined) this.tools.vendors.batchesAdded();
     if (isLast || position.partition > this.#job.position.partition) this.tools.onPartition();
-    this.#job = { ...this.#job, ...progress };
+    this.#job = { ...this.#job, ...progress, failures: 0 };
     countTargeted(this.tools.metrics, installations);
     this.#flow?.passed(installations.length);
     this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);

@@ -25,7 +25,7 @@ export class PushGauge {
 
 /** Concurrent large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection. */
 const SLOTS = { paced: 16, unpaced: 3 };
-/** Limit of attempts that fail with an error other than SERVICE_UNAVAILABLE. */
+/** Limit of attempts in a row that fail with an error other than SERVICE_UNAVAILABLE; a finished page begins a new row. */
 const MAX_FAILURES = 5;
 export const FAILURE_DELAY_SECONDS = 10;
 /** The reason of a push whose time is over. */
@@ -92,14 +92,15 @@ export class PushWorker {
 
   async #outcomeOf(push: Held<PushJob>): Promise<RunEnd | 'failed'> {
     const { jobs } = this.tools;
+    const run = new PushRun(push, this.tools, push.stop.signal);
     try {
-      const end = await new PushRun(push, this.tools, push.stop.signal).run();
-      if (end === 'stopped') await jobs.release(push, push.failures, 0);
+      const end = await run.run();
+      if (end === 'stopped') await jobs.release(push, run.failures, 0);
       if (end === 'blocked') await jobs.yield(push);
       if (end === 'expired') await jobs.fail(push, EXPIRED);
       return end;
     } catch (error) {
-      await this.#recordFailure(push, error);
+      await this.#recordFailure({ ...push, failures: run.failures }, error);
       return 'failed';
     }
   }
