@@ -1,7 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { ConfigError, environment, type GroupRole, LOOPBACK_HOSTS, type Secret, StartError } from '#bootstrap';
+import {
+  ConfigError,
+  environment,
+  type GroupRole,
+  listenProblem,
+  LOOPBACK_HOSTS,
+  type Secret,
+  StartError,
+} from '#bootstrap';
 
 /** The variables of the console service. */
 export const consoleEnvironment = environment
@@ -79,15 +87,12 @@ type Environment = z.output<typeof consoleEnvironment>;
 
 /** The reason why the console does not start: where it cannot listen, with the settings of its address. */
 export function consoleStartError(cause: unknown): unknown {
-  const { code, syscall, port, address } = cause as NodeJS.ErrnoException & { port?: number; address?: string };
-  if (syscall !== 'listen') return cause;
   const advice = 'Choose another port with GATEPOST_CONSOLE_PORT; off leaves the console out of the standalone server.';
-  if (code === 'EADDRINUSE')
-    return new StartError(`Port ${port} of the operator console is already in use. ${advice}`, { cause });
-  return new StartError(
-    `The operator console cannot listen on port ${port} of ${address} (${code}). Change GATEPOST_CONSOLE_PORT or GATEPOST_CONSOLE_HOST.`,
-    { cause },
-  );
+  const problem = listenProblem(cause, 'The operator console', {
+    inUse: `of the operator console is already in use. ${advice}`,
+    other: 'Change GATEPOST_CONSOLE_PORT or GATEPOST_CONSOLE_HOST.',
+  });
+  return problem === undefined ? cause : new StartError(problem, { cause });
 }
 
 /**

@@ -5,6 +5,7 @@ export { asJsonObject, fromHttp, JSON_TYPE, parseJson, parseJsonBody } from './h
 export {
   ConfigError,
   isSocketPathTooLong,
+  listenProblem,
   loadConfig,
   operatorSocketPath,
   run,

@@ -73,16 +73,26 @@ async function stop(starting: Promise<RunningProcess>, status: number): Promise<
 function describe(error: unknown): string {
   if (error instanceof ConfigError || error instanceof StartError) return error.message;
   if (!(error instanceof Error)) return String(error);
-  return listenProblem(error) ?? error.stack ?? error.message;
+  const texts = {
+    inUse: 'is already in use, possibly by another Gatepost. Choose another port with GATEPOST_PORT.',
+    other: 'Change GATEPOST_PORT or GATEPOST_HOST.',
+  };
+  return listenProblem(error, 'Gatepost', texts) ?? error.stack ?? error.message;
 }
 
-/** Undefined for other errors than that of a server that cannot listen. */
-function listenProblem(error: Error): string | undefined {
+/**
+ * The text for the error of a server that cannot listen; undefined for other errors.
+ * @param texts the end of the text: after the name of a port in use, and after any other reason
+ */
+export function listenProblem(
+  error: unknown,
+  server: string,
+  texts: { readonly inUse: string; readonly other: string },
+): string | undefined {
   const { code, syscall, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
   if (syscall !== 'listen' || port === undefined) return undefined;
-  if (code === 'EADDRINUSE')
-    return `Port ${port} is already in use, possibly by another Gatepost. Choose another port with GATEPOST_PORT.`;
-  return `Gatepost cannot listen on port ${port} of ${address} (${code}). Change GATEPOST_PORT or GATEPOST_HOST.`;
+  if (code === 'EADDRINUSE') return `Port ${port} ${texts.inUse}`;
+  return `${server} cannot listen on port ${port} of ${address} (${code}). ${texts.other}`;
 }
 
 const IDLE_CONNECTION_POLL_MS = 50;

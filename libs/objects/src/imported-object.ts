@@ -104,7 +104,7 @@ function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[])
   return { columns: settled(className, columns), fields };
 }
 
-/** What the report says about a parsed value; undefined where it is stored as it is. */
+/** The reason for a note in the report; undefined where the value is stored unchanged. */
 function problemOf(stored: JsonValue | AppError): string | undefined {
   if (stored instanceof AppError) return stored.message;
   return holdsRounded(stored) ? ROUNDED : undefined;

@@ -145,7 +145,7 @@ export async function* readRoleMembers(file: string): AsyncIterable<MemberRow> {
   }
 }
 
-/** @throws StartError as `readRoleMembers` */
+/** Reads the whole file. @throws StartError as `readRoleMembers` */
 export async function assertRoleMembers(file: string): Promise<void> {
   const rows = readRoleMembers(file)[Symbol.asyncIterator]();
   while ((await rows.next()).done !== true);
