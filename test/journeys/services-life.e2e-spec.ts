@@ -1,6 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { eventually, isAlive, startServices, unique, usePlatforms } from '#testing';
+import { appClient, eventually, isAlive, signUp, startServices, TestProcess, unique, usePlatforms } from '#testing';
 import { createPlatformApp } from './suites/platform-apps.js';
 import { enter } from './suites/third-party-accounts.js';
 
@@ -20,6 +21,20 @@ describe('the life of npm run services', () => {
 
   it('looks for its services at the address they listen on', async () => {
     const running = await startServices({ gateway: 1, accounts: 1 }, { GATEPOST_HOST: '127.0.0.2' });
+    await running.stop();
+  });
+
+  it('an accounts process with another secret, which is not ready, gets no requests', async () => {
+    const running = await startServices({ gateway: 1, accounts: 1 });
+    const user = await signUp(appClient(running));
+    const env = { ...running.env, GATEPOST_SECRET: randomBytes(32).toString('hex'), GATEPOST_PORT: '0' };
+    const wrong = TestProcess.start('dist/apps/accounts/src/main.js', [], env);
+    await wrong.untilLogged(/accounts listens on port/);
+    for (let request = 0; request < 20; request += 1) {
+      const { body } = await appClient(running).get('/1.1/users/me', { session: user.session });
+      expect(body['objectId']).toBe(user.id);
+    }
+    expect(await wrong.stop()).toEqual({ status: 0, signal: null });
     await running.stop();
   });
 

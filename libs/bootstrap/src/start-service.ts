@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -92,6 +93,8 @@ export interface RunningService extends RunningProcess {
 /** How long a start waits for databases, broker and services. Other replicas serve meanwhile. */
 const READY_WITHIN_MS = 5_000;
 const READY_POLL_MS = 50;
+/** An operator has to act. */
+const UNFIT_POLL_MS = 1_000;
 
 /** Starts a process with its modules, HTTP server and receivers. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
@@ -152,14 +155,16 @@ const LISTEN_BACKLOG = 16_384;
  */
 export async function serve(app: NestFastifyApplication, options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
+  const receivers = new Receivers(app, options);
   connect(app, options);
   try {
     // The dependencies of the handlers start before the first message arrives.
     await app.init();
     await untilReady(app, options);
-    await app.startAllMicroservices();
+    await receivers.start();
     await app.listen({ port: env.GATEPOST_PORT, host: env.GATEPOST_HOST, backlog: LISTEN_BACKLOG });
   } catch (error) {
+    await receivers.stop();
     await app.close();
     throw error;
   }
@@ -167,7 +172,53 @@ export async function serve(app: NestFastifyApplication, options: ServiceOptions
   new Logger('Service').log(`${options.name} listens on port ${port}`);
   let draining: Promise<void> | undefined;
   const drained = () => (draining ??= drain(app, options));
-  return { app, port, drain: drained, stop: () => drained().then(() => close(app, options)) };
+  const stop = async () => {
+    await drained();
+    await receivers.stop();
+    await close(app, options);
+  };
+  return { app, port, drain: drained, stop };
+}
+
+/**
+ * The receivers of RPCs and events. They do not start while the process is unfit: a load balancer sends nothing to a process that is not
+ * ready, but the broker would.
+ */
+class Receivers {
+  readonly #logger = new Logger('Service');
+  readonly #stop = new AbortController();
+  #starting: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly app: NestFastifyApplication,
+    private readonly options: ServiceOptions,
+  ) {}
+
+  async start(): Promise<void> {
+    const readiness = this.app.get(Readiness);
+    if (callsItself(this.options) || !(await readiness.isUnfit())) {
+      await this.app.startAllMicroservices();
+      return;
+    }
+    this.#logger.error(`receives no requests and events: ${(await readiness.problems()).join('; ')}`);
+    this.#starting = this.#startOnceReady(readiness);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#starting;
+  }
+
+  /** Without any problem: while a database is away, for example, it is not known whether the process is fit. */
+  async #startOnceReady(readiness: Readiness): Promise<void> {
+    const { signal } = this.#stop;
+    while ((await readiness.problems()).length > 0) {
+      await sleep(UNFIT_POLL_MS, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+    }
+    await this.app.startAllMicroservices();
+    this.#logger.log('receives requests and events');
+  }
 }
 
 /** Connects an application to its HTTP server and its transport. Neither receives anything yet. */
@@ -186,13 +237,17 @@ function ignoreExpectations(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }
 
-async function untilReady(app: NestFastifyApplication, { serves }: ServiceOptions): Promise<void> {
-  // The standalone server calls its own RPCs, which cannot reply yet.
-  if (serves.includes('standalone')) return;
+/** The standalone server calls its own RPCs, which cannot reply before it receives. It reports at its start what it cannot do. */
+function callsItself({ serves }: ServiceOptions): boolean {
+  return serves.includes('standalone');
+}
+
+async function untilReady(app: NestFastifyApplication, options: ServiceOptions): Promise<void> {
+  if (callsItself(options)) return;
   const readiness = app.get(Readiness);
   const deadline = performance.now() + READY_WITHIN_MS;
-  while (performance.now() < deadline && (await readiness.problems()).length > 0)
-    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+  const isWorthWaiting = async () => (await readiness.problems()).length > 0 && !(await readiness.isUnfit());
+  while (performance.now() < deadline && (await isWorthWaiting())) await sleep(READY_POLL_MS);
 }
 
 async function drain(app: NestFastifyApplication, { env }: ServiceOptions): Promise<void> {

@@ -67,10 +67,11 @@ describe('two databases in one process', () => {
       expect.stringMatching(/^postgresql \(one\): schema one is not migrated/),
       expect.stringMatching(/^postgresql \(two\): schema two is not migrated/),
     ]);
+    expect(await app.get(Readiness).isUnfit()).toBe(true);
     await migrate(options('one'));
     expect(await problems()).toEqual([expect.stringMatching(/^postgresql \(two\): /)]);
     await migrate(options('two'));
-    expect(await problems()).toEqual([]);
+    expect([await problems(), await app.get(Readiness).isUnfit()]).toEqual([[], false]);
     await database.query('ALTER TABLE one.migrations RENAME COLUMN name TO other');
     expect(await problems()).toEqual([
       expect.stringMatching(/^postgresql \(one\): the migrations of schema one cannot be read: SQLSTATE 42703 /),

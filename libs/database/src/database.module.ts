@@ -1,7 +1,7 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { reasonOf } from '#errors';
-import { Metrics, ProcessInfo, Readiness, type ServerInfo, skewOf } from '#observability';
+import { Metrics, ProcessInfo, Readiness, type ServerInfo, skewOf, UnfitError } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
 import { Database, registerPoolMetrics } from './database.js';
 import { isMigrated } from './migrate.js';
@@ -74,6 +74,6 @@ export class DatabaseModule implements OnApplicationShutdown {
     const isReady = await isMigrated(this.database, this.options).catch((error: unknown) => {
       throw new Error(`the migrations of schema ${schema} cannot be read: ${reasonOf(error)}`, { cause: error });
     });
-    if (!isReady) throw new Error(`schema ${schema} is not migrated: run "npm run gatepost -- migrate"`);
+    if (!isReady) throw new UnfitError(`schema ${schema} is not migrated: run "npm run gatepost -- migrate"`);
   }
 }

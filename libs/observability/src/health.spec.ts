@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Readiness } from './health.js';
+import { Readiness, UnfitError } from './health.js';
 
 describe('Readiness', () => {
   it('is ready where every part is ready', async () => {
@@ -17,6 +17,15 @@ describe('Readiness', () => {
     });
     readiness.register('away', () => Promise.reject(new Error('not connected')));
     expect(await readiness.problems()).toEqual(['broken: on fire', 'away: not connected']);
+  });
+
+  it('is unfit where a part says so, and not where a server is away', async () => {
+    const readiness = new Readiness();
+    readiness.register('away', () => Promise.reject(new Error('not connected')));
+    expect(await readiness.isUnfit()).toBe(false);
+    readiness.register('schema', () => Promise.reject(new UnfitError('not migrated')));
+    expect(await readiness.isUnfit()).toBe(true);
+    expect(await readiness.problems()).toEqual(['away: not connected', 'schema: not migrated']);
   });
 
   it('does not wait for a part that does not reply', async () => {

@@ -63,8 +63,20 @@ export class ProcessInfo {
   }
 }
 
+/**
+ * The reason of a check why the process would fail at work that other replicas can do: it must not receive any. A server that is
+ * away is no such reason, because it is away from all.
+ */
+export class UnfitError extends Error {}
+
 /** Resolves when the part can serve; rejects with the reason, worded for operators. */
 type ReadinessCheck = () => Promise<void> | void;
+
+interface Problem {
+  readonly text: string;
+  /** Whether the process is unfit. */
+  readonly isUnfit: boolean;
+}
 
 const CHECK_TIMEOUT_MS = 2_000;
 
@@ -87,17 +99,26 @@ export class Readiness {
   /** The reasons why the process cannot serve now; empty when it can. @param timeoutMs for the answer of each part */
   async problems(timeoutMs = CHECK_TIMEOUT_MS): Promise<string[]> {
     if (this.#draining) return ['draining'];
+    return (await this.#examine(timeoutMs)).map(({ text }) => text);
+  }
+
+  /** Whether a part has found that the process must not receive work. */
+  async isUnfit(): Promise<boolean> {
+    return (await this.#examine(CHECK_TIMEOUT_MS)).some((problem) => problem.isUnfit);
+  }
+
+  async #examine(timeoutMs: number): Promise<Problem[]> {
     const outcomes = await Promise.all([...this.#checks].map(([name, check]) => problemOf(name, check, timeoutMs)));
     return outcomes.filter((problem) => problem !== undefined);
   }
 }
 
-function problemOf(name: string, check: ReadinessCheck, timeoutMs: number): Promise<string | undefined> {
+function problemOf(name: string, check: ReadinessCheck, timeoutMs: number): Promise<Problem | undefined> {
   const outcome = Promise.resolve()
     .then(check)
     .then(() => undefined)
-    .catch((error: unknown) => `${name}: ${reasonOf(error)}`);
-  return withTimeout(outcome, timeoutMs, () => `${name}: no answer`);
+    .catch((error: unknown) => ({ text: `${name}: ${reasonOf(error)}`, isUnfit: error instanceof UnfitError }));
+  return withTimeout(outcome, timeoutMs, () => ({ text: `${name}: no answer`, isUnfit: false }));
 }
 
 /** Only plain errors and AppErrors have texts for operators; other errors may reveal internal details, so their text is not shown. */

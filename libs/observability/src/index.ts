@@ -1,4 +1,4 @@
-export { ObservabilityModule, ProcessInfo, Readiness, type ServerInfo, skewOf } from './health.js';
+export { ObservabilityModule, ProcessInfo, Readiness, type ServerInfo, skewOf, UnfitError } from './health.js';
 export { FailureLog, JsonLogger, reportError, type ReportFields } from './logger.js';
 export { type JobName, Metrics } from './metrics.js';
 export type { OpenSpan, SpanOptions } from './open-telemetry.tracer.js';

@@ -14,8 +14,9 @@ import {
   type OldKey,
 } from '#contracts';
 import { Database, type Tx } from '#database';
-import { type AppError, appError } from '#errors';
+import { type AppError, appError, messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
+import { UnfitError } from '#observability';
 import { Sealer } from '#security';
 import { newAppId, newAppKey } from '../random-ids.js';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
@@ -120,10 +121,14 @@ export class ApplicationsService {
     return this.openKnown(id, await this.repository.find(id));
   }
 
-  /** @throws Error where the stored keys were sealed with another secret: then no client could be authenticated */
+  /** @throws UnfitError where the stored keys were sealed with another secret: then no client could be authenticated */
   async assertSecretFits(): Promise<void> {
     const row = await this.repository.findAny();
-    if (row !== undefined) this.open(row);
+    try {
+      if (row !== undefined) this.open(row);
+    } catch (cause) {
+      throw new UnfitError(messageOf(cause), { cause });
+    }
   }
 
   async list(): Promise<Application[]> {

@@ -2,7 +2,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database, DatabaseModule, migrate } from '#database';
 import { Broadcasts, InProcessTransport } from '#messaging';
-import { Metrics, ObservabilityModule } from '#observability';
+import { Metrics, ObservabilityModule, UnfitError } from '#observability';
 import { Sealer } from '#security';
 import { newDatabase, unique } from '#testing';
 import { ACCOUNTS_CONFIG } from '../accounts.config.js';
@@ -40,6 +40,21 @@ describe('replaced keys', () => {
   beforeEach(async () => {
     id = unique('app');
     await applications.create({ id, name: 'shop', appKey: 'first-app-key', masterKey: 'first-master-key' });
+  });
+
+  it('are not opened with another secret: the process is unfit', async () => {
+    await applications.assertSecretFits();
+    const sealer = new Sealer('another secret of thirty-two characters');
+    const other = new ApplicationsService(
+      module.get(ApplicationsRepository),
+      database,
+      sealer,
+      module.get(Broadcasts),
+      module.get(ACCOUNTS_CONFIG),
+    );
+    const error: unknown = await other.assertSecretFits().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(UnfitError);
+    expect(String(error)).toMatch(/another GATEPOST_SECRET/);
   });
 
   it('end at once unless they are kept', async () => {
