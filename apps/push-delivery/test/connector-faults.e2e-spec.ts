@@ -2,6 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, TcpProxy, testRun } from '#testing';
 import { Connections, ConnectorIdentity } from '../src/connector/connections.js';
+import { sessionIdOf } from '../src/device-queues/device-queues.js';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../src/device-queues/connector-nodes.js';
 import { Connectors } from './connectors.js';
 import { TestDevice } from './test-device.js';
@@ -86,6 +87,23 @@ describe('a connector', () => {
     // The lease is over: at its next heartbeat the connector reasserts its sessions.
     await other.app.get<ConnectorNodes>(CONNECTOR_NODES).leave(connector.app.get(ConnectorIdentity).node);
     expect((await older.closed).code).toBe(4111);
+  });
+
+  it('keeps the newest session of a device when Redis has lost it and knows an older one', async () => {
+    const connector = await started();
+    const other = await connectors.start();
+    const address = connectors.newAddress();
+    const device = await connectors.logIn(address, {}, other);
+    const [node, otherNode] = [connector, other].map(({ app }) => app.get(ConnectorIdentity).node);
+    const session = sessionIdOf(1, new Date(Date.now() - 60_000), 'gatepost');
+    await connectors.queues.connect(address, { node: node!, session }, 1);
+    await other.app.get<ConnectorNodes>(CONNECTOR_NODES).leave(otherNode!);
+    await eventually(async () => {
+      const [state] = await connectors.queues.describe([address]);
+      expect(state?.session?.node).toBe(otherNode);
+    });
+    const { id } = await connectors.push([address]);
+    expect(await device.untilReceived(1)).toEqual([id]);
   });
 
   it('answers two devices with one id with growing delays', async () => {

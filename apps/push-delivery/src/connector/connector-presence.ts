@@ -74,7 +74,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
     if (this.#isReasserting || (!isAfterLoss && nowMs - this.#reassertedMs < REASSERT_MS)) return;
     this.#isReasserting = true;
     try {
-      await this.#reassertAll();
+      await this.#reassertAll(isAfterLoss);
       if (isAfterLoss) this.connections.resyncAll();
       this.#handledStoreLosses = losses;
       this.#reassertedMs = nowMs;
@@ -85,16 +85,16 @@ export class ConnectorPresence implements OnApplicationBootstrap {
     }
   }
 
-  async #reassertAll(): Promise<void> {
+  async #reassertAll(isAfterLoss: boolean): Promise<void> {
     const open = [...this.connections.all()].filter(({ session }) => session.isOpen);
-    for (const some of chunksOf(open, REASSERTED_AT_ONCE)) await this.#reassertSome(some);
+    for (const some of chunksOf(open, REASSERTED_AT_ONCE)) await this.#reassertSome(some, isAfterLoss);
   }
 
-  async #reassertSome(connections: readonly DeviceConnection[]): Promise<void> {
+  async #reassertSome(connections: readonly DeviceConnection[], isAfterLoss: boolean): Promise<void> {
     const sessions = connections.flatMap(({ session: { device, id, isOpen } }) =>
       device === undefined || !isOpen ? [] : [{ device, session: this.identity.sessionRef(id) }],
     );
-    const lost = await this.queues.reassert(sessions);
+    const lost = await this.queues.reassert(sessions, isAfterLoss);
     for (const device of lost) {
       const connection = this.connections.find(device);
       // A connection opened after the reassertion stays.

@@ -156,10 +156,11 @@ export interface DeviceQueues {
   /** Makes the session the only one of the device. A message is either on the page, or its `enqueue` finds the session. */
   connect(device: DeviceAddress, session: SessionRef, limit: number): Promise<ConnectOutcome>;
   /**
-   * Registers sessions again after a possible data loss of the store. A device with a session on another connector keeps that session.
+   * Registers sessions again, as the store may have lost them. A device with a session on another connector keeps that session.
+   * @param isAfterLoss the store may have returned to earlier data: of two sessions, the one that started later stays
    * @returns the devices whose session is on another connector
    */
-  reassert(sessions: readonly DevicePresence[]): Promise<DeviceAddress[]>;
+  reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<DeviceAddress[]>;
   /** Ends the sessions that are still the current ones of their devices. */
   disconnect(sessions: readonly DevicePresence[]): Promise<void>;
   /** The beginning of the queue, including messages in flight. */

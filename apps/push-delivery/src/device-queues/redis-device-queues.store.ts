@@ -81,12 +81,13 @@ export class RedisDeviceQueues implements DeviceQueues {
     return outcomeFrom(await this.#run<ConnectReply>(CONNECT, partitionOf(device), values));
   }
 
-  async reassert(sessions: readonly DevicePresence[]): Promise<DeviceAddress[]> {
+  async reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<DeviceAddress[]> {
     const found = await this.#runForEach(
       sessions,
       ({ device }) => device,
       async (partition, some) => {
-        const places = await this.#run<number[]>(REASSERT, partition, some.flatMap(sessionValues));
+        const values = [isAfterLoss ? 1 : 0, ...some.flatMap(sessionValues)];
+        const places = await this.#run<number[]>(REASSERT, partition, values);
         return places.flatMap((place) => some[place]?.device ?? []);
       },
     );

@@ -162,17 +162,22 @@ local hasMore, dropped, members = pageOf(queueOf(app, installation), limit)
 return { beforeNode, beforeSession, tonumber(conflicts), hasMore, dropped, members }
 `);
 
-/** The reply lists the indexes of the devices whose session is on another connector. */
+/**
+ * ARGV: 1 after a data loss, else 0, then each session. The ids of sessions contain the second of their start (`sessionIdOf`). The reply
+ * lists the indexes of the devices whose session is on another connector.
+ */
 export const REASSERT = new RedisScript(`${BEGIN}${SESSION}${NEEDS_NO_ROOM}
+local function startOf(session) return tonumber(string.match(session, '^%w+%.(%w+)%.') or '0', 36) or 0 end
 local elsewhere = {}
-for place = 1, #ARGV, 4 do
+for place = 2, #ARGV, 4 do
   local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
   local known = redis.call('HGET', sessionsOf(app), installation)
   local knownNode, knownSession
   if known then knownNode, knownSession = ownerOf(known) end
-  if known and knownNode ~= node then
-    table.insert(elsewhere, (place - 1) / 4)
-  elseif knownSession ~= session then
+  local isOutdated = known and ARGV[1] == '1' and startOf(knownSession) < startOf(session)
+  if known and knownNode ~= node and not isOutdated then
+    table.insert(elsewhere, (place - 2) / 4)
+  elseif knownNode ~= node or knownSession ~= session then
     redis.call('HSET', sessionsOf(app), installation, node .. ' 0 0 ' .. session)
     redis.call('SADD', base .. ':apps', app)
   end
