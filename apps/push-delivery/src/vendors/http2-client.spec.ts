@@ -104,6 +104,25 @@ describe('the HTTP/2 client', () => {
     expect((await failureOf(request())).isUnprocessed).toBe(false);
   });
 
+  it('waits for a free stream no longer than a request may take', async () => {
+    const full = http2.createServer({ settings: { maxConcurrentStreams: 0 } });
+    full.on('session', (session) => sessions.push(session));
+    await new Promise<void>((resolve) => full.listen(0, '127.0.0.1', resolve));
+    client = clientOf((full.address() as AddressInfo).port, 300);
+    const { isUnprocessed, message } = await failureOf(request());
+    expect([isUnprocessed, message]).toEqual([true, 'no free stream in time']);
+    full.close();
+  });
+
+  it('gives up in time a request that nothing can be sent for since the server has lowered its limit', async () => {
+    server.on('session', (session) => {
+      session.settings({ maxConcurrentStreams: 0 });
+    });
+    client = clientOf((server.address() as AddressInfo).port, 300);
+    const failures = await Promise.all([failureOf(request()), failureOf(request())]);
+    expect(failures.map(({ message }) => message)).toContain('no answer in time');
+  });
+
   it('gives up a request in time, and keeps the connection', async () => {
     client.close();
     client = clientOf((server.address() as AddressInfo).port, 100);

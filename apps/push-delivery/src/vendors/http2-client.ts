@@ -11,7 +11,7 @@ const CONNECT_PAUSE_MS = 1_000;
 const MAX_ANSWER_BYTES = 65_536;
 
 interface AnswerLimits {
-  /** Time limit of a request, without the wait for a free stream. */
+  /** Time limit of a request, and before it of the wait for a free stream. */
   readonly timeoutMs: number;
   /** The largest answer, 65,536 by default. */
   readonly maxAnswerBytes?: number;
@@ -20,8 +20,6 @@ interface AnswerLimits {
 interface Http2Options extends AnswerLimits {
   /** Connections at once. */
   readonly connections: number;
-  /** Time limit of the wait for a free stream; none by default. */
-  readonly waitMs?: number;
   /** Opens the socket of a connection; by default a socket to the origin. */
   readonly connect?: () => Promise<Duplex>;
 }
@@ -51,7 +49,7 @@ export class Http2Error extends Error {
 
 /**
  * Sends requests to one server over few HTTP/2 connections that stay open. The server limits the streams, and may change the limit
- * at any time; further requests wait for a free stream. Nothing is sent twice.
+ * at any time; further requests wait for a free stream, as long as a request may take. Nothing is sent twice.
  */
 export class Http2Client {
   readonly #connections = new Set<Connection>();
@@ -68,8 +66,7 @@ export class Http2Client {
 
   /** @throws Http2Error */
   async request(request: Http2Request): Promise<Http2Answer> {
-    const { waitMs = Infinity } = this.options;
-    const waitsUntil = performance.now() + waitMs;
+    const waitsUntil = performance.now() + this.options.timeoutMs;
     for (;;) {
       const connection = this.#free();
       // Sends at once: another request may take the free stream while this one waits for anything.
@@ -99,7 +96,7 @@ export class Http2Client {
     if (usable === 0 && failure !== undefined) throw failure.error;
     const change = new Promise<void>((resolve) => this.#waiting.push(resolve));
     if (usable < this.options.connections && failure === undefined && !this.#isOpening) void this.#open();
-    const timer = Number.isFinite(leftMs) ? setTimeout(this.#wake.bind(this), leftMs) : undefined;
+    const timer = setTimeout(this.#wake.bind(this), leftMs);
     await change;
     clearTimeout(timer);
   }
@@ -246,6 +243,8 @@ class Connection {
       const cancel = (why: string) => {
         reason = why;
         stream.close(http2.constants.NGHTTP2_CANCEL);
+        // A request that waits in the connection for its stream would never close by itself.
+        stream.destroy();
       };
       const timer = setTimeout(() => {
         cancel('no answer in time');

@@ -73,7 +73,6 @@ export class PushServices {
     const service = new Http2Client(url.origin, {
       ...this.options,
       connections: CONNECTIONS,
-      waitMs: this.options.timeoutMs,
       connect,
     });
     this.#services.set(url.origin, service);
