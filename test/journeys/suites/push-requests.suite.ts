@@ -113,6 +113,7 @@ export function describePushRequests(server: () => GatepostServer): void {
       ['a field that cannot be queried', { where: { ACL: 1 } }, 400, 102],
       ['a field that is none', { where: { 'a b': 1 } }, 400, 105],
       ['a pointer that is none', { where: { a: { __type: 'Pointer' } } }, 400, 106],
+      ['a class that is none', { where: { a: { $inQuery: { className: 'Nothing', where: {} } } } }, 404, 101],
       ['a channel that is none', { channels: ['a b'] }, 400, 112],
       ['no channel', { channels: [] }, 400, 112],
       ['two ends', { expiration_time: '2030-01-01T00:00:00Z', expiration_interval: 1 }, 400, 111],

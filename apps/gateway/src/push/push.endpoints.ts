@@ -171,7 +171,7 @@ const PUSH_ERRORS = [
   'OBJECT_TOO_LARGE',
   'CLIENT_PUSH_OFF',
 ] as const satisfies ErrorName[];
-/** To accept a push needs no query of the database, and no class permission. */
+/** To accept a push needs no query of the database. A query of pushes refuses sub-queries, whatever class they name. */
 const WHERE_ERRORS = CONDITION_ERRORS.filter((name) => name !== 'QUERY_TIMED_OUT' && name !== 'NOT_FOUND');
 
 export const pushEndpoints = describeEndpoints('Push', {
@@ -182,7 +182,7 @@ export const pushEndpoints = describeEndpoints('Push', {
     credentials: 'application',
     body: push,
     answers: accepted,
-    errors: [...PUSH_ERRORS, ...WHERE_ERRORS, 'INVALID_CHANNEL', 'NOT_SUPPORTED'],
+    errors: [...PUSH_ERRORS, ...WHERE_ERRORS, 'NOT_FOUND', 'INVALID_CHANNEL', 'NOT_SUPPORTED'],
   },
   sendToDevices: {
     summary: 'Send a push to devices by their ids',
