@@ -54,6 +54,8 @@ describe('a message for APNs', () => {
       { alert: 'a', badge: 0 },
       { alert: 'a', badge: 0 },
     ],
+    [{ alert: 'a', aps: null }, { alert: 'a' }],
+    [{ alert: 'a', aps: 'text' }, { alert: 'a' }],
   ])('%j has the aps %j', (data, aps) => {
     expect(built(data).payload).toEqual({ aps });
   });

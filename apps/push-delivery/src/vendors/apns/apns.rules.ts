@@ -14,6 +14,7 @@ const APS_MEMBERS = ['category', 'thread-id', 'sound', 'target-content-id', 'url
 /** Members of `data` that become headers, or are for other channels. */
 const CONSUMED = new Set([
   ...APS_MEMBERS,
+  'aps',
   'alert',
   'title',
   'badge',
