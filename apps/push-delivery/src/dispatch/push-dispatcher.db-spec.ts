@@ -326,26 +326,6 @@ describe('the dispatcher', () => {
     expect((await ended(objectId, 'error')).error).toBe('Internal server error. See the server log for details.');
   });
 
-  it('gives five attempts to each page of a push', async () => {
-    const ids = await install(700, { partition: 0 });
-    let calls = 0;
-    queues.before = () => {
-      calls += 1;
-      return calls % 2 === 0 ? Promise.reject(new TypeError('a mistake of ours')) : Promise.resolve();
-    };
-    const objectId = await push({ flow_control: 1_000 });
-    start();
-    for (let failed = 2; failed <= 12; failed += 2) {
-      await eventually(async () => {
-        expect(calls).toBe(failed);
-        expect(await stored(objectId)).toMatchObject({ failures: 1, status: 'in-queue' });
-      });
-      await database.query('UPDATE push.notifications SET lease_until = now()');
-    }
-    await ended(objectId, 'done');
-    expect([...queues.received].sort()).toEqual([...ids].sort());
-  });
-
   describe('keep the order of acceptance', () => {
     /** Delays a part of the operations, so that pushes that are processed at once pass each other. */
     const delayed = () => (Math.random() < 0.5 ? sleep(Math.random() * 10) : Promise.resolve());

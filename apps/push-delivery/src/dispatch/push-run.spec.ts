@@ -1,7 +1,12 @@
+import { Logger } from '@nestjs/common';
 import { describe, expect, it } from 'vitest';
+import { Clock } from '#bootstrap';
 import { appError } from '#errors';
+import { Metrics } from '#observability';
+import { eventually } from '#testing';
 import type { InstallationScanRepository, ScanRange } from './installation-scan.repository.js';
-import { InstallationScan } from './push-run.js';
+import { InstallationScan, type RunTools } from './push-run.js';
+import { PushWorker } from './push-worker.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };
@@ -67,5 +72,48 @@ describe('the scan of installations', () => {
 
   it('gives up if even the smallest range takes too long', async () => {
     await expect(scanAll(new SlowTable(100), 1_000)).rejects.toMatchObject({ errorName: 'QUERY_TIMED_OUT' });
+  });
+});
+
+describe('a large push that fails', () => {
+  const position = { partition: -1, objectId: '' };
+  const job = { appId: 'app', objectId: 'push', failures: 4, position, counts: {}, flowControl: null };
+  const claimed = { ...job, expiresAt: new Date(Date.now() + 3_600_000), message: { body: '{}', bodies: {} } };
+
+  /** @param pages that can be delivered before a defect. @returns the recorded number of failed attempts; undefined: the push has ended */
+  async function failuresAfter(pages: number): Promise<number | undefined> {
+    const waiting = [claimed];
+    const ends: (number | undefined)[] = [];
+    let delivered = 0;
+    const jobs = {
+      claim: () => Promise.resolve(waiting.splice(0)),
+      limitOf: () => Promise.resolve(undefined),
+      advance: () => Promise.resolve(true),
+      release: (_: unknown, failures: number) => Promise.resolve(ends.push(failures)),
+      fail: () => Promise.resolve(ends.push(undefined)),
+    };
+    const delivery = {
+      enqueue: () => {
+        delivered += 1;
+        return delivered > pages ? Promise.reject(new TypeError('a defect')) : Promise.resolve([]);
+      },
+      wake: () => Promise.resolve(),
+    };
+    const installations = new SlowTable(Infinity);
+    const others = { clock: new Clock(), metrics: new Metrics(), logger: new Logger(), onPartition: () => undefined };
+    const tools = { jobs, delivery, installations, ...others } as unknown as RunTools;
+    const worker = new PushWorker('unpaced', { ...tools, metrics: others.metrics });
+    Logger.overrideLogger(false);
+    worker.start();
+    await eventually(() => {
+      expect(ends).toHaveLength(1);
+    });
+    await worker.stop();
+    return ends[0];
+  }
+
+  it('ends after five attempts, which are counted anew after each finished page', async () => {
+    expect(await failuresAfter(0)).toBeUndefined();
+    expect(await failuresAfter(1)).toBe(1);
   });
 });
