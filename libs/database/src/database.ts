@@ -106,6 +106,12 @@ export class Database implements SqlExecutor {
     return guarded(text, () => this.#dataSource.lookups.find<Row>(text, values, name));
   }
 
+  /** As `lookUp`. A statement without a name, which would be prepared at each run, uses the pool. */
+  readonly byKey: Queryable = {
+    query: (sql, parameters = [], statementName) =>
+      statementName === undefined ? this.query(sql, parameters) : this.lookUp(sql, parameters, statementName),
+  };
+
   async run<Row>({ name, text, values, afterCommit }: Statement): Promise<Row[]> {
     const rows = await this.query<Row>(text, values, name);
     afterCommit?.();

@@ -73,6 +73,17 @@ describe('look-ups over shared connections', () => {
     expect(usual).toMatchObject([{ nothing: null, at: new Date('2026-01-02T03:04:05.678Z'), flag: true }]);
   });
 
+  it('need no connection of the pool where their statement has a name', async () => {
+    const byKey = (name?: string) => database.byKey.query(VALUES, [7], name);
+    await byKey();
+    const sleeps = [1, 2].map(() => database.query('SELECT pg_sleep(0.4)'));
+    const order: string[] = [];
+    const unnamed = byKey().then(() => order.push('unnamed'));
+    const named = byKey('values').then(() => order.push('named'));
+    await Promise.all([...sleeps, unnamed, named]);
+    expect(order).toEqual(['named', 'unnamed']);
+  });
+
   it('find nothing where there is no row', async () => {
     for (let run = 0; run < 3; run += 1) expect(await find(ROWS + 1)).toEqual([]);
   });

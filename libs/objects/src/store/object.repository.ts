@@ -116,7 +116,7 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
   /** Queries of clients use connections of their own, unless they look up one object. */
   async list(
     query: CompiledFind,
-    within: Queryable = query.isLookUp ? this.database : this.queries.for(query),
+    within: Queryable = query.isLookUp ? this.database.byKey : this.queries.for(query),
   ): Promise<Visible[]> {
     const { table, visible: columns } = this.statements;
     const { size } = this.storage;
