@@ -40,7 +40,7 @@ export class ApnsChannel implements VendorChannel {
     private readonly server: { readonly url: string; readonly connections: number; readonly clock: Clock },
   ) {
     this.#client = new Http2Client(server.url, { connections: server.connections, timeoutMs: TIMEOUT_MS });
-    this.#token = new ProviderToken(credentials);
+    this.#token = new ProviderToken(credentials, server.clock);
     this.#topics = topics;
   }
 
@@ -134,16 +134,23 @@ function requestId({ objectId }: VendorPush, target: VendorTarget): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** The signed token of a team. Apple refuses tokens that are older than an hour or newer than 20 minutes after the last one. */
+/**
+ * The signed token of a team. Apple refuses tokens that are older than an hour or newer than 20 minutes after the last one. The age is
+ * that of the time that Apple reads in the token, so that a token of a wrong clock is replaced once the clock is right.
+ */
 class ProviderToken {
-  #current: { readonly signed: Promise<string>; readonly at: number } | undefined;
+  #current: { readonly signed: Promise<string>; readonly issuedAt: Date } | undefined;
 
-  constructor(private readonly credentials: Pick<VendorCredentials<'apns'>, 'teamId' | 'keyId' | 'privateKey'>) {}
+  constructor(
+    private readonly credentials: Pick<VendorCredentials<'apns'>, 'teamId' | 'keyId' | 'privateKey'>,
+    private readonly clock: Clock,
+  ) {}
 
   get(): Promise<string> {
-    const now = performance.now();
-    if (this.#current === undefined || now - this.#current.at > TOKEN_LIFE_MS)
-      this.#current = { signed: this.#sign(), at: now };
+    if (this.#current === undefined || this.#ageMs(this.#current) > TOKEN_LIFE_MS) {
+      const issuedAt = this.clock.now();
+      this.#current = { signed: this.#sign(issuedAt), issuedAt };
+    }
     return this.#current.signed;
   }
 
@@ -152,14 +159,20 @@ class ProviderToken {
     const current = this.#current;
     // Another request has renewed it.
     if (current === undefined || (await current.signed) !== refused) return true;
-    if (performance.now() - current.at < MIN_TOKEN_AGE_MS) return false;
+    if (this.#ageMs(current) < MIN_TOKEN_AGE_MS) return false;
     if (this.#current === current) this.#current = undefined;
     return true;
   }
 
-  async #sign(): Promise<string> {
+  /** A time in the future is as wrong as one in the past. */
+  #ageMs({ issuedAt }: { readonly issuedAt: Date }): number {
+    return Math.abs(this.clock.now().getTime() - issuedAt.getTime());
+  }
+
+  async #sign(issuedAt: Date): Promise<string> {
     const { teamId, keyId, privateKey } = this.credentials;
     const key = await importPKCS8(privateKey.trim(), 'ES256');
-    return new SignJWT({}).setProtectedHeader({ alg: 'ES256', kid: keyId }).setIssuer(teamId).setIssuedAt().sign(key);
+    const protectedHeader = { alg: 'ES256', kid: keyId };
+    return new SignJWT({}).setProtectedHeader(protectedHeader).setIssuer(teamId).setIssuedAt(issuedAt).sign(key);
   }
 }

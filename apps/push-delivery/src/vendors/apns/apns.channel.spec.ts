@@ -1,0 +1,78 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Clock } from '#bootstrap';
+import { Http2Client } from '../http2-client.js';
+import type { VendorPush, VendorTarget } from '../vendor.types.js';
+import { ApnsChannel } from './apns.channel.js';
+
+const MINUTE_MS = 60_000;
+
+const push: VendorPush = {
+  ...{ appId: 'a', objectId: 'p', data: {}, prod: 'prod', keyNo: 0, isRepeat: false },
+  message: { body: '{"alert":"hello"}', bodies: {} },
+  expiresAt: new Date(Date.now() + 60 * MINUTE_MS),
+};
+const target: VendorTarget = { objectId: 'i', token: 'a0'.repeat(32), platform: 'ios', topic: null, badge: null };
+
+describe('the provider token of the channel to Apple', () => {
+  /** What the server believes, beside Apple's clock. */
+  let lagMs: number;
+  let appleMs: number;
+  let tokens: Set<string>;
+  let channel: ApnsChannel;
+
+  const outcome = async () => (await channel.send(push, [target]))[0]?.kind;
+
+  beforeEach(() => {
+    [lagMs, appleMs, tokens] = [0, Date.now(), new Set()];
+    const clock = new Clock();
+    vi.spyOn(clock, 'now').mockImplementation(() => new Date(appleMs - lagMs));
+    vi.spyOn(Http2Client.prototype, 'request').mockImplementation(({ headers }) => {
+      const [, token = ''] = (headers['authorization'] ?? '').split(' ');
+      tokens.add(token);
+      const isValid = Math.abs(appleMs - (decodeJwt(token).iat ?? 0) * 1_000) <= 60 * MINUTE_MS;
+      const [status, reason] = isValid ? [200, ''] : [403, 'ExpiredProviderToken'];
+      return Promise.resolve({ status, headers: {}, text: JSON.stringify({ reason }) });
+    });
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    const credentials = { teamId: 'TEAM123456', keyId: 'KEY1234567', topics: 'com.example.app', privateKey: pem };
+    channel = new ApnsChannel(credentials, ['com.example.app'], 'prod', {
+      url: 'https://localhost:1',
+      connections: 1,
+      clock,
+    });
+  });
+  afterEach(() => {
+    channel.close();
+    vi.restoreAllMocks();
+  });
+
+  it('is used for 40 minutes', async () => {
+    for (let minute = 0; minute <= 80; minute += 5) {
+      expect(await outcome()).toBe('accepted');
+      appleMs += 5 * MINUTE_MS;
+    }
+    expect(tokens.size).toBe(2);
+  });
+
+  it.each([-120, 120])('of a clock that is %i minutes behind is replaced once the clock is right', async (minutes) => {
+    lagMs = minutes * MINUTE_MS;
+    expect(await outcome()).toBe('credentials');
+    expect(await outcome()).toBe('credentials');
+    expect(tokens.size).toBe(1);
+    lagMs = 0;
+    expect(await outcome()).toBe('accepted');
+  });
+
+  it('is replaced where Apple finds it too old, but not within 20 minutes', async () => {
+    lagMs = 50 * MINUTE_MS;
+    expect(await outcome()).toBe('accepted');
+    appleMs += 11 * MINUTE_MS;
+    expect(await outcome()).toBe('credentials');
+    appleMs += 10 * MINUTE_MS;
+    expect(await outcome()).toBe('accepted');
+    expect(tokens.size).toBe(2);
+  });
+});
