@@ -87,6 +87,11 @@ export class Tx implements SqlExecutor {
 export class Database implements SqlExecutor {
   readonly #dataSource: ServiceDataSource;
   readonly #pool: Pool;
+  /** `lookUp` for statements of clients. One without a name, which would be prepared at each run, uses the pool. */
+  readonly byKey: Queryable = {
+    query: (sql, parameters = [], statementName) =>
+      statementName === undefined ? this.query(sql, parameters) : this.lookUp(sql, parameters, statementName),
+  };
 
   /** @param dataSource that of TypeORM where the service has entities; else the database makes one of its own */
   constructor(options: DatabaseOptions, dataSource = new ServiceDataSource(options)) {
@@ -105,12 +110,6 @@ export class Database implements SqlExecutor {
   lookUp<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
     return guarded(text, () => this.#dataSource.lookups.find<Row>(text, values, name));
   }
-
-  /** As `lookUp`. A statement without a name, which would be prepared at each run, uses the pool. */
-  readonly byKey: Queryable = {
-    query: (sql, parameters = [], statementName) =>
-      statementName === undefined ? this.query(sql, parameters) : this.lookUp(sql, parameters, statementName),
-  };
 
   async run<Row>({ name, text, values, afterCommit }: Statement): Promise<Row[]> {
     const rows = await this.query<Row>(text, values, name);
