@@ -74,14 +74,16 @@ describe('look-ups over shared connections', () => {
   });
 
   it('need no connection of the pool where their statement has a name', async () => {
-    const byKey = (name?: string) => database.byKey.query(VALUES, [7], name);
-    await byKey();
-    const sleeps = [1, 2].map(() => database.query('SELECT pg_sleep(0.4)'));
-    const order: string[] = [];
-    const unnamed = byKey().then(() => order.push('unnamed'));
-    const named = byKey('values').then(() => order.push('named'));
-    await Promise.all([...sleeps, unnamed, named]);
-    expect(order).toEqual(['named', 'unnamed']);
+    const usual = await database.query(VALUES, [7]);
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    const held = [1, 2].map(() => database.transaction(() => gate));
+    let isUnnamedAnswered = false;
+    const unnamed = database.byKey.query(VALUES, [7]).then(() => (isUnnamedAnswered = true));
+    expect(await database.byKey.query(VALUES, [7], 'values')).toEqual(usual);
+    expect(isUnnamedAnswered).toBe(false);
+    release();
+    await Promise.all([unnamed, ...held]);
   });
 
   it('find nothing where there is no row', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Database, migrate, type Queryable } from '#database';
 import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope, userClass } from '#objects';
 import type { QueryDatabase } from '#objects/store';
@@ -145,5 +145,18 @@ describe('a lookup that a client writes', () => {
     });
     expect(plan).toContain(`"Index Name":"${index}"`);
     expect(plan).not.toContain('Seq Scan');
+  });
+
+  it('uses the connections of look-ups once its text is frequent', async () => {
+    const lookUp = vi.spyOn(database, 'lookUp');
+    const names: unknown[] = [];
+    for (let run = 0; run < 30; run += 1) {
+      const where = parseWhere({ username: `user${run + 1}` });
+      const [user] = await users.list(compileFind({ where, order: [], limit: 100 }, queryClass, scope));
+      names.push(user?.username);
+    }
+    expect(names).toEqual(Array.from({ length: 30 }, (_, run) => `user${run + 1}`));
+    expect(lookUp).toHaveBeenCalled();
+    lookUp.mockRestore();
   });
 });

@@ -16,9 +16,10 @@ const push: VendorPush = {
 const target: VendorTarget = { objectId: 'i', token: 'a0'.repeat(32), platform: 'ios', topic: null, badge: null };
 
 describe('the provider token of the channel to Apple', () => {
-  /** What the server believes, beside Apple's clock. */
-  let lagMs: number;
+  /** Apple's clock, in milliseconds since 1970. */
   let appleMs: number;
+  /** The difference of the server's clock from Apple's: positive where it is behind. */
+  let lagMs: number;
   let tokens: Set<string>;
   let channel: ApnsChannel;
 
@@ -57,7 +58,10 @@ describe('the provider token of the channel to Apple', () => {
     expect(tokens.size).toBe(2);
   });
 
-  it.each([-120, 120])('of a clock that is %i minutes behind is replaced once the clock is right', async (minutes) => {
+  it.each([
+    ['behind', 120],
+    ['ahead', -120],
+  ])('of a clock that is two hours %s is replaced once the clock is right', async (_, minutes) => {
     lagMs = minutes * MINUTE_MS;
     expect(await outcome()).toBe('credentials');
     expect(await outcome()).toBe('credentials');

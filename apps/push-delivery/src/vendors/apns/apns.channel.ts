@@ -135,8 +135,8 @@ function requestId({ objectId }: VendorPush, target: VendorTarget): string {
 }
 
 /**
- * The signed token of a team. Apple refuses tokens that are older than an hour or newer than 20 minutes after the last one. The age is
- * that of the time that Apple reads in the token, so that a token of a wrong clock is replaced once the clock is right.
+ * The signed token of a team. Apple refuses tokens that are older than an hour or newer than 20 minutes after the last one. The age
+ * counts from the time in the token, as for Apple: a token signed with a wrong clock is replaced once the clock is right.
  */
 class ProviderToken {
   #current: { readonly signed: Promise<string>; readonly issuedAt: Date } | undefined;
@@ -164,7 +164,7 @@ class ProviderToken {
     return true;
   }
 
-  /** A time in the future is as wrong as one in the past. */
+  /** The distance of the token's time from now, in milliseconds; a token can be from the future. */
   #ageMs({ issuedAt }: { readonly issuedAt: Date }): number {
     return Math.abs(this.clock.now().getTime() - issuedAt.getTime());
   }
