@@ -33,7 +33,7 @@ function recordingSender({ outcome = 'taken' } = {}) {
     requests.push(payload);
     return step('outbox', undefined)();
   };
-  const settings = { resetPasswordPage: '', mailLanguage: 'en' };
+  const settings = { verifyEmailOnSignUp: true, resetPasswordPage: '', mailLanguage: 'en' };
   const sender = new MailSender(
     {
       take: step('take', outcome),
@@ -43,7 +43,7 @@ function recordingSender({ outcome = 'taken' } = {}) {
     new MailTokens(new Sealer('a secret of thirty-two characters, or more')),
     { add: request, pretend: request } as unknown as Outbox,
     { now: () => NOW },
-    { linkLifetimesMs: { resetPassword: 1_000 } } as unknown as AccountsConfig,
+    { linkLifetimesMs: { resetPassword: 1_000, verifyEmail: 1_000 } } as unknown as AccountsConfig,
   );
   return { sender, steps, requests };
 }
@@ -55,6 +55,14 @@ describe('a mail that is not sent', () => {
     expect(await decoy.sender.pretend({} as Tx, ORIGIN, 'resetPassword', USER.email)).toBe(isSent);
     expect(decoy.steps).toEqual(real.steps);
     expect(events.mailRequested.payload.safeParse(decoy.requests[0]).success).toBe(isSent);
+  });
+});
+
+describe('the mail of a new address', () => {
+  it('reads the settings in the transaction, which must not wait for another connection', async () => {
+    const { sender, steps } = recordingSender();
+    await sender.sendVerification({} as Tx, ORIGIN, USER);
+    expect(steps).toEqual(['profile', 'take', 'removeExpired', 'profile', 'outbox']);
   });
 });
 

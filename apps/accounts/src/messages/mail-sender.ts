@@ -145,8 +145,8 @@ export class MailSender {
 
   /** The mail of a new address. The master key can set `emailVerified` also where the application verifies none: then there is no mail. */
   async sendVerification(tx: Tx, origin: MailOrigin, user: MailUser): Promise<void> {
-    const { verifyEmailOnSignUp } = await this.applications.settingsOf(origin.appId);
-    if (verifyEmailOnSignUp) await this.send(tx, origin, 'verifyEmail', user);
+    const { settings } = await this.applications.profileWithin(tx, origin.appId);
+    if (settings.verifyEmailOnSignUp) await this.send(tx, origin, 'verifyEmail', user);
   }
 
   /**
