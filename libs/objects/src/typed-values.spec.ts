@@ -100,6 +100,11 @@ describe('geoPointOf', () => {
     expect(geoPointOf({ __type: 'GeoPoint', latitude, longitude, extra: 1 })).toEqual({ latitude, longitude });
   });
 
+  it('reads degrees that PostgreSQL cannot compute with as 0', () => {
+    const [latitude, longitude] = [5e-324, -1e-200];
+    expect(geoPointOf({ __type: 'GeoPoint', latitude, longitude })).toEqual({ latitude: 0, longitude: 0 });
+  });
+
   it.each<JsonValue | undefined>([
     undefined,
     null,

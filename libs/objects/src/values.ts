@@ -78,7 +78,15 @@ export interface GeoPoint {
 export function geoPointOf(value: JsonValue | undefined): GeoPoint | undefined {
   if (!isJsonObject(value) || value['__type'] !== 'GeoPoint') return undefined;
   const { latitude, longitude } = value;
-  return isWithin(latitude, 90) && isWithin(longitude, 180) ? { latitude, longitude } : undefined;
+  if (!isWithin(latitude, 90) || !isWithin(longitude, 180)) return undefined;
+  return { latitude: computable(latitude), longitude: computable(longitude) };
+}
+
+/** Less than the size of an atom. PostgreSQL refuses to compute distances from values that are much smaller, as underflow. */
+const MIN_DEGREES = 1e-15;
+
+function computable(degrees: number): number {
+  return Math.abs(degrees) < MIN_DEGREES ? 0 : degrees;
 }
 
 function isWithin(value: JsonValue | undefined, degrees: number): value is number {
