@@ -47,6 +47,7 @@ export {
   isAbsent,
   newObjectId,
   pickKeys,
+  storedBytes,
   touched,
 } from './stored-object.js';
 export { dateOf, invalidFieldName, isJsonObject, isStorableText, reachesPrototype } from './values.js';

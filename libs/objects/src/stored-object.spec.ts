@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { assertObjectSize, changedFields, touched } from './stored-object.js';
+import type { JsonObject } from '#contracts';
+import { assertObjectSize, changedFields, storedBytes, touched } from './stored-object.js';
 
 const EARLIER = new Date('2026-01-01T00:00:00.000Z');
 const NOW = new Date('2026-01-02T00:00:00.000Z');
@@ -20,6 +21,15 @@ describe('assertObjectSize', () => {
     expect(() => {
       assertObjectSize({ a: 'ä'.repeat(20) }, 30);
     }).toThrow(expect.objectContaining({ errorName: 'OBJECT_TOO_LARGE' }) as Error);
+  });
+});
+
+describe('storedBytes', () => {
+  it.each<[JsonObject, number]>([
+    [{ a: [1e308, -5e-324, 1.5e21] }, '{"a":[1e+308,-5e-324,1.5e+21]}'.length + 308 + 324 + 21],
+    [{ a: '1e+300', b: 10 }, '{"a":"1e+300","b":10}'.length],
+  ])('counts the digits of %j in PostgreSQL', (value, bytes) => {
+    expect(storedBytes(value)).toBe(bytes);
   });
 });
 

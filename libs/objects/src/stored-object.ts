@@ -92,7 +92,23 @@ export function readOnlyKey(key: string): AppError {
 
 /** @throws AppError OBJECT_TOO_LARGE */
 export function assertObjectSize(fields: JsonObject, limitBytes: number): void {
-  if (Buffer.byteLength(JSON.stringify(fields)) > limitBytes) throw appError('OBJECT_TOO_LARGE');
+  if (storedBytes(fields) > limitBytes) throw appError('OBJECT_TOO_LARGE');
+}
+
+/** An exponent of a number in a JSON text, unless the text has it in a string. */
+const EXPONENT = /\de[+-]\d/;
+
+/** The size of a JSON column. PostgreSQL writes numbers without exponents: 1e308 has 309 bytes. */
+export function storedBytes(value: JsonObject): number {
+  const text = JSON.stringify(value);
+  return Buffer.byteLength(text) + (EXPONENT.test(text) ? zerosOf(value) : 0);
+}
+
+/** The zeros that the exponents of a value stand for. */
+function zerosOf(value: JsonValue): number {
+  if (typeof value === 'number') return Math.abs(Number(String(value).split('e')[1] ?? 0));
+  if (typeof value !== 'object' || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, member) => sum + zerosOf(member), 0);
 }
 
 /** The current values of the fields that a write names, and the id. */

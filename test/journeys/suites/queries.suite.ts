@@ -155,6 +155,16 @@ export function describeQueries(server: () => GatepostServer): void {
       expect([status, body['code']]).toEqual([400, 116]);
     });
 
+    it('find places that are almost 0, and store numbers only as far as PostgreSQL can hold their digits', async () => {
+      const nowhere = { __type: 'GeoPoint', latitude: 5e-324, longitude: 1e-200 };
+      const session = ada!.session;
+      const digits = Array.from({ length: 4_000 }, () => 1e308);
+      const tooLarge = await api.put(`/1.1/users/${ada!.id}`, { digits }, { session });
+      expect([tooLarge.status, tooLarge.body['code']]).toEqual([400, 116]);
+      expect((await api.put(`/1.1/users/${ada!.id}`, { nowhere }, { session })).status).toBe(200);
+      expect(await names({ where: { nowhere: { $nearSphere: nowhere } } })).toEqual(['ada']);
+    });
+
     it.each([
       ['too many paths', { include: Array.from({ length: 11 }, (_, index) => `a${index}`).join(',') }, 102],
       ['too long a path', { include: 'a.b.c.d' }, 102],

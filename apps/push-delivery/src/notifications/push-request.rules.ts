@@ -1,6 +1,6 @@
 import { type JsonObject, type JsonValue, PUSH_LIMITS } from '#contracts';
 import { appError, type AppError } from '#errors';
-import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels } from '#objects';
+import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels, storedBytes } from '#objects';
 import { PLATFORMS } from '../dispatch/delivery-counts.rules.js';
 import type { MessageBodies, NewNotification, PushTarget, StoredMessage } from '../pushes/push.row.js';
 
@@ -60,7 +60,7 @@ function parsed(body: JsonObject, where: readonly JsonObject[], { now, prod }: P
 }
 
 function assertSize(body: JsonObject): void {
-  if (Buffer.byteLength(JSON.stringify(body)) > PUSH_LIMITS.bytes)
+  if (storedBytes(body) > PUSH_LIMITS.bytes)
     throw appError('OBJECT_TOO_LARGE', { message: `A push may have at most ${PUSH_LIMITS.bytes} bytes.` });
 }
 

@@ -11,6 +11,7 @@ import {
 import type { Queryable, Tx } from '#database';
 import type { ObjectRow } from '../class-definition.js';
 import { claimsOf, type ImportClaim, isTokenClaim, requiredField, withoutClaim } from '../import-claims.js';
+import { storedBytes } from '../stored-object.js';
 import type { ObjectRepository } from './object.repository.js';
 
 /** The state that earlier batches leave, or would leave. */
@@ -79,7 +80,7 @@ function judge<Row>(object: ImportedObject, state: JudgedState<Row>): ImportVerd
   const known = state.known.get(object.objectId);
   const settled = known === undefined ? undefined : compared(object, known, state);
   if (settled !== undefined) return settled;
-  if (Buffer.byteLength(JSON.stringify(object.fields)) > state.limitBytes)
+  if (storedBytes(object.fields) > state.limitBytes)
     return refused({ field: 'fields', reason: `are larger than ${state.limitBytes} bytes together` });
   const taken = claimsOf(state.className, object).flatMap(({ field, key }) => takenBy(object, state, { field, key }));
   const required = taken.find(({ field }) => field === requiredField(state.className));
