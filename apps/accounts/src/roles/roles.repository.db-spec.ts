@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Database, migrate } from '#database';
-import { type ObjectRow, roleClass } from '#objects';
+import { compileFind, type ObjectRow, parseWhere, roleClass } from '#objects';
 import { ObjectRepository, type QueryDatabase } from '#objects/store';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
@@ -60,7 +60,23 @@ it('inserts, changes and removes roles and their members', async () => {
   await database.transaction((tx) => roles.changeMembers(tx, APP, 'parent', [member('removeRelation', 'child')]));
   expect(await childrenOf('parent')).toEqual([]);
   await database.transaction((tx) => roles.remove(tx, APP, ['parent']));
-  expect(await roles.findManyVisible(APP, ['parent', 'child'])).toMatchObject([{ objectId: 'child' }]);
+  expect(await roles.find(APP, 'parent')).toBeUndefined();
+  expect(await roles.find(APP, 'child')).toMatchObject({ objectId: 'child' });
+});
+
+it('measures custom fields and ACLs of the roles that the caller may read', async () => {
+  const entries = Array.from({ length: 100 }, (_, index) => [`role:${index}`, { read: true }] as const);
+  const large = { ...roleOf('large'), acl: { '*': { read: true }, ...Object.fromEntries(entries) } } as RoleRow;
+  const hidden = { ...roleOf('hidden'), acl: {} };
+  await database.transaction(async (tx) => {
+    for (const role of [large, hidden]) await roles.insert(tx, APP, role);
+  });
+  const query = { where: parseWhere({ objectId: { $in: ['large', 'hidden'] } }), order: [] };
+  const classOf = () => roleClass.queryClass({ hideContact: false });
+  const scope = { appId: APP, grantees: ['*'], classOf };
+  const found = await roles.listMeasured(compileFind(query, classOf(), scope), database);
+  expect(found.objects.map(({ objectId }) => objectId)).toEqual(['large']);
+  expect(found.bytes).toBeGreaterThan(JSON.stringify([large.acl, large.fields]).length);
 });
 
 it('refuses a name that is taken, and members that do not exist', async () => {

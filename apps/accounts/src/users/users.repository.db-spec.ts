@@ -103,7 +103,6 @@ describe('users in PostgreSQL', () => {
       Object.entries(user).filter(([column]) => !(INTERNAL_COLUMNS as readonly string[]).includes(column)),
     );
     expect(await users.findVisible(app, user.objectId)).toEqual(visible);
-    expect(await users.findManyVisible(app, [user.objectId])).toEqual([visible]);
     expect(await users.findBySessionToken(app, [user.sessionTokenHash])).toEqual(visible);
     expect(await users.findBySessionToken(app, [Buffer.of(1), user.sessionTokenHash])).toEqual(visible);
   });

@@ -62,7 +62,7 @@ interface UserVersion {
 const STORAGE = {
   objectClass: userClass,
   entity: UserEntity,
-  size: 'octet_length(fields::text) + COALESCE(octet_length(sealed_identities), 0)',
+  large: ['sealed_identities'],
   internal: INTERNAL_COLUMNS,
 };
 

@@ -66,7 +66,7 @@ describe('installations in PostgreSQL', () => {
     });
   const register = async (identity: JsonObject): Promise<InstallationRow> => {
     const { objectId } = await run(await writer.prepareCreate(caller, identity, { returnNew: false }));
-    const [row] = await installations.findManyVisible(app, [objectId]);
+    const row = await installations.findVisible(app, objectId);
     if (row === undefined) throw new Error('the registration stored nothing');
     return row;
   };

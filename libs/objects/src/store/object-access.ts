@@ -69,6 +69,7 @@ export class ObjectAccess {
     };
     return {
       scope,
+      queryClassOf,
       principal,
       hideContact,
       may,

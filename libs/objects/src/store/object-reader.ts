@@ -10,6 +10,7 @@ import { NameTree, pickKeys } from '../stored-object.js';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { FieldIndexes } from './field-indexes.js';
 import type { ObjectAccess } from './object-access.js';
+import { MAX_READ_BYTES } from './query-database.js';
 import type { SlowQueries } from './slow-queries.js';
 import type { AccessContext, Requester, StoredClass, StoredClasses } from './stored-classes.js';
 
@@ -42,7 +43,7 @@ export class ObjectReader {
     context.assertMay('get', className);
     const object = await stored.objects.findVisible(requester.appId, objectId);
     if (object === undefined || !context.mayRead(object)) return undefined;
-    const reading = { context, returnAcl, addedBytes: 0 };
+    const reading = { context, returnAcl, addedBytes: 0, readBytes: 0 };
     const shown = present(stored, object, reading);
     await this.includeTree([shown], parseInclude(include), reading);
     return pickKeys(shown, keys);
@@ -65,7 +66,7 @@ export class ObjectReader {
     const find = compileFind(query, queryClass, scope, indexes);
     const timed = <T>(work: () => Promise<T>) => this.slowQueries.timed({ appId, queryClass, query }, work);
     const found = limit === 0 ? [] : await timed(() => stored.objects.list(find));
-    const reading = { context, returnAcl: list.returnAcl, addedBytes: 0 };
+    const reading = { context, returnAcl: list.returnAcl, addedBytes: 0, readBytes: 0 };
     const shown = found.map((object) => present(stored, object, reading));
     await this.includeTree(shown, parseInclude(list.include), reading);
     const results = shown.map((object) => pickKeys(object, list.keys));
@@ -85,7 +86,7 @@ export class ObjectReader {
     { keys, include, returnAcl }: ObjectReadOptions,
   ): Promise<JsonObject[]> {
     const context = await this.access.contextOf(requester);
-    await this.includeTree(objects, parseInclude(include), { context, returnAcl, addedBytes: 0 });
+    await this.includeTree(objects, parseInclude(include), { context, returnAcl, addedBytes: 0, readBytes: 0 });
     return objects.map((object) => pickKeys(object, keys));
   }
 
@@ -107,13 +108,22 @@ export class ObjectReader {
       const stored = this.classes.of(className);
       const spotsById = byId(spots.filter((spot) => spot.className === className));
       for (const ids of inBatches([...spotsById.keys()])) {
-        const objects = await stored.objects.findManyVisible(context.scope.appId, ids);
-        const readable = objects.filter((object) => context.mayRead(object));
-        readable.forEach((object) => {
+        const objects = await this.readable(stored, ids, reading);
+        objects.forEach((object) => {
           fill(spotsById.get(object.objectId) ?? [], present(stored, object, reading), reading);
         });
       }
     }
+  }
+
+  /** The objects with these ids that the caller may read. @throws AppError OBJECT_TOO_LARGE */
+  private async readable({ objectClass, objects }: StoredClass, ids: readonly string[], reading: Reading) {
+    const { queryClassOf, scope } = reading.context;
+    const query = { where: parseWhere({ objectId: { $in: ids } }), order: [] };
+    const found = await objects.listMeasured(compileFind(query, queryClassOf(objectClass.name), scope));
+    reading.readBytes += found.bytes;
+    if (reading.readBytes > MAX_READ_BYTES) throw appError('OBJECT_TOO_LARGE');
+    return found.objects;
   }
 }
 
@@ -124,6 +134,8 @@ interface Reading {
   readonly returnAcl: boolean;
   /** The bytes that includes have added to this response. */
   addedBytes: number;
+  /** The bytes of the rows that includes have read. */
+  readBytes: number;
 }
 
 /** A Pointer within a response to a stored object. `replace` substitutes it. */

@@ -21,7 +21,7 @@ import type { ImportClaim } from '../import-claims.js';
 import type { ObjectClass } from '../object-class.js';
 import type { RelationChange } from '../operations/change.js';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
-import { countRows, listBounded, lookUp, type QueryDatabase } from './query-database.js';
+import { countRows, listBounded, type ListedTable, lookUp, type QueryDatabase } from './query-database.js';
 
 /**
  * The columns of every entity of a class.
@@ -39,8 +39,8 @@ export interface ObjectEntity {
 export interface ObjectStorage {
   readonly objectClass: ObjectClass<FieldDefinitions, never>;
   readonly entity: new () => ObjectEntity;
-  /** SQL of a row's size in bytes, for the limit of a list. Default: its custom fields. */
-  readonly size?: string;
+  /** SQL of the texts and bytes, besides custom fields and ACL, that count for the limit of a list. */
+  readonly large?: readonly string[];
   /** Properties of the entity that no answer shows. Reads for an answer leave their columns out. */
   readonly internal?: readonly string[];
 }
@@ -50,6 +50,7 @@ interface Statements {
   readonly columns: string;
   /** The columns without the internal ones. */
   readonly visible: string;
+  readonly listed: ListedTable;
   readonly insert: ReturnType<typeof insertStatement<ObjectEntity>>;
   readonly update: ReturnType<typeof updateStatement<ObjectEntity>>;
   readonly insertMany: ReturnType<typeof insertManyStatement<ObjectEntity>>;
@@ -70,14 +71,17 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     protected readonly database: Database,
     private readonly queries: QueryDatabase,
   ) {
-    const { entity, objectClass, internal = [] } = storage;
+    const { entity, objectClass, internal = [], large = [] } = storage;
     const { fields, table } = objectClass.definition;
     const immutable = Object.keys(fields).filter((name) => fields[name]?.isImmutable === true);
     const unchanged = { except: ['createdAt', ...immutable] as (keyof ObjectEntity)[] };
+    const visible = selectList(entity, { except: ['appId', ...(internal as (keyof ObjectEntity)[])] });
+    const sizes = ['fields::text', 'acl::text', ...large].map((text) => `COALESCE(octet_length(${text}), 0)`);
     this.statements = {
       table,
       columns: selectList(entity, { except: ['appId'] }),
-      visible: selectList(entity, { except: ['appId', ...(internal as (keyof ObjectEntity)[])] }),
+      visible,
+      listed: { table, columns: visible, size: sizes.join(' + ') },
       insert: insertStatement(entity, table),
       update: updateStatement(entity, table, unchanged),
       insertMany: insertManyStatement(entity, table),
@@ -105,24 +109,20 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return row === undefined ? undefined : this.toVisible(row);
   }
 
-  /** As `findVisible`, for many. */
-  async findManyVisible(appId: string, objectIds: readonly string[]): Promise<Visible[]> {
-    const { table, visible } = this.statements;
-    const sql = `SELECT ${visible} FROM ${table} WHERE app_id = $1 AND object_id = ANY($2)`;
-    const rows = await this.database.query<object>(sql, [appId, objectIds], `${table}.findManyVisible`);
+  /** Queries of clients use connections of their own, unless they look up one object. */
+  async list(query: CompiledFind, within?: Queryable): Promise<Visible[]> {
+    if (!query.isLookUp) return (await this.listMeasured(query, within)).objects;
+    const rows = await lookUp<object>(within ?? this.database.byKey, this.statements.listed, query);
     return rows.map((row) => this.toVisible(row));
   }
 
-  /** Queries of clients use connections of their own, unless they look up one object. */
-  async list(
+  /** The objects, and their size in bytes. @throws AppError OBJECT_TOO_LARGE */
+  async listMeasured(
     query: CompiledFind,
-    within: Queryable = query.isLookUp ? this.database.byKey : this.queries.for(query),
-  ): Promise<Visible[]> {
-    const { table, visible: columns } = this.statements;
-    const { size } = this.storage;
-    const listed = { table, columns, ...(size === undefined ? {} : { size }) };
-    const rows = await (query.isLookUp ? lookUp : listBounded)<object>(within, listed, query);
-    return rows.map((row) => this.toVisible(row));
+    within: Queryable = this.queries.for(query),
+  ): Promise<{ objects: Visible[]; bytes: number }> {
+    const rows = await listBounded<object>(within, this.statements.listed, query);
+    return { objects: rows.map((row) => this.toVisible(row)), bytes: Number(rows.at(-1)?.bytesSoFar ?? 0) };
   }
 
   count(query: CompiledCount, within: Queryable = this.queries.for(query)): Promise<number> {

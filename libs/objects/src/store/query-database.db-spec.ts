@@ -30,7 +30,7 @@ describe('a QueryDatabase', () => {
         (
           await listBounded(
             database,
-            { table: 'things', columns: 'fields' },
+            { table: 'things', columns: 'fields', size: 'octet_length(fields::text)' },
             { where: 'n >= $1', orderBy: 'n', limit: '', parameters: [run % 10] },
           )
         ).length,

@@ -52,19 +52,19 @@ export function queryFailure(error: unknown): unknown {
 }
 
 /**
- * Limit of one query's rows together, custom fields and `authData`. It exceeds the limit of a response, because `keys` can remove most of
- * the fields.
+ * Limit of one query's rows together: custom fields, ACLs, `authData`. It exceeds the limit of a response, because `keys` can
+ * remove most of the fields.
  */
-const MAX_BYTES = 32 * 1_024 * 1_024;
+export const MAX_READ_BYTES = 32 * 1_024 * 1_024;
 
 /** The source of a query's rows, and the columns of its result. */
-interface ListedTable {
+export interface ListedTable {
   /** The table, with its schema. */
   readonly table: string;
   /** SQL of the result columns. */
   readonly columns: string;
-  /** SQL of a row's size in bytes, from the table's own columns. Default: its custom fields. */
-  readonly size?: string;
+  /** SQL of a row's size in bytes, from the table's own columns. */
+  readonly size: string;
 }
 
 /** The rows and their order. */
@@ -86,19 +86,19 @@ interface Place {
  */
 export async function listBounded<Row extends object>(
   within: Queryable,
-  { table, columns, size = 'octet_length(fields::text)' }: ListedTable,
+  { table, columns, size }: ListedTable,
   query: ListedRows,
-): Promise<Row[]> {
+): Promise<(Row & Place)[]> {
   const { from = table, where, orderBy, limit, parameters, isIndexed } = query;
   const bounded = `SELECT * FROM (
        SELECT ${columns}, bytes, sum(bytes) OVER in_order AS "bytesSoFar", (row_number() OVER in_order)::int AS position
          FROM (SELECT *, ${size} AS bytes FROM (SELECT * FROM ${from} WHERE ${where} ORDER BY ${orderBy} ${limit}) AS page) AS found
        WINDOW in_order AS (ORDER BY ${orderBy} ROWS UNBOUNDED PRECEDING)
      ) AS measured WHERE "bytesSoFar" - bytes <= $${parameters.length + 1}`;
-  const values = [...parameters, MAX_BYTES];
+  const values = [...parameters, MAX_READ_BYTES];
   const rows = await within.query<Row & Place>(bounded, values, preparedStatementName(bounded, isIndexed));
   rows.sort((one, other) => one.position - other.position);
-  if (Number(rows.at(-1)?.bytesSoFar ?? 0) > MAX_BYTES) throw appError('OBJECT_TOO_LARGE');
+  if (Number(rows.at(-1)?.bytesSoFar ?? 0) > MAX_READ_BYTES) throw appError('OBJECT_TOO_LARGE');
   return rows;
 }
 

@@ -11,7 +11,7 @@ import type { Tx } from '#database';
 import { appError } from '#errors';
 import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
 import type { ObjectClass } from '../object-class.js';
-import type { QueryScope } from '../query/query.js';
+import type { QueryClass, QueryScope } from '../query/query.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { ImportRules } from './import-judgement.js';
 import type { ObjectRepository } from './object.repository.js';
@@ -116,6 +116,8 @@ export class StoredClasses implements FieldIndexed {
 /** The access of one caller: which objects it can find, get and write, and which fields it sees. Resolved once per request. */
 export interface AccessContext {
   readonly scope: QueryScope;
+  /** The class without a check of its permissions, unlike `scope.classOf`. */
+  readonly queryClassOf: (className: string) => QueryClass;
   /** Undefined for the master key. */
   readonly principal: Principal | undefined;
   /** The caller does not see the contact data of other users. */
