@@ -24,8 +24,8 @@ const HELP = `Usage: npm run services -- [--gateway=N] [--accounts=N] [--auth-li
 Runs each service as a process of its own against PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL),
 after bringing the database up to date. N: replicas, 1 by default, 0 for none. --dispatcher, --connector and --sender are
 processes of push-delivery with one of its roles, none by default: with --push-delivery=0 they stand for it. Gateways listen on
-GATEPOST_PORT (8080) and the ports after it, consoles on GATEPOST_CONSOLE_PORT (8090) and the ports after it, the other
-services on free ports. Prints one JSON line per process once it is ready: service, pid, port.
+GATEPOST_PORT (8080) and the ports after it, consoles on GATEPOST_CONSOLE_PORT (8090; off: none) and the ports after it,
+the other services on free ports. Prints one JSON line per process once it is ready: service, pid, port.
 `;
 
 const { values } = parseArgs({
@@ -60,6 +60,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => s
 // Writing to a closed terminal must not end this process before the services.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 
+if (process.env.GATEPOST_CONSOLE_PORT === 'off') values.console = '0';
 const starts = Object.keys(SERVICES).flatMap((service) =>
   Array.from({ length: Number(values[service]) }, (_, replica) => start(service, portOf(service, replica))),
 );
