@@ -23,14 +23,16 @@ export const UNLIMITED = { GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: 'off' };
 /** Were all answered 401, 219 or 429, nothing would be shown about what is behind. */
 const MIN_PASSED_SHARE = 0.15;
 /**
- * Endpoints that cannot succeed by requests alone: they need a code or a link sent to another user, a verified number, or an unknown id.
+ * Endpoints that cannot succeed by requests alone: they need a code or a link sent to another user, a verified number, an unknown id or
+ * the master key.
  */
 const CLOSED = [
   'DELETE /1.1/scheduledPushMessages/{id}',
+  'GET /1.1/scan/classes/{className}',
   'GET /1.1/scheduledPushMessages/{id}',
+  'GET /1.1/verifyMobilePhone/{code}',
   'GET /pages/reset-password',
   'POST /1.1/changePhoneNumber',
-  'POST /1.1/push/devices',
   'POST /1.1/requestLoginSmsCode',
   'POST /1.1/requestPasswordResetBySmsCode',
   'POST /1.1/resetPassword/{token}',
@@ -42,9 +44,15 @@ const CLOSED = [
   'POST /pages/reset-password/renew',
   'PUT /1.1/resetPasswordBySmsCode/{code}',
 ];
-/** Endpoints that succeed with the attackers' one link while its user exists, or with a number that no other request has just used. */
+/**
+ * Endpoints that succeed with the attackers' one link while its user exists, with a number that no other request has just used, or where
+ * all of several values fit.
+ */
 const SELDOM_OPEN = [
+  'GET /1.1/login',
+  'GET /1.1/push/webPushKey',
   'GET /pages/verify-email',
+  'POST /1.1/push/devices',
   'POST /1.1/requestMobilePhoneVerify',
   'POST /1.1/verifyEmail/{token}',
   'POST /pages/verify-email',
