@@ -199,7 +199,7 @@ export const environment = z.object({
     .describe('URL of the Twilio API, for applications that send text messages through it.'),
   GATEPOST_CONSOLE_PORT: portOrOff
     .default(8090)
-    .describe('TCP port of the operator console. 0 takes a free port; off (standalone server only): no console.'),
+    .describe('TCP port of the operator console. 0 takes a free port; off (npm start, npm run services): no console.'),
   GATEPOST_CONSOLE_HOST: z
     .string()
     .min(1)

@@ -54,7 +54,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly vendorOldest = this.gauge({
     name: 'gatepost_push_vendor_oldest_waiting_seconds',
-    help: 'Time since the oldest of these devices was due, 0 where there is none; the value to scale senders by',
+    help: 'Time since the oldest of these devices was due, 0 where there is none',
     by: 'senders',
     labels: { vendor: VENDORS },
   });
