@@ -49,7 +49,8 @@ export class MemoryRequestCounter implements RequestCounter {
     const window = last !== undefined && last.endsAt > now ? last : { count: 0, endsAt: now + windowSeconds * 1_000 };
     window.count += 1;
     this.#windows.set(key, window);
-    return { count: window.count, resetMs: Math.round(window.endsAt - now) };
+    // LRUCache treats a ttl of 0 as endless.
+    return { count: window.count, resetMs: Math.max(1, Math.round(window.endsAt - now)) };
   }
 
   /** The count of a key in its window, without counting; 0 without a window. */
