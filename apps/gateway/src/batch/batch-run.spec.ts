@@ -1,6 +1,7 @@
 import type { Response } from 'light-my-request';
 import { describe, expect, it } from 'vitest';
 import { appError } from '#errors';
+import { MAX_MESSAGE_BYTES } from '#messaging';
 import { BatchResponse } from './batch-run.js';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -38,5 +39,16 @@ describe('BatchResponse', () => {
   it('stays JSON where an answer is none', () => {
     expect(answerTo('GET', 200, 'callback({"a":1})', 'text/javascript')).toEqual([{ success: 'callback({"a":1})' }]);
     expect(answerTo('GET', 200, '', 'undefined')).toEqual([{ success: '' }]);
+  });
+
+  it('counts successes and errors towards one limit', () => {
+    const answer = new BatchResponse();
+    const half = JSON.stringify({ code: 1, error: 'x'.repeat(MAX_MESSAGE_BYTES / 2) });
+    for (const statusCode of [200, 404, 404, 200]) {
+      const payload = statusCode === 200 ? '{}' : half;
+      answer.add('POST', { statusCode, headers: { 'content-type': JSON_TYPE }, payload } as unknown as Response);
+    }
+    const entries = JSON.parse(answer.toString()) as { error?: { code: number } }[];
+    expect(entries.map(({ error }) => error?.code)).toEqual([undefined, 1, 116, undefined]);
   });
 });

@@ -83,8 +83,8 @@ export class BatchResponse {
   #bytes = 0;
 
   add(method: string, response: Response): void {
-    if (response.statusCode >= 400) this.#entries.push(`{"error":${response.payload}}`);
-    else this.#addSuccess(successText(method, response));
+    if (response.statusCode >= 400) this.#addCounted('error', response.payload);
+    else this.#addCounted('success', successText(method, response));
   }
 
   addError(error: AppError): void {
@@ -95,7 +95,7 @@ export class BatchResponse {
     return `[${this.#entries.join(',')}]`;
   }
 
-  #addSuccess(text: string): void {
+  #addCounted(outcome: 'success' | 'error', text: string): void {
     const bytes = Buffer.byteLength(text);
     // The limit of a response is the same as for any other request.
     if (this.#bytes + bytes > MAX_MESSAGE_BYTES) {
@@ -103,7 +103,7 @@ export class BatchResponse {
       return;
     }
     this.#bytes += bytes;
-    this.#entries.push(`{"success":${text}}`);
+    this.#entries.push(`{"${outcome}":${text}}`);
   }
 }
 
