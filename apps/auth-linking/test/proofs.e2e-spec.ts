@@ -29,6 +29,19 @@ describe('accounts with an access token', () => {
     await expect(verify('weixin', entry)).rejects.toMatchObject(INVALID_WEIXIN);
   });
 
+  it.each<[string, { status?: number; body: JsonObject }]>([
+    ['without an errcode', { body: {} }],
+    ['of a proxy, without an errcode', { status: 404, body: { error: 'not found' } }],
+    ['of another status than 200', { status: 400, body: { errcode: 0, errmsg: 'ok' } }],
+  ])('weixin is unavailable where the validity of such a token has an answer %s', async (_, validity) => {
+    const { server, verify } = verifiers();
+    const usual = server.weixin.validity;
+    server.weixin.validity = validity;
+    const verified = verify('weixin', server.weixin.issueToken({ ...account(), scope: 'snsapi_base' }));
+    await expect(verified).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    server.weixin.validity = usual;
+  });
+
   it('weibo confirms its user', async () => {
     const { server, verify } = verifiers();
     expect(await verify('weibo', server.weibo.issueToken({ uid: '1073880650' }))).toEqual({ uid: '1073880650' });

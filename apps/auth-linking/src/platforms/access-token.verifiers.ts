@@ -55,17 +55,19 @@ export class WeixinVerifier implements PlatformVerifier<'weixin'> {
     if (errcode !== WEIXIN_NO_PROFILE) return proofOf(this.kind, claim, { id, unionId: unionid });
     const validity = await this.ask('/sns/auth', query, deadline);
     if (validity.errcode === WEIXIN_NO_PROFILE) throw unknownToken(this.kind);
+    if (validity.status !== 200 || validity.errcode !== '0')
+      throw unavailable(this.kind, `status ${validity.status}, errcode ${validity.errcode ?? 'missing'}`);
     return { uid: openid };
   }
 
   /** @throws AppError for an error other than WEIXIN_NO_PROFILE */
   private async ask(path: string, query: Readonly<Record<string, string>>, deadline: AbortSignal) {
-    const { body } = await this.endpoint.get(this.endpoint.url(path, query), {}, deadline);
+    const { status, body } = await this.endpoint.get(this.endpoint.url(path, query), {}, deadline);
     const answer = weixinUserInfo.parse(body);
     const { errcode = '0' } = answer;
     if (WEIXIN_TRANSIENT.has(errcode)) throw unavailable(this.kind, `errcode ${errcode}`);
     if (errcode !== '0' && errcode !== WEIXIN_NO_PROFILE) throw unknownToken(this.kind);
-    return { ...answer, errcode };
+    return { ...answer, status };
   }
 }
 

@@ -12,6 +12,8 @@ interface WeixinAccount {
 /** WeChat: GET /sns/userinfo, GET /sns/auth. */
 export class WeixinPlatform implements StandInPlatform {
   readonly credentials = { appId: `wx${randomText()}` };
+  /** The answer of /sns/auth to a valid token. */
+  validity: PlatformReply = { body: { errcode: 0, errmsg: 'ok' } };
   readonly #accounts = new Map<string, WeixinAccount>();
 
   /** @returns an entry of `authData` as an app sends it */
@@ -31,7 +33,7 @@ export class WeixinPlatform implements StandInPlatform {
     if (account === undefined) return refused(40001, 'invalid credential, access_token is invalid or not latest');
     if (path === '/sns/userinfo' && account.scope === 'snsapi_base') return refused(48001, 'api unauthorized');
     if (account.openid !== query.get('openid')) return refused(40003, 'invalid openid');
-    if (path === '/sns/auth') return { body: { errcode: 0, errmsg: 'ok' } };
+    if (path === '/sns/auth') return this.validity;
     return { body: { ...account, nickname: 'Ada', sex: 2, province: '', city: '', country: '', privilege: [] } };
   }
 }
