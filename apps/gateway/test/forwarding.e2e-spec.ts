@@ -182,6 +182,15 @@ describe('requests that Gatepost does not serve', () => {
     }
   });
 
+  it.each(['Hello, World!', '{ "_method":  "PUT" }'])('carry a file of text as it is: %s', async (body) => {
+    const path = '/1.1/files/hello.txt?a=1';
+    const headers = { 'content-type': 'text/plain; charset=utf-8' };
+    const uploaded = await answerOf(path, { method: 'POST', body, headers });
+    expect(uploaded).toEqual([200, { method: 'POST', url: path, bytes: body.length }]);
+    expect(target.last).toMatchObject({ body, headers });
+    expect((await send(path, { method: 'POST', body, headers: { ...headers, 'x-lc-key': 'wrong' } })).status).toBe(401);
+  });
+
   it('carry 50 MiB up, and no more of it than the server reads', async () => {
     const upload = open('/1.1/files/wait', { 'content-length': String(50 * MIB) });
     const response = once(upload, 'response') as Promise<[NodeJS.ReadableStream]>;
@@ -295,20 +304,23 @@ describe('requests that Gatepost does not serve', () => {
     });
   });
 
-  it('are described by the body of a form, for browsers that cannot send headers', async () => {
-    const response = await fetch(`http://127.0.0.1:${gateway.port}${POST}`, {
-      method: 'POST',
-      headers: { 'content-type': 'text/plain' },
-      body: JSON.stringify({
-        _method: 'PUT',
-        _ApplicationId: APPLICATION.id,
-        _ApplicationKey: APPLICATION.appKey,
-        a: 1,
-      }),
-    });
-    expect([response.status, await response.json()]).toEqual([200, { method: 'PUT', url: POST, bytes: 7 }]);
-    expect(target.last).toMatchObject({ body: '{"a":1}', headers: SIGNED });
-  });
+  it.each([POST, '/1.1/files/a'])(
+    'to %s are described by a form, for browsers that cannot send headers',
+    async (url) => {
+      const response = await fetch(`http://127.0.0.1:${gateway.port}${url}`, {
+        method: 'POST',
+        headers: { 'content-type': 'text/plain' },
+        body: JSON.stringify({
+          _method: 'PUT',
+          _ApplicationId: APPLICATION.id,
+          _ApplicationKey: APPLICATION.appKey,
+          a: 1,
+        }),
+      });
+      expect([response.status, await response.json()]).toEqual([200, { method: 'PUT', url, bytes: 7 }]);
+      expect(target.last).toMatchObject({ body: '{"a":1}', headers: SIGNED });
+    },
+  );
 
   it('cannot smuggle a second request', async () => {
     const socket = connect(gateway.port, '127.0.0.1');

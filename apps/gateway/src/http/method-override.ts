@@ -8,6 +8,7 @@ import { readCredentials } from './credentials.js';
 import { dispatch, methodOf, type SubRequest } from './sub-request.js';
 
 export const OVERRIDE_PATH = '/method-override';
+const FILES = '/1.1/files/';
 /** Members of the body that replace headers. */
 const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
   _ApplicationId: 'x-lc-id',
@@ -23,10 +24,15 @@ const HEADER_VALUE = /^[\x20-\x7e]{1,1024}$/;
  * is routed to the controller below, which dispatches the request that the body describes.
  */
 export function routeMethodOverride(request: IncomingMessage): string {
-  const isOverride = request.method === 'POST' && /^text\/plain\b/i.test(request.headers['content-type'] ?? '');
-  if (!isOverride) return request.url ?? '/';
+  if (!isOverride(request)) return request.url ?? '/';
   overridden.add(request);
   return OVERRIDE_PATH;
+}
+
+/** A file may be plain text itself: a client that sends its credentials in headers uploads it. */
+function isOverride({ method, url = '', headers }: IncomingMessage): boolean {
+  if (method !== 'POST' || !/^text\/plain\b/i.test(headers['content-type'] ?? '')) return false;
+  return !url.startsWith(FILES) || readCredentials(headers) === undefined;
 }
 
 /** Only rewritten requests may reach the route below: a client that requested its path would cause an endless loop. */
