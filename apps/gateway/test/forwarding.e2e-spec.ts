@@ -126,6 +126,17 @@ describe('requests that Gatepost does not serve', () => {
     expect((await send(`${POST}/nothing`)).status).toBe(204);
   });
 
+  it('can be scans, but not of the classes of Gatepost', async () => {
+    const path = '/1.1/scan/classes/Post?limit=1';
+    expect(await answerOf(path)).toEqual([200, { method: 'GET', url: path, bytes: 0 }]);
+    for (const name of ['_User', '_Role', '_Installation', '%5FUser'])
+      expect(await answerOf(`/1.1/scan/classes/${name}`)).toMatchObject([403, { code: 403 }]);
+    expect(await answerOf('/1.1/scan/classes/_Notification')).toMatchObject([404, { code: 101 }]);
+    set({});
+    expect(await answerOf(path)).toMatchObject([404, { code: 101 }]);
+    expect(target.received.length).toBe(1);
+  });
+
   it('are refused before anything is forwarded: wrong key, preflight', async () => {
     expect((await send(POST, { headers: { 'x-lc-key': 'wrong' } })).status).toBe(401);
     expect((await send(POST, { method: 'OPTIONS', headers: { origin: 'https://a.b' } })).status).toBe(204);

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { JSON_TYPE } from '#bootstrap';
 import {
   type Caller,
+  CLASS_NAMES,
+  type ClassName,
   installationsRpc,
   isObjectId,
   type JsonObject,
@@ -12,17 +14,17 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { installationClass, objectIdSchema, roleClass, userClass } from '#objects';
+import { objectIdSchema } from '#objects';
 import { QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
 import { LIST_ERRORS, listParams } from './object.endpoints.js';
 import { parseListQuery } from './object.params.js';
 
-const CONTRACTS: ReadonlyMap<string, ObjectsRpc> = new Map([
-  [userClass.name, objectsRpc],
-  [roleClass.name, objectsRpc],
-  [installationClass.name, installationsRpc],
-]);
+const CONTRACTS: Readonly<Record<ClassName, ObjectsRpc>> = {
+  _User: objectsRpc,
+  _Role: objectsRpc,
+  _Installation: installationsRpc,
+};
 
 const scanEndpoints = describeEndpoints('Service', {
   scan: {
@@ -51,19 +53,18 @@ const scanEndpoints = describeEndpoints('Service', {
 export class ScanController {
   constructor(private readonly rpc: RpcClient) {}
 
-  @Get(':className')
+  /** The route takes no other class, so that scans of other classes are forwarded. */
+  @Get(`:className(${CLASS_NAMES.join('|')})`)
   @Header(...JSON_TYPE)
   @Endpoint(scanEndpoints.scan)
   async scan(
     @RequestCaller() caller: Caller,
-    @Param('className') className: string,
+    @Param('className') className: ClassName,
     @QueryParams() params: Record<string, unknown>,
   ): Promise<{ results: JsonObject[]; cursor: string | null }> {
-    const contract = CONTRACTS.get(className);
-    if (contract === undefined) throw appError('NOT_FOUND');
     if (!caller.isMaster) throw appError('FORBIDDEN', { message: 'A scan needs the master key.' });
     const query = parseScan(params);
-    const { results } = await this.rpc.call(contract.find, { caller, className, ...query });
+    const { results } = await this.rpc.call(CONTRACTS[className].find, { caller, className, ...query });
     const last = results.length < query.limit ? undefined : results.at(-1);
     return {
       results,

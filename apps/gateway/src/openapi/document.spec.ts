@@ -91,6 +91,11 @@ describe('the endpoints of the gateway', () => {
     for (const { errors } of GatewayModule.endpoints) for (const name of errors) expect(ERRORS).toHaveProperty(name);
   });
 
+  it('have paths in the form of OpenAPI', () => {
+    for (const path of Object.keys(openApiDocument(GatewayModule.endpoints, base).paths))
+      expect(path).toMatch(/^(?:\/(?:[\w.-]+|\{\w+\}))+$/);
+  });
+
   it('are described in plain text, in which only `code` is marked', () => {
     expect(JSON.stringify(openApiDocument(GatewayModule.endpoints, base))).not.toMatch(/\]\(|\*\*/);
   });

@@ -51,10 +51,10 @@ function pathsOf(decorated: object): string[] {
   return paths === undefined ? [] : [paths].flat();
 }
 
-/** The path of a route in the form of OpenAPI. */
+/** The path of a route in the form of OpenAPI, without the values to which `:name(one|other)` restricts a parameter. */
 function templateOf(...parts: string[]): string {
   const segments = parts.flatMap((part) => part.split('/')).filter((segment) => segment !== '');
-  return `/${segments.map((segment) => segment.replace(/^:(\w+)$/, '{$1}')).join('/')}`;
+  return `/${segments.map((segment) => segment.replace(/^:(\w+)(?:\(.*\))?$/, '{$1}')).join('/')}`;
 }
 
 function idOf(noun: string, verb: string): string {
