@@ -322,6 +322,27 @@ export function describeQueries(server: () => GatepostServer): void {
         expect((await scan(className, {})).body).toEqual({ results: [], cursor: null });
     });
 
+    it.each<[string, string, number]>([
+      ['a list', '[{"level":{"$gt":1}},{"level":{"$lt":4}}]', 2],
+      ['an empty list', '[]', 5],
+      ['null', 'null', 5],
+    ])('take conditions on each page that are %s', async (_, where, count) => {
+      let cursor: string | null = '';
+      for (let page = 1; page <= count; page += 1) {
+        const params: Record<string, string> = { where, limit: '1', ...(cursor === '' ? {} : { cursor }) };
+        const { body } = await scan('_User', params);
+        expect(body).toMatchObject({ results: [{ objectId: expect.any(String) as string }] });
+        ({ cursor } = body as { cursor: string });
+      }
+      expect((await scan('_User', { where, limit: '1', cursor })).body).toEqual({ results: [], cursor: null });
+    });
+
+    it('count nothing, so that no page is empty', async () => {
+      const { body } = await scan('_User', { limit: '0', count: '1' });
+      expect(body).toEqual((await scan('_User', {})).body);
+      expect(body['results']).toHaveLength(ids.length);
+    });
+
     it.each<[string, string, Record<string, string>, [number, number]]>([
       ['another key', '_User', { scan_key: 'level' }, [400, 102]],
       ['a cursor that is none', '_User', { cursor: "a'b" }, [400, 102]],

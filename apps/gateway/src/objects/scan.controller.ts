@@ -77,16 +77,13 @@ const SCAN_KEYS: readonly unknown[] = [undefined, 'createdAt', 'objectId'];
 const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([A-Za-z0-9_-]{1,64})$/;
 
 /** @throws AppError INVALID_QUERY */
-function parseScan({ cursor, scan_key: key, ...params }: Record<string, unknown>): ObjectListQuery {
+function parseScan({ cursor, scan_key: key, where, keys, limit }: Record<string, unknown>): ObjectListQuery {
   if (!SCAN_KEYS.includes(key)) throw appError('INVALID_QUERY', { message: 'scan_key must be createdAt or objectId.' });
-  const { where = {}, keys, limit } = parseListQuery(params);
+  const query = parseListQuery({ where, keys, limit });
   return {
-    where: cursor === undefined ? where : { $and: [where, ...conditionsAfter(cursor)] },
+    ...query,
+    where: [...[query.where ?? []].flat(), ...(cursor === undefined ? [] : conditionsAfter(cursor))],
     order: 'createdAt,objectId',
-    ...(keys === undefined ? {} : { keys }),
-    limit,
-    skip: 0,
-    count: false,
     returnAcl: true,
   };
 }
