@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type ClientRequest, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
@@ -30,9 +30,11 @@ describe('requests that Gatepost does not serve', () => {
   let target: ForwardingTarget;
   let application: Application;
 
-  const set = (settings: object, more: Partial<Application> = {}) => {
+  /** Resolves once the gateway has received the broadcast. */
+  const set = async (settings: object, more: Partial<Application> = {}) => {
     application = { ...APPLICATION, settings: applicationSettings.parse(settings), ...more };
     gateway.app.get(Broadcasts).send(broadcastContracts.applicationChanged, { appId: APPLICATION.id });
+    await setImmediate();
   };
   const send = (path: string, init: Sent = {}) =>
     fetch(`http://127.0.0.1:${gateway.port}${path}`, {
@@ -78,19 +80,19 @@ describe('requests that Gatepost does not serve', () => {
     await gateway.stop();
     await target.stop();
   });
-  beforeEach(() => {
+  beforeEach(async () => {
     target.received.length = 0;
     target.written = 0;
-    set({ forwardUrl: target.url });
+    await set({ forwardUrl: target.url });
   });
 
   it('get 404 as long as the setting is empty, and where its paths do not contain them', async () => {
-    set({});
+    await set({});
     const missing = [404, { code: 101, error: "Class or object doesn't exists." }];
     expect(await answerOf(POST)).toEqual(missing);
-    set({ forwardUrl: target.url, forwardPaths: ['/1.1/functions/*'] });
+    await set({ forwardUrl: target.url, forwardPaths: ['/1.1/functions/*'] });
     expect(await answerOf(POST)).toEqual(missing);
-    set({ forwardUrl: target.url });
+    await set({ forwardUrl: target.url });
     for (const path of ['/1.1/classes/_User/a/b', '/1.1/nothing', '/1.1/classes/%2e%2e/x', '/nothing'])
       expect((await send(path)).status).toBe(404);
     expect(target.received).toEqual([]);
@@ -117,7 +119,7 @@ describe('requests that Gatepost does not serve', () => {
   });
 
   it('go below the path of forwardUrl, and in every method', async () => {
-    set({ forwardUrl: `${target.url}/base/` });
+    await set({ forwardUrl: `${target.url}/base/` });
     for (const method of ['GET', 'POST', 'PATCH', 'DELETE']) {
       expect(await answerOf(POST, { method })).toEqual([200, { method, url: `/base${POST}`, bytes: 0 }]);
     }
@@ -132,7 +134,7 @@ describe('requests that Gatepost does not serve', () => {
     for (const name of ['_User', '_Role', '_Installation', '%5FUser'])
       expect(await answerOf(`/1.1/scan/classes/${name}`)).toMatchObject([403, { code: 403 }]);
     expect(await answerOf('/1.1/scan/classes/_Notification')).toMatchObject([404, { code: 101 }]);
-    set({});
+    await set({});
     expect(await answerOf(path)).toMatchObject([404, { code: 101 }]);
     expect(target.received.length).toBe(1);
   });
@@ -169,11 +171,11 @@ describe('requests that Gatepost does not serve', () => {
     const { url } = away;
     await away.stop();
     for (const forwardUrl of [url, 'http://10.255.255.1', 'http://169.254.169.254', 'http://[::1]:1']) {
-      set({ forwardUrl });
+      await set({ forwardUrl });
       const response = await send(POST, { method: 'POST', body: Buffer.alloc(MIB) });
       expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
     }
-    set({ forwardUrl: target.url });
+    await set({ forwardUrl: target.url });
     expect((await send(POST)).status).toBe(200);
   });
 
@@ -288,9 +290,9 @@ describe('requests that Gatepost does not serve', () => {
     const loop = [508, { code: 508 }];
     expect(await answerOf(POST, { headers: { 'x-gatepost-forwarded': '1' } })).toMatchObject(loop);
     expect(await answerOf(POST, { headers: { via: '1.1 a, 1.1 gatepost' } })).toMatchObject(loop);
-    set({ forwardUrl: `${GATEWAY_CONFIG.baseUrl}/x` });
+    await set({ forwardUrl: `${GATEWAY_CONFIG.baseUrl}/x` });
     expect(await answerOf(POST)).toMatchObject(loop);
-    set({ forwardUrl: `http://127.0.0.1:${gateway.port}` });
+    await set({ forwardUrl: `http://127.0.0.1:${gateway.port}` });
     expect(await answerOf(POST)).toMatchObject(loop);
     expect(target.received).toEqual([]);
   });
@@ -350,8 +352,8 @@ describe('requests that Gatepost does not serve', () => {
       const options = { audience: APPLICATION.id, issuer: 'gatepost', algorithms: ['HS256'] };
       return (await jwtVerify(token, new TextEncoder().encode(secret), options)).payload;
     };
-    beforeEach(() => {
-      set({ forwardUrl: target.url }, { forwardSecret: SECRET });
+    beforeEach(async () => {
+      await set({ forwardUrl: target.url }, { forwardSecret: SECRET });
       services.answer(accountsRpc.resolvePrincipal, ({ caller }) => ({
         principal: caller.sessionToken === 'known' ? { userId: 'u1', roles: ['b', 'a'] } : { roles: [] },
       }));
@@ -412,7 +414,7 @@ describe('requests that Gatepost does not serve', () => {
     ['POST', '/1.1/always_collect'],
     ['GET', '/1.1/statistics/apps/x/sendPolicy'],
   ])('are not the statistics of SDKs: %s %s', async (method, path) => {
-    set({ forwardUrl: target.url, forwardPaths: ['/1.1/*'] });
+    await set({ forwardUrl: target.url, forwardPaths: ['/1.1/*'] });
     expect(await answerOf(path, { method, ...(method === 'POST' ? { body: '{"a":1}' } : {}) })).toEqual([200, {}]);
     expect((await send(path, { method, headers: { 'x-lc-key': 'wrong' } })).status).toBe(401);
     expect(target.received).toEqual([]);
