@@ -74,6 +74,10 @@ export class ForwardingTarget {
       // It fails where the client goes away.
       await pipeline(this.#pieces(), response).catch(() => undefined);
     },
+    beyond: async (_, response) => {
+      response.writeHead(600, JSON_TYPE);
+      await pipeline(this.#pieces(), response).catch(() => undefined);
+    },
     wait: async (request, response) => {
       await new Promise<void>((resolve) => (this.release = resolve));
       await this.#answer(request, response);

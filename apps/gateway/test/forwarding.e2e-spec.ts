@@ -166,6 +166,14 @@ describe('requests that Gatepost does not serve', () => {
     expect(response.headers.get('access-control-allow-origin')).toBe('*');
   });
 
+  it('end with 502 where HTTP has no such status, and occupy no connection', async () => {
+    expect(await answerOf(`${POST}/beyond`)).toMatchObject([502, { code: 1 }]);
+    expect(await batch(`${POST}/beyond`)).toMatchObject([{ error: { code: 1 } }]);
+    await eventually(() => {
+      expect(target.received.map(({ isAborted }) => isAborted)).toEqual([true, true]);
+    });
+  });
+
   it('to a server that is away get 503 with Retry-After, and to an internal one as well', async () => {
     const away = await ForwardingTarget.start();
     const { url } = away;

@@ -25,6 +25,8 @@ const MAX_ROLE_BYTES = 4_096;
 /** The longest time between the clients of one application and its server is that of a cloud function. */
 const MAX_CONNECTIONS = 256;
 const NO_BODY = new Set([204, 304]);
+/** HTTP defines no greater status (RFC 9110, 15), but its parser lets them pass. */
+const MAX_STATUS = 599;
 const utf8 = new TextEncoder();
 
 declare module 'fastify' {
@@ -120,8 +122,7 @@ export class Forwarder implements OnApplicationShutdown {
       answer.body.once('close', () => {
         exchange.end();
       });
-      if (isReadHere) await sendBuffered(request, reply, answer);
-      else sendStream(request, reply, answer);
+      await sendAnswer(request, reply, answer);
     } catch (error) {
       exchange.end();
       if (body.isTooLarge) throw appError('PAYLOAD_TOO_LARGE');
@@ -213,6 +214,19 @@ class Exchange {
 
   end(): void {
     this.#socket.off('close', this.#abort);
+  }
+}
+
+/** An answer that cannot be sent ends here: unread, it would occupy a connection of the target. */
+async function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: StreamedAnswer): Promise<void> {
+  const { status, body } = answer;
+  try {
+    if (status > MAX_STATUS) throw new OutboundStreamError('unusable', `status ${status}`);
+    if (originsOf(request).length > 0) await sendBuffered(request, reply, answer);
+    else sendStream(request, reply, answer);
+  } catch (error) {
+    body.on('error', () => undefined).destroy();
+    throw error;
   }
 }
 
