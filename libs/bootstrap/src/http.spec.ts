@@ -25,6 +25,14 @@ describe('parseJsonBody', () => {
     expect(() => parseJsonBody(Buffer.from(text))).toThrow(expect.objectContaining({ errorName }) as Error);
   });
 
+  it.each(['', '1', '"a"', '{}'])('takes 64 levels around %j, and no more', (innermost) => {
+    const nested = (levels: number) =>
+      parseJsonBody(Buffer.from(`${'['.repeat(levels)}${innermost}${']'.repeat(levels)}`));
+    const levels = innermost === '' ? 65 : 64;
+    expect(nested(levels)).toBeInstanceOf(Array);
+    expect(() => nested(levels + 1)).toThrow(expect.objectContaining({ errorName: 'MALFORMED_JSON' }) as Error);
+  });
+
   it('refuses bytes that are no UTF-8', () => {
     const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')]);
     expect(() => parseJsonBody(bytes)).toThrow(expect.objectContaining({ errorName: 'MALFORMED_JSON' }) as Error);

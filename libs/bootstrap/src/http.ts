@@ -49,22 +49,37 @@ function parse(text: string): JsonValue {
   }
 }
 
+/** The items of a list, or the values of an object. */
+type Members = readonly JsonValue[];
+const NO_MEMBERS: Members = [];
+
 /** Walks the document level by level, because recursion could exhaust the stack. */
 function assertHarmless(root: JsonValue): void {
-  let level: JsonValue[] = [root];
+  let level: Members[] = [[root]];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MAX_NESTING)
       throw appError('MALFORMED_JSON', { message: `Values may be nested ${MAX_NESTING} levels deep at most.` });
-    level = level.flatMap(childrenOf);
+    const below: Members[] = [];
+    for (const members of level) collectMembers(members, below);
+    level = below;
   }
 }
 
-function childrenOf(value: JsonValue): JsonValue[] {
+/** Without a new list for each value: the body of a method override is checked before its credentials. */
+function collectMembers(values: Members, collected: Members[]): void {
+  for (const value of values) {
+    const members = membersOf(value);
+    if (members.length > 0) collected.push(members);
+  }
+}
+
+function membersOf(value: JsonValue): Members {
   // 1e400 is valid JSON, but cannot be stored or sent as a number.
   if (typeof value === 'number' && !Number.isFinite(value))
     throw appError('INCORRECT_TYPE', { message: 'Numbers must be finite.' });
-  if (typeof value !== 'object' || value === null) return [];
-  if (!Array.isArray(value) && Object.hasOwn(value, FORBIDDEN_KEY)) throw appError('INVALID_KEY_NAME');
+  if (typeof value !== 'object' || value === null) return NO_MEMBERS;
+  if (Array.isArray(value)) return value;
+  if (Object.hasOwn(value, FORBIDDEN_KEY)) throw appError('INVALID_KEY_NAME');
   return Object.values(value);
 }
 
