@@ -18,6 +18,7 @@ import { AddForwardSecret1796730000000 } from './migrations/1796730000000-add-fo
 import { SearchUsers1796780000000 } from './migrations/1796780000000-search-users.js';
 import { CountLogins1796795000000 } from './migrations/1796795000000-count-logins.js';
 import { CoverSearches1796798000000 } from './migrations/1796798000000-cover-searches.js';
+import { NoteEarlierCredentials1796820000000 } from './migrations/1796820000000-note-earlier-credentials.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-codes.repository.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
 import { SecretRotationEntity } from './secrets/secret-rotations.repository.js';
@@ -68,6 +69,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       SearchUsers1796780000000,
       CountLogins1796795000000,
       CoverSearches1796798000000,
+      NoteEarlierCredentials1796820000000,
     ],
   };
 }

@@ -45,6 +45,8 @@ describe('sealed values of accounts', () => {
       passwordVersion: 0,
       lastChangeAt: null,
       importedPasswordHash: null,
+      hasEarlierPassword: false,
+      hasEarlierToken: false,
       mobilePhoneNumber: null,
       mobilePhoneVerified: false,
       passwordHash: null,

@@ -11,6 +11,8 @@ const user: UserRow = {
   passwordVersion: 0,
   lastChangeAt: null,
   importedPasswordHash: null,
+  hasEarlierPassword: false,
+  hasEarlierToken: false,
   mobilePhoneNumber: '+8613912345678',
   mobilePhoneVerified: false,
   passwordHash: 'HASH',

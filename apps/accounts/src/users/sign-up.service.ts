@@ -96,6 +96,8 @@ export class SignUpService {
       updatedAt: now,
       lastChangeAt: null,
       importedPasswordHash: null,
+      hasEarlierPassword: false,
+      hasEarlierToken: false,
     };
     return { user, sessionToken: session.token };
   }

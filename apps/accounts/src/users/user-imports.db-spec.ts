@@ -180,7 +180,7 @@ describe('an import of users', () => {
   it('completes a user by a later export of the same version, which has the password and the token', async () => {
     await imported([row('a', 5), row('b', 5)]);
     await users.recordLogin(app, await stored('b'), new Date(CREATED + 99 * MINUTE_MS));
-    const loggedIn = await stored('b');
+    const { sealedSessionToken } = await stored('b');
     const rows = ['a', 'b'].map((id) => row(id, 5, { password: HASH, salt: 's', sessionToken: `t${id}` }));
     const completed = ['imported', 'imported sessionToken:'];
     expect(await imported(rows, { isPreview: true })).toEqual(completed);
@@ -188,14 +188,41 @@ describe('an import of users', () => {
     const [a, b] = [await stored('a'), await stored('b')];
     expect([a.passwordHash, b.passwordHash]).toEqual([expect.stringMatching(/^imported:/), expect.any(String)]);
     expect(sessions.reveal(a)).toBe('ta');
-    // A client may hold the token since the login.
-    expect(sessions.reveal(b)).toBe(sessions.reveal(loggedIn));
+    expect(b.sealedSessionToken, 'a client may hold the token since the login').toBe(sealedSessionToken);
     expect(await imported(rows)).toEqual(['unchanged', 'unchanged']);
-    expect(await imported([row('a', 5), row('a', 5, { password: HASH, salt: 's' })])).toEqual([
-      'unchanged',
-      'unchanged',
-    ]);
+    const repeated = [row('a', 5), row('a', 5, { password: HASH, salt: 's' })];
+    expect(await imported(repeated)).toEqual(['unchanged', 'unchanged']);
     expect(await stored('a')).toEqual(a);
+  });
+
+  it('replaces a password and a token that it has kept from an earlier version by those of the own version', async () => {
+    const old = row('a', 5, { password: HASH, salt: 's', sessionToken: 'old' });
+    const [scan, last] = [row('a', 6), row('a', 6, { password: OTHER_HASH, salt: 's', sessionToken: 'new' })];
+    await imported([old, scan]);
+    const kept = await stored('a');
+    await database.transaction((tx) => users.rehash(tx, app, kept, 'bcrypt-sha256:of a login'));
+    await users.recordLogin(app, kept, new Date(CREATED + 99 * MINUTE_MS));
+    const rows = [last, row('heir', 1, { sessionToken: 'old' })];
+    for (const isPreview of [true, false])
+      expect(await imported(rows, { isPreview })).toEqual(['imported', 'imported']);
+    const a = await stored('a');
+    expect([sessions.reveal(a), a.passwordVersion]).toEqual(['new', kept.passwordVersion + 1]);
+    expect(a.passwordHash).toMatch(/^imported:/);
+    expect(await imported([old, scan, last])).toEqual(['kept_newer', 'unchanged', 'unchanged']);
+  });
+
+  it('never undoes a password or a token that was changed here', async () => {
+    const old = { password: HASH, salt: 's', sessionToken: 'old' };
+    await imported([row('a', 5, old)]);
+    const own = { ...(await stored('a')), ...sessions.columnsOf('own', 'a'), passwordHash: 'own' };
+    await database.transaction((tx) => users.update(tx, app, { ...own, updatedAt: new Date(at(7)) }));
+    const changed = await stored('a');
+    const rows = [row('a', 6), row('a', 6, { password: OTHER_HASH, salt: 's', sessionToken: 'new' })];
+    expect([await imported(rows), await stored('a')]).toEqual([['kept_newer', 'kept_newer'], changed]);
+    // The fields have changed at the other server since, the password has not.
+    for (const credentials of [{}, { password: HASH, salt: 's' }]) await imported([row('a', 8, credentials)]);
+    const after = await stored('a');
+    expect([after.passwordHash, sessions.reveal(after)]).toEqual(['own', 'own']);
   });
 
   it('keeps a proof of a login where it completes the user', async () => {
@@ -333,13 +360,14 @@ const exportedRow = fc
   .record({
     ...{ objectId: fc.constantFrom('a', 'b', 'c', 'd'), username: fc.constantFrom('a', 'b', 'c', 'd') },
     ...{ minute: fc.constantFrom(1, 2, 3), created: fc.constantFrom(0, 0, 0, 0, 1), email: oneOf('x@b.co', 'y@b.co') },
-    ...{ token: oneOf('t1', 't2'), uid: oneOf('o1', 'o2') },
+    ...{ token: oneOf('t1', 't2'), uid: oneOf('o1', 'o2'), password: oneOf(HASH, OTHER_HASH) },
   })
-  .map(({ objectId, username, minute, created, email, token, uid }) =>
+  .map(({ objectId, username, minute, created, email, token, uid, password }) =>
     row(objectId, minute, {
       ...{ username, createdAt: at(created) },
       ...(email === undefined ? {} : { email }),
       ...(token === undefined ? {} : { sessionToken: token }),
+      ...(password === undefined ? {} : { password, salt: 's' }),
       ...(uid === undefined ? {} : { authData: { qq: { openid: uid } } }),
     }),
   );
@@ -380,23 +408,10 @@ describe('an import beside sign-ups that want the same names', () => {
     users
       .insert(database, app, {
         ...sessions.create(`s${n}`).columns,
-        ...{
-          objectId: `s${n}`,
-          username: `s${n}`,
-          email: null,
-          emailVerified: null,
-          emailVersion: 0,
-          passwordVersion: 0,
-        },
+        ...{ objectId: `s${n}`, username: `s${n}`, email: null, emailVerified: null, emailVersion: 0 },
+        ...{ passwordVersion: 0, passwordHash: null, hasEarlierPassword: false, hasEarlierToken: false },
         ...{ lastChangeAt: null, importedPasswordHash: null, mobilePhoneNumber: null, mobilePhoneVerified: false },
-        ...{
-          passwordHash: null,
-          identities: null,
-          acl: null,
-          fields: {},
-          createdAt: new Date(),
-          updatedAt: new Date(),
-        },
+        ...{ identities: null, acl: null, fields: {}, createdAt: new Date(), updatedAt: new Date() },
         ...own,
       })
       .catch(() => undefined);

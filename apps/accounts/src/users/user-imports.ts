@@ -30,6 +30,7 @@ const NO_CONTACT: ImportedColumns = {
   mobilePhoneVerified: false,
 };
 
+type EarlierCredentials = Pick<UserRow, 'hasEarlierPassword' | 'hasEarlierToken'>;
 type Password = Pick<UserRow, 'passwordHash' | 'importedPasswordHash'>;
 
 /** How users of another server become users here: with their password, session token and linked accounts. */
@@ -72,11 +73,12 @@ export class UserImports implements ImportRules<UserRow> {
     return lastChangeAt ?? updatedAt;
   }
 
-  /** A token that a login here has used stays. Every other change here makes the user newer than the import. */
+  /** A stand-in that a login here has used stays. Every other change here makes the user newer than the import. */
   lacks(user: UserRow): CompletedField[] {
+    const isStandIn = this.sessions.reveal(user).startsWith(STAND_IN);
     const lacks = {
-      password: user.passwordHash === null,
-      sessionToken: user.lastChangeAt === null && this.sessions.reveal(user).startsWith(STAND_IN),
+      password: user.passwordHash === null || user.hasEarlierPassword,
+      sessionToken: isStandIn ? user.lastChangeAt === null : user.hasEarlierToken,
       email: user.email === null,
       mobilePhoneNumber: user.mobilePhoneNumber === null,
     };
@@ -88,10 +90,10 @@ export class UserImports implements ImportRules<UserRow> {
     { wrapPasswords }: { readonly wrapPasswords: boolean },
   ): Promise<UserRow[]> {
     const users: UserRow[] = [];
-    for (const { object, current, isAddition = false } of rows) {
+    for (const { object, current, isAddition = false, lacks } of rows) {
       const password = await this.passwordOf(object, current, wrapPasswords);
       const user = isAddition && current !== undefined ? this.completed(current, object) : this.userOf(object, current);
-      users.push({ ...user, ...password });
+      users.push({ ...user, ...password, ...earlierCredentials(lacks) });
     }
     return users;
   }
@@ -105,7 +107,10 @@ export class UserImports implements ImportRules<UserRow> {
     return this.identities.insertMany(tx, appId, rows);
   }
 
-  private userOf(object: ImportedObject, current: UserRow | undefined): Omit<UserRow, keyof Password> {
+  private userOf(
+    object: ImportedObject,
+    current: UserRow | undefined,
+  ): Omit<UserRow, keyof Password | keyof EarlierCredentials> {
     const { objectId, columns } = object;
     const contact: ImportedColumns = { ...NO_CONTACT, ...columns };
     return {
@@ -123,7 +128,7 @@ export class UserImports implements ImportRules<UserRow> {
   }
 
   /** Its `updatedAt` stays: the version is the same. */
-  private completed(current: UserRow, object: ImportedObject): UserRow {
+  private completed(current: UserRow, object: ImportedObject): Omit<UserRow, keyof EarlierCredentials> {
     const columns: Partial<ImportedColumns> = object.columns;
     return {
       ...current,
@@ -178,6 +183,10 @@ export class UserImports implements ImportRules<UserRow> {
     const owners = await this.users.tokenOwners(within, appId, [...byHash.keys()]);
     return owners.map(({ hash, objectId }): [string, string] => [`${TOKEN_CLAIM}${byHash.get(hash) ?? ''}`, objectId]);
   }
+}
+
+function earlierCredentials(lacks: readonly CompletedField[]): EarlierCredentials {
+  return { hasEarlierPassword: lacks.includes('password'), hasEarlierToken: lacks.includes('sessionToken') };
 }
 
 function versionAfter(version: number | undefined, isChanged: boolean): number {

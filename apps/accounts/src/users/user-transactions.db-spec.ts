@@ -48,6 +48,8 @@ describe('the events of users', () => {
     passwordVersion: 0,
     lastChangeAt: null,
     importedPasswordHash: null,
+    hasEarlierPassword: false,
+    hasEarlierToken: false,
     mobilePhoneNumber: null,
     mobilePhoneVerified: false,
     passwordHash: null,

@@ -74,6 +74,14 @@ export class UserEntity {
   /** A keyed hash of the imported password hash, by which a second import recognises it. */
   @Column('bytea', { name: 'imported_password_hash', nullable: true })
   importedPasswordHash!: Buffer | null;
+
+  /** An import without a password has stored this version: the password is that of an earlier version, or there is none. */
+  @Column('boolean', { name: 'has_earlier_password', default: false })
+  hasEarlierPassword!: boolean;
+
+  /** As `hasEarlierPassword`, for the session token. */
+  @Column('boolean', { name: 'has_earlier_token', default: false })
+  hasEarlierToken!: boolean;
 }
 
 /** The link of one account on a third-party platform to a user. */

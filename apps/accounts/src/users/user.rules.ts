@@ -22,6 +22,8 @@ export const INTERNAL_COLUMNS = [
   'passwordVersion',
   'lastChangeAt',
   'importedPasswordHash',
+  'hasEarlierPassword',
+  'hasEarlierToken',
 ] as const satisfies readonly (keyof UserColumns)[];
 
 /** A stored user without its internal columns. */

@@ -49,6 +49,8 @@ function row(changes: Partial<UserRow> = {}): UserRow {
     passwordVersion: 0,
     lastChangeAt: null,
     importedPasswordHash: null,
+    hasEarlierPassword: false,
+    hasEarlierToken: false,
     mobilePhoneNumber: null,
     mobilePhoneVerified: false,
     passwordHash: 'bcrypt-sha256:hash',

@@ -51,6 +51,17 @@ describe('the claims of a preview', () => {
     expect([index.owner('sessionToken t'), index.owner('sessionToken u')]).toEqual([null, 'a']);
   });
 
+  it('free a session token that was kept once a copy of the same version has its own', () => {
+    const index = new ClaimIndex();
+    const [old, later] = [{ sessionToken: 't' }, { updatedAt: LATER }];
+    index.store([stored('a', ['sessionToken t', 'email x'], old)], []);
+    index.store([{ ...stored('a', ['email x'], later), lacks: ['sessionToken'] }], []);
+    index.store([stored('a', ['sessionToken u'], { ...later, sessionToken: 'u' })], []);
+    expect(['sessionToken t', 'sessionToken u', 'email x'].map((claim) => index.owner(claim))).toEqual([
+      ...[null, 'a', 'a'],
+    ]);
+  });
+
   it('that stored objects give up are free, unless another object has taken them since', () => {
     const index = new ClaimIndex();
     index.store([stored('a', []), stored('b', ['email x'])], ['email y']);

@@ -124,6 +124,14 @@ interface StoredObject {
   readonly lacks?: readonly CompletedField[] | undefined;
 }
 
+/** The values that a known object gives up. */
+interface Replaced {
+  readonly token: boolean;
+  readonly others: boolean;
+}
+
+const NOTHING: Replaced = { token: false, others: false };
+
 /**
  * The state that a preview's earlier batches would have left in the database: the objects, and the values that they would have. It takes about
  * 110 bytes for each user.
@@ -165,13 +173,8 @@ export class ClaimIndex {
    * one of them: that object keeps it
    */
   store(objects: readonly StoredObject[], released: readonly string[]): void {
-    const known = new Map<number, { readonly hasToken: boolean }>();
-    for (const { object } of objects) {
-      const number = this.#numberOf(object.objectId);
-      if (number === EMPTY || this.#objects.isVersion(number, object)) continue;
-      known.set(number, { hasToken: object.sessionToken !== undefined });
-    }
-    if (known.size > 0) this.#releaseAll(known);
+    const replaced = this.#replacedBy(objects);
+    if (replaced.size > 0) this.#releaseAll(replaced);
     const numbers = new Set([EMPTY]);
     for (const { object, claims, lacks = [] } of objects) {
       const number = this.#add(object);
@@ -180,6 +183,25 @@ export class ClaimIndex {
       for (const claim of claims) this.#claims.set(claim, number);
     }
     for (const claim of released) if (numbers.has(this.#claims.get(claim))) this.#claims.set(claim, RELEASED);
+  }
+
+  /** The known objects of which values become free: of another version all, but the token only where one follows. */
+  #replacedBy(objects: readonly StoredObject[]): ReadonlyMap<number, Replaced> {
+    const replaced = new Map<number, Replaced>();
+    for (const { object } of objects) {
+      const number = this.#numberOf(object.objectId);
+      const next = number === EMPTY ? NOTHING : this.#valuesReplacedBy(object, number);
+      const { others, token } = replaced.get(number) ?? NOTHING;
+      if (next.others || next.token)
+        replaced.set(number, { others: others || next.others, token: token || next.token });
+    }
+    return replaced;
+  }
+
+  #valuesReplacedBy(object: ImportedObject, number: number): Replaced {
+    const others = !this.#objects.isVersion(number, object);
+    const isWanted = others || this.#objects.lacksOf(number).includes('sessionToken');
+    return { others, token: isWanted && object.sessionToken !== undefined };
   }
 
   #add(object: ImportedObject): number {
@@ -192,10 +214,10 @@ export class ClaimIndex {
   }
 
   /** One pass for all replaced objects of a batch: no list of each object's values is kept. */
-  #releaseAll(replaced: ReadonlyMap<number, { readonly hasToken: boolean }>): void {
+  #releaseAll(replaced: ReadonlyMap<number, Replaced>): void {
     this.#claims.replaceNumbers((number, isToken) => {
       const object = replaced.get(number);
-      return object === undefined || (isToken && !object.hasToken) ? number : RELEASED;
+      return object !== undefined && (isToken ? object.token : object.others) ? RELEASED : number;
     });
     for (const number of replaced.keys()) this.#claims.set(objectClaim(this.#objects.idOf(number)), number);
   }

@@ -108,20 +108,23 @@ function compared<Row>(
 /** Adds the fields that the known object of the same version lacks, where their values are free. Nothing else changes. */
 function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: JudgedState<Row>): ImportVerdict {
   const { objectId } = object;
-  const { accepted, owners, released } = state;
+  const { accepted, owners } = state;
   const claims = claimsOf(state.className, object);
   const free = new Map(
-    claims.filter(({ key }) => (owners.get(key) ?? null) === null).map((claim) => [claim.field, claim]),
+    claims.filter(({ key }) => (owners.get(key) ?? objectId) === objectId).map((claim) => [claim.field, claim]),
   );
   const added = known.lacks.filter((field) => (field === 'password' ? object.password !== undefined : free.has(field)));
   if (added.length === 0) return { outcome: 'unchanged', notes: [] };
   const before = accepted.get(objectId) ?? { object: emptyCopy(object), current: known.current, isAddition: true };
-  accepted.set(objectId, { ...before, object: withFields(before.object, object, added) });
-  for (const { key } of added.flatMap((field) => free.get(field) ?? [])) {
-    owners.set(key, objectId);
-    released.delete(key);
-  }
   const lacks = known.lacks.filter((field) => !added.includes(field));
+  accepted.set(objectId, { ...before, object: withFields(before.object, object, added), lacks });
+  if (added.includes('sessionToken')) release(objectId, isTokenClaim, state);
+  const taken = added.flatMap((field) => free.get(field) ?? []);
+  take(
+    objectId,
+    taken.map(({ key }) => key),
+    state,
+  );
   state.known.set(objectId, { ...known, lacks });
   const others = claims.filter(({ key }) => owners.get(key) !== objectId);
   const notes = others.map(({ field }) => ({ field, reason: 'differs from the object of the same updatedAt' }));
@@ -170,47 +173,52 @@ function takenBy<Row>({ objectId }: ImportedObject, { owners }: JudgedState<Row>
 function accept<Row>(object: ImportedObject, state: JudgedState<Row>): CompletedField[] {
   const { objectId } = object;
   const claims = new Set(claimsOf(state.className, object).map(({ key }) => key));
-  if (state.known.has(objectId)) release(object, claims, state);
-  for (const key of claims) {
-    state.owners.set(key, objectId);
-    state.released.delete(key);
-  }
+  const keepsToken = object.sessionToken === undefined;
+  const isFreed = (key: string) => !claims.has(key) && !(keepsToken && isTokenClaim(key));
+  if (state.known.has(objectId)) release(objectId, isFreed, state);
+  take(objectId, claims, state);
   const before = state.accepted.get(objectId);
-  const { current, lacks = COMPLETED_FIELDS } = state.known.get(objectId) ?? {};
+  const { current } = state.known.get(objectId) ?? {};
   // The last version is written last, so that values that move between objects are free by then.
   state.accepted.delete(objectId);
-  state.accepted.set(objectId, { object: completed(object, before?.object), current });
-  const stillLacks = state.className === '_User' ? lackedBy(object, lacks) : [];
+  const lacks = state.className === '_User' ? lackedBy(object) : [];
+  state.accepted.set(objectId, { object: completed(object, before?.object), current, lacks });
   state.known.set(objectId, {
     createdAt: new Date(object.createdAt),
     changedAt: new Date(object.updatedAt),
-    lacks: stillLacks,
+    lacks,
     ...(current === undefined ? {} : { current }),
   });
-  return stillLacks;
+  return lacks;
 }
 
-/** A version without a password or a session token keeps those of the version before. */
-function lackedBy(object: ImportedObject, before: readonly CompletedField[]): CompletedField[] {
+/** A version without a password or a session token keeps those of the version before, until a copy of the same version has its own. */
+function lackedBy(object: ImportedObject): CompletedField[] {
   const { email = null, mobilePhoneNumber = null } = object.columns;
   return COMPLETED_FIELDS.filter((field) => {
     if (field === 'email') return email === null;
     if (field === 'mobilePhoneNumber') return mobilePhoneNumber === null;
-    return object[field] === undefined && before.includes(field);
+    return object[field] === undefined;
   });
 }
 
-/** Frees the values that the stored or an earlier version has and the new one has not. A version without a session token keeps the token. */
+/** Frees values of the stored or an earlier version. */
 function release<Row>(
-  { objectId, sessionToken }: ImportedObject,
-  kept: ReadonlySet<string>,
+  objectId: string,
+  isFreed: (key: string) => boolean,
   { owners, released }: JudgedState<Row>,
 ): void {
   for (const [key, owner] of owners) {
-    const isKeptToken = sessionToken === undefined && isTokenClaim(key);
-    if (owner !== objectId || kept.has(key) || isKeptToken) continue;
+    if (owner !== objectId || !isFreed(key)) continue;
     owners.set(key, null);
     released.add(key);
+  }
+}
+
+function take<Row>(objectId: string, keys: Iterable<string>, { owners, released }: JudgedState<Row>): void {
+  for (const key of keys) {
+    owners.set(key, objectId);
+    released.delete(key);
   }
 }
 
@@ -230,6 +238,8 @@ export interface ImportedRow<Row> {
   readonly current: Row | undefined;
   /** The object holds only the fields to add to `current`, which has the same version. */
   readonly isAddition?: boolean;
+  /** The fields that no copy of this version has had. */
+  readonly lacks: readonly CompletedField[];
 }
 
 /** How a class stores imported objects. `plainImport` serves classes without rules of their own. */
