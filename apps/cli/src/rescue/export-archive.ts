@@ -6,7 +6,7 @@ import type { ExportRow } from '../export/export.types.js';
 import { EmptyExportError, openExport } from '../export/open-export.js';
 import { quoted } from '../terminal.js';
 import { download } from './downloads.js';
-import { RequestError } from './leancloud-api.js';
+import { isPassingStatus, RefusedError, RequestError } from './leancloud-api.js';
 import type { ExportState } from './manifest.schema.js';
 import { attempt, type RescueContext, RUN_AGAIN } from './rescue-context.js';
 import { codeOf, digestOf } from './rescue-folder.js';
@@ -100,7 +100,7 @@ async function copyExport(context: RescueContext, kind: 'data' | 'schema', optio
   if (open !== undefined && !isCurrent(open)) {
     // An export that the last run has not waited for comes first: what changed since is exported after it.
     await completeExport(context, open, options).catch((error: unknown) => {
-      if (!(error instanceof RequestError) || error.status === undefined) throw error;
+      if (!isGone(error)) throw error;
       progress.say(`The earlier export is gone: ${error.message}`);
     });
     await copyExport(context, kind, options);
@@ -117,12 +117,17 @@ async function completeExport(context: RescueContext, state: ExportState, option
     const url = await untilDone(context, state, options);
     await fetchArchive(context, state, url);
   } catch (error) {
-    // A task that LeanCloud no longer knows, or whose archive is unusable: the next run starts a new one.
-    if (error instanceof RequestError && error.status !== undefined) await drop(context, state);
+    if (isGone(error)) await drop(context, state);
     throw error;
   } finally {
     await folder.save();
   }
+}
+
+/** Whether LeanCloud no longer knows the task, or its archive is unusable: the next run starts a new one. */
+function isGone(error: unknown): error is RequestError {
+  if (!(error instanceof RequestError) || error instanceof RefusedError) return false;
+  return error.status !== undefined && !isPassingStatus(error.status);
 }
 
 async function drop({ manifest, folder }: RescueContext, state: ExportState): Promise<void> {

@@ -4,7 +4,7 @@ import { ConcurrencyLimiter, type Secret, StartError } from '#bootstrap';
 import { OutboundClient, OutboundError, outboundReason, type OutboundStream, withTimeLimit } from '#outbound';
 import { quoted } from '../terminal.js';
 
-/** The most attempts of one request: with the waits between them about four minutes. */
+/** The most attempts of one request: the waits between them take about a minute, unless the server names longer ones. */
 const ATTEMPTS = 8;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
@@ -230,7 +230,7 @@ function isPassing(error: unknown): boolean {
   return error.status === undefined || isPassingStatus(error.status);
 }
 
-function isPassingStatus(status: number): boolean {
+export function isPassingStatus(status: number): boolean {
   return status === TOO_MANY_REQUESTS || status >= SERVER_ERRORS;
 }
 
