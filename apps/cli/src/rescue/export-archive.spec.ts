@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { create } from 'tar';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { copyExports } from './export-archive.js';
 import { RefusedError, RequestError } from './leancloud-api.js';
@@ -56,5 +57,18 @@ describe.each([EARLIER, NOW])('an export that was asked for at %s', (startedAt) 
   it('is dropped where LeanCloud no longer knows it', async () => {
     expect(await tasksAfter(new RequestError('404', 404))).toEqual([]);
     expect(readdirSync(folder.resolve('export'))).toEqual([]);
+  });
+});
+
+describe('an archive of the console', () => {
+  it('is taken up anew where a newer one stands in its place', async () => {
+    const file = '_User.0.jsonl';
+    for (const rows of [1, 2]) {
+      writeFileSync(join(path, file), '{"objectId":"a"}\n'.repeat(rows));
+      create({ sync: true, gzip: true, cwd: path, file: folder.resolve('export/console.tar.gz') }, [file]);
+      await tasksAfter(new RequestError('no answer'));
+      expect(readdirSync(folder.resolve('export'))).toEqual(['console.tar.gz']);
+      expect(folder.manifest.exports).toMatchObject([{ kind: 'console', classes: [{ class: '_User', rows }] }]);
+    }
   });
 });

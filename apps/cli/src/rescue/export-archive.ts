@@ -57,17 +57,25 @@ export async function copyExports(context: RescueContext, options: ExportOptions
 }
 
 /** Archives of earlier runs whose content has changed count no more. */
-async function checkArchives({ manifest, folder, progress }: RescueContext): Promise<void> {
+async function checkArchives(context: RescueContext): Promise<void> {
+  const { manifest, folder } = context;
   const kept: ExportState[] = [];
   for (const state of manifest.exports) {
-    const digest = state.path === undefined ? undefined : await digestOf(folder.resolve(state.path));
-    if (state.path === undefined || digest?.sha256 === state.sha256) kept.push(state);
-    else progress.say(`${state.path} is damaged or gone: a new export replaces it.`);
-    if (state.path !== undefined && digest !== undefined && digest.sha256 !== state.sha256)
-      await rename(folder.resolve(state.path), folder.resolve(`${state.path}.damaged`));
+    const { kind, path, sha256 } = state;
+    const digest = path === undefined ? undefined : await digestOf(folder.resolve(path));
+    const isKept = path === undefined || digest?.sha256 === sha256;
+    // The operator has put another archive in its place, which is taken up.
+    const isReplaced = kind === 'console' && digest !== undefined;
+    if (isKept) kept.push(state);
+    else if (!isReplaced) await setAside(context, path, digest !== undefined);
   }
   manifest.exports = kept;
   await folder.save();
+}
+
+async function setAside({ folder, progress }: RescueContext, path: string, isThere: boolean): Promise<void> {
+  progress.say(`${path} is damaged or gone: a new export replaces it.`);
+  if (isThere) await rename(folder.resolve(path), folder.resolve(`${path}.damaged`));
 }
 
 /** Archives that the operator has taken in the console. */
