@@ -15,8 +15,12 @@ interface ComposeService {
   readonly build?: { readonly args: { readonly APP: string } };
   readonly command?: readonly string[];
   readonly environment?: Readonly<Record<string, string | null>>;
+  readonly image?: string;
+  readonly init?: boolean;
   readonly networks?: readonly string[];
   readonly ports?: readonly string[];
+  readonly profiles?: readonly string[];
+  readonly pull_policy?: string;
 }
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -60,6 +64,16 @@ describe('docker-compose.yml', () => {
     const apps = readdirSync(join(ROOT, 'apps')).filter((app) => !NO_SERVICES.includes(app));
     expect(Object.keys(SERVICES)).toEqual(apps.toSorted());
     expect(apps.filter((app) => compose.services[app]?.build?.args.APP !== app)).toEqual([]);
+  });
+
+  it('has a build without profiles renew the command line, which Ctrl-C ends', () => {
+    const isOfCli = ({ build }: ComposeService) => build?.args.APP === 'cli';
+    const made = Object.values(compose.services).filter(isOfCli);
+    expect(made.map(({ image, pull_policy: pulls, init }) => [image, pulls, init])).toEqual([
+      ['gatepost-cli', 'never', true],
+      ['gatepost-cli', 'never', true],
+    ]);
+    expect(made.filter(({ profiles }) => profiles === undefined)).toEqual([compose.services['migrate']]);
   });
 
   it.each(['DATABASE_URL', 'REDIS_URL', 'AMQP_URL'])('protects the server of %s by a password of .env', (name) => {
