@@ -25,7 +25,7 @@ interface HttpRoute {
     readonly hostnames: readonly string[];
     readonly rules: readonly {
       readonly matches: readonly { readonly path: { readonly value: string } }[];
-      readonly timeouts?: { readonly request: string };
+      readonly timeouts?: { readonly request: string; readonly backendRequest: string };
       readonly backendRefs: readonly { readonly name: string; readonly port: number }[];
     }[];
   };

@@ -97,6 +97,11 @@ describe.each(overlays)('in %s', (overlay) => {
     expect(seconds.length + toDevices.length).toBeGreaterThan(0);
   });
 
+  it('no route of the Gateway API limits the time of a request, as implementations do by default', () => {
+    const rules = manifests.all('HTTPRoute').flatMap(({ spec }) => spec.rules);
+    for (const { timeouts } of rules) expect(timeouts).toEqual({ request: '0s', backendRequest: '0s' });
+  });
+
   it('every service that stays has a disruption budget, and every budget and policy pods that it is for', () => {
     const budgets = manifests.all('PodDisruptionBudget');
     const guarded = budgets.flatMap(({ spec }) => chosenBy(spec?.selector).map(({ name }) => name));
