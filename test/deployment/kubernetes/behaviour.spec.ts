@@ -39,6 +39,14 @@ describe.each(overlays)('in %s', (overlay) => {
         expect(Object.keys(given ?? {}).sort()).toEqual(['cpu', 'memory']);
   });
 
+  it('the command line can take an export, as a file and as standard input', () => {
+    const workload = manifests.workload('cli');
+    const { TMPDIR: folder } = manifests.environment(workload).values;
+    const mount = workload.container.volumeMounts?.find(({ mountPath }) => mountPath === folder);
+    const volume = workload.pod.volumes?.find(({ name }) => name === mount?.name);
+    expect([folder, volume?.emptyDir]).toEqual(['/data', { sizeLimit: '20Gi' }]);
+  });
+
   it('every service is asked whether it started, lives and can serve', () => {
     expect(services).toHaveLength(8);
     for (const { container } of services) {
