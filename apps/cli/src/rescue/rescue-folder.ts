@@ -1,6 +1,19 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { StartError } from '#bootstrap';
 import { type Manifest, importedPaths, manifestSchema, newManifest } from './manifest.schema.js';
@@ -9,6 +22,9 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const MANIFEST = 'manifest.json';
 const LOCK = 'rescue.lock';
+const LOCK_REFRESH_MS = 10_000;
+/** A lock that was not refreshed for this time is left over. */
+const LOCK_LIFE_MS = 60_000;
 /** A row of LeanCloud has at most 128 KB, a user with many platforms somewhat more; a longer line is no row. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const CLASS_NAME = /^[A-Za-z_]\w{0,199}$/;
@@ -23,11 +39,17 @@ const SUBFOLDERS = ['export', 'scan', 'schema', 'files'];
 export class RescueFolder {
   #saving: Promise<void> = Promise.resolve();
   #isSaveDue = false;
+  readonly #refreshing: NodeJS.Timeout;
 
   private constructor(
     readonly path: string,
     readonly manifest: Manifest,
-  ) {}
+  ) {
+    this.#refreshing = setInterval(() => {
+      const now = new Date();
+      void utimes(this.resolve(LOCK), now, now).catch(() => undefined);
+    }, LOCK_REFRESH_MS).unref();
+  }
 
   /** @throws StartError if the folder belongs to another application or another process, or holds other files */
   static async open(path: string, application: string, api: string): Promise<RescueFolder> {
@@ -101,6 +123,7 @@ export class RescueFolder {
 
   /** Lets another process use the folder. */
   async close(): Promise<void> {
+    clearInterval(this.#refreshing);
     await this.#saving.catch(() => undefined);
     await this.remove(LOCK);
   }
@@ -120,13 +143,22 @@ async function sync(path: string): Promise<void> {
 
 async function lock(path: string): Promise<void> {
   const file = join(path, LOCK);
-  const holder = Number(await readFile(file, 'utf8').catch(() => '0'));
-  if (holder > 0 && holder !== process.pid && isAlive(holder))
+  const holder = await holderOf(file);
+  if (holder !== undefined)
     throw new StartError(
-      `Process ${holder} uses ${path}: wait for its end. If that process is another program, remove ${file}.`,
+      `${holder} uses ${path}: wait for its end. If it was killed, run again after ${LOCK_LIFE_MS / 1_000} seconds.`,
     );
   await rm(file, { force: true });
-  await writeFile(file, String(process.pid), { flag: 'wx', mode: FILE_MODE });
+  await writeFile(file, `${hostname()} ${process.pid}`, { flag: 'wx', mode: FILE_MODE });
+}
+
+/** The process that holds the lock. Processes of other hosts, such as containers, cannot be asked for: their locks end by age. */
+async function holderOf(file: string): Promise<string | undefined> {
+  const [text, stats] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => undefined)]);
+  const [, host, pid = ''] = /^(\S+) (\d+)$/.exec(text) ?? [];
+  if (host === undefined || stats === undefined || Date.now() - stats.mtimeMs >= LOCK_LIFE_MS) return undefined;
+  if (host !== hostname()) return `Process ${pid} on the host ${host}`;
+  return Number(pid) !== process.pid && isAlive(Number(pid)) ? `Process ${pid}` : undefined;
 }
 
 function isAlive(pid: number): boolean {
