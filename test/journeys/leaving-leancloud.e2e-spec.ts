@@ -131,7 +131,22 @@ describe('an application that leaves LeanCloud', () => {
     );
     const verified = await gatepost(server, 'import', 'verify', rescued(), '--app', leancloud.appId);
     expect(verified.stdout).toContain(`_User: ${USERS + 1} in the export, ${USERS + 1} here`);
+    expect(verified.stdout).toContain('members of roles: 10 in the export, 10 here');
     expect(verified.status).toBe(0);
+  });
+
+  it('is not said to be whole where a member of a role is missing', async () => {
+    const { appId, appKey, masterKey } = leancloud;
+    const master = ApiClient.forMaster(server.baseUrls[0] ?? '', { id: appId, appKey, masterKey });
+    const [role] = (await master.get('/1.1/roles')).body['results'] as { objectId: string }[];
+    const [user] = leancloud.store.find('_User', { username: 'user1' });
+    const objects = [{ __type: 'Pointer', className: '_User', objectId: user?.objectId }];
+    await master.put(`/1.1/roles/${role?.objectId ?? ''}`, { users: { __op: 'RemoveRelation', objects } });
+    const verify = () => gatepost(server, 'import', 'verify', rescued(), '--app', leancloud.appId);
+    const { status, stdout } = await verify();
+    expect([status, stdout]).toEqual([2, expect.stringContaining('members of roles: 10 in the export, 9 here')]);
+    await importing('--apply');
+    expect((await verify()).status).toBe(0);
   });
 
   it('is not said to be whole where its archive is cut', async () => {

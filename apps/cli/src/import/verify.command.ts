@@ -12,6 +12,7 @@ import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from '../export/open-export.js';
 import type { Export, ExportRow } from '../export/export.types.js';
 import { ClaimTable } from './claim-index.js';
+import { memberRows } from './import-permissions.js';
 import { assertApplication } from './import-requests.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { ImportSummary, type RowPlace, UserParts } from './import-summary.js';
@@ -41,6 +42,12 @@ interface VerifiedClass {
   readonly withIdentity: number;
   /** The count of the real service, where it was asked. */
   original?: number;
+}
+
+/** Counts of the members of roles. */
+interface VerifiedMembers {
+  readonly rows: number;
+  readonly here: number;
 }
 
 const counted = z.object({ count: z.number().int().nonnegative() });
@@ -89,13 +96,24 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
   if ([...classes.values()].every(({ objects, unreadable }) => objects + unreadable === 0))
     throw new StartError('The export has no users, roles or installations.');
   await compareWithOriginal(classes, options);
-  const { warnings, isDamaged } = source;
-  if (options.json === true) print(JSON.stringify({ classes: Object.fromEntries(classes), isDamaged, warnings }));
-  else {
-    for (const [className, verified] of classes) printClass(className, verified);
-    for (const warning of warnings) print(`! ${warning}`);
+  const members = await verifiedMembers(rpc, source, options.app);
+  printResult(source, classes, members, options);
+  if (source.isDamaged || members.here < members.rows || [...classes.values()].some(isMissing)) reportFailure(2);
+}
+
+function printResult(
+  { warnings, isDamaged }: Export,
+  classes: ReadonlyMap<ClassName, VerifiedClass>,
+  members: VerifiedMembers,
+  { json }: Options,
+): void {
+  if (json === true) {
+    print(JSON.stringify({ classes: Object.fromEntries(classes), members, isDamaged, warnings }));
+    return;
   }
-  if (isDamaged || [...classes.values()].some(isMissing)) reportFailure(2);
+  for (const [className, verified] of classes) printClass(className, verified);
+  if (members.rows > 0) print(`members of roles: ${members.rows} in the export, ${members.here} here`);
+  for (const warning of warnings) print(`! ${warning}`);
 }
 
 async function sharesOf(source: Export, className: ClassName): Promise<VerifiedClass> {
@@ -137,6 +155,33 @@ async function missing(rpc: RpcClient, source: Export, className: ClassName, app
   );
   await run.importObjects(className, rows);
   return objects.count;
+}
+
+/** Counts members, and those that an import would still add or refuse. */
+class CountedMembers extends ImportSummary {
+  rows = 0;
+  here = 0;
+
+  constructor() {
+    super(undefined);
+  }
+
+  override add(_: RowPlace, { outcome }: ImportVerdict): Promise<void> {
+    this.rows += 1;
+    if (outcome === 'unchanged') this.here += 1;
+    return Promise.resolve();
+  }
+}
+
+async function verifiedMembers(rpc: RpcClient, source: Export, appId: string): Promise<VerifiedMembers> {
+  const members = new CountedMembers();
+  const run = new ImportRun(rpc, { appId, isPreview: true, wrapPasswords: false }, members);
+  for (const field of ['users', 'roles'] as const) {
+    const rows = rowsOf(source, ({ kind, relation }) => kind === 'relation' && relation?.field === field);
+    await run.importMembers(field, memberRows(rows, members));
+  }
+  const { rows, here } = members;
+  return { rows, here };
 }
 
 async function* readable(className: ClassName, rows: AsyncIterable<ExportRow>): AsyncIterable<ExportRow> {
