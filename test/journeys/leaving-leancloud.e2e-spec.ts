@@ -158,6 +158,12 @@ describe('an application that leaves LeanCloud', () => {
     expect([imported.status, imported.stdout]).toEqual([2, expect.stringContaining('! The export is damaged')]);
     const verified = await gatepost(server, 'import', 'verify', cut, '--app', leancloud.appId);
     expect([verified.status, verified.stdout]).toEqual([2, expect.stringMatching(/^! .*(?:damaged|ends)/m)]);
+
+    writeFileSync(cut, '');
+    for (const command of [['import'], ['import', 'verify']]) {
+      const { status, stdout } = await gatepost(server, ...command, rescued(), cut, '--app', leancloud.appId);
+      expect([status, stdout]).toEqual([2, expect.stringMatching(/^! .* is empty/m)]);
+    }
   });
 
   it('is not compared with LeanCloud by a wrong key, in plain English', async () => {

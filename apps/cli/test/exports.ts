@@ -10,6 +10,7 @@ type Content = string | Uint8Array;
 /** The content of an export: each part's rows by `file className kind`. */
 export interface ReadExport {
   readonly warnings: readonly string[];
+  readonly isIncomplete: boolean;
   readonly parts: readonly string[];
   readonly rows: readonly ExportRow[];
 }
@@ -49,7 +50,8 @@ export function readInput(content: Content): Promise<ReadExport> {
 export async function readPaths(paths: readonly string[], stdin = Readable.from([])): Promise<ReadExport> {
   const opened = await openExport(paths, stdin);
   try {
-    return { warnings: opened.warnings, parts: opened.parts.map(nameOf), rows: await rowsOf(opened) };
+    const { warnings, isIncomplete } = opened;
+    return { warnings, isIncomplete, parts: opened.parts.map(nameOf), rows: await rowsOf(opened) };
   } finally {
     await opened.close();
   }

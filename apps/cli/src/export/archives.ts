@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib';
 import { Parser, type ReadEntry } from 'tar';
 import * as yauzl from 'yauzl';
 import { quoted } from '../terminal.js';
+import type { Listing } from './export.types.js';
 import { type Content, contentOf } from './part-kinds.js';
 import {
   bytesOf,
@@ -39,15 +40,6 @@ export interface TarArchive {
   open(wanted: ReadonlySet<number>, meter: Meter): AsyncIterable<{ readonly index: number; readonly chunk?: Buffer }>;
 }
 
-/** Collects what the listing of an archive reports. */
-export interface Listing {
-  warn(text: string): void;
-  /** Counts a file, or a further class in a file. @returns false where the limit is reached; the listing then stops */
-  count(): boolean;
-  /** Whether an archive could not be read to its end. */
-  isDamaged: boolean;
-}
-
 const FILE_TYPES = new Set(['File', 'OldFile', 'ContiguousFile']);
 /** Longest header of PAX in bytes, which the parser holds in memory. */
 const MAX_META_BYTES = 1024 * 1024;
@@ -75,8 +67,14 @@ function nameProblem(name: string): string | undefined {
 /** Whether the entry may be read, after a warning if not. */
 function isAccepted(name: string, problem: string | undefined, listing: Listing): boolean {
   const reason = nameProblem(name) ?? problem;
-  if (reason !== undefined) listing.warn(`${quoted(name)} ${reason} and is not read.`);
+  if (reason !== undefined) listing.skip(`${quoted(name)} ${reason} and is not read.`);
   return reason === undefined;
+}
+
+/** Warns of an entry without content. */
+function refuse(name: string, kind: 'is a link' | 'is no regular file', listing: Listing): false {
+  listing.warn(`${quoted(name)} ${nameProblem(name) ?? kind} and is not read.`);
+  return false;
 }
 
 type TarEvent = { readonly index: number } & (
@@ -154,7 +152,7 @@ async function listTar(state: TarListing): Promise<void> {
 
 function listTarEvent(state: TarListing, event: TarEvent): void {
   const { current, listing, file } = state;
-  if (event.is === 'warning') listing.warn(`${quoted(file.label)}: ${event.text}`);
+  if (event.is === 'warning') listing.skip(`${quoted(file.label)}: ${event.text}`);
   else if (event.is === 'end') finishTarEntry(state);
   else if (event.is === 'entry') {
     const isWanted = isWantedTarEntry(event.entry, listing);
@@ -204,8 +202,8 @@ async function* onlyChunks(contents: AsyncIterable<{ readonly chunk?: Buffer }>)
 
 function isWantedTarEntry({ type, path }: ReadEntry, listing: Listing): boolean {
   if (type === 'Directory' || type === 'GNUDumpDir') return false;
-  const kind = type === 'SymbolicLink' || type === 'Link' ? 'is a link' : 'is no regular file';
-  return isAccepted(path, FILE_TYPES.has(type) ? undefined : kind, listing);
+  if (FILE_TYPES.has(type)) return isAccepted(path, undefined, listing);
+  return refuse(path, type === 'SymbolicLink' || type === 'Link' ? 'is a link' : 'is no regular file', listing);
 }
 
 /** An open zip archive. */
@@ -252,7 +250,7 @@ function isWantedZipEntry(entry: yauzl.Entry, listing: Listing): boolean {
   if (name.endsWith('/')) return false;
   const type = (entry.externalFileAttributes >>> 16) & UNIX_TYPE;
   if (type !== 0 && type !== UNIX_FILE)
-    return isAccepted(name, type === UNIX_LINK ? 'is a link' : 'is no regular file', listing);
+    return refuse(name, type === UNIX_LINK ? 'is a link' : 'is no regular file', listing);
   if (entry.isEncrypted()) return isAccepted(name, 'is encrypted', listing);
   const method = entry.canDecodeFileData()
     ? undefined

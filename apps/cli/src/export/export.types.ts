@@ -33,6 +33,18 @@ export interface ExportPart {
   readonly bytes: number;
 }
 
+/** Collects the findings of the listing of inputs and archives. */
+export interface Listing {
+  warn(text: string): void;
+  /** Warns of a file that is not read, although it can hold rows. */
+  skip(text: string): void;
+  /** Counts a file, or a further class in a file. @returns false where the limit is reached; the listing then stops */
+  count(): boolean;
+  /** Whether an archive could not be read to its end. */
+  isDamaged: boolean;
+  readonly isIncomplete: boolean;
+}
+
 export interface RowOrder {
   /** Reads the parts in the order of the archive, so that one pass is enough. Default: false, the order of the call. */
   readonly inAnyOrder?: boolean;
@@ -46,6 +58,8 @@ export interface Export {
   readonly warnings: readonly string[];
   /** An archive could not be read to its end. */
   readonly isDamaged: boolean;
+  /** Files are not read that can hold rows. */
+  readonly isIncomplete: boolean;
   /** Sum of `bytes` of all parts. */
   readonly bytesTotal: number;
   /** Bytes that calls of `rows` have read so far, in the measure of `bytesTotal`. */

@@ -1,12 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { lstat, opendir, stat } from 'node:fs/promises';
 import path, { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { StartError } from '#bootstrap';
 import { openInput, quoted } from '../terminal.js';
-import { type ArchiveEntry, entryOf, type Listing, tarEntries, zipEntries } from './archives.js';
-import type { Export, ExportPart } from './export.types.js';
+import { type ArchiveEntry, entryOf, tarEntries, zipEntries } from './archives.js';
+import type { Export, ExportPart, Listing } from './export.types.js';
 import { gunzippedHead, isGzip, isSystemFile, isTar, isZip } from './part-kinds.js';
 import { type PartSource, rowsOf, rowsOfAll } from './part-rows.js';
 import { bytesOf, headOf, type Meter, spoolOf, storedFile, type StoredFile } from './stored-bytes.js';
@@ -19,6 +19,8 @@ const NAMELESS = 'Standard input does not name the class of its rows. Pass the f
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
 const COMPRESSED_TAR = /\.(?:tar\.gz|tgz)$/i;
+/** No such file is empty, unless its copy has failed. */
+const ARCHIVE = /\.(?:tar|tgz|gz|zip)$/i;
 
 /** Everything found so far. */
 interface Found {
@@ -34,10 +36,16 @@ interface Found {
  * Opens an export: files, folders and archives (tar, zip, gzip), recognised by content. Archives in a folder are opened, archives in an
  * archive are not. Nothing is written, except standard input to a nameless temporary file.
  * @param paths of files and folders; `-` is standard input
+ * @param problems of these files that are known before
  * @throws StartError if a path cannot be read, EmptyExportError if no input holds a file of an export
  */
-export async function openExport(paths: readonly string[], stdin: Readable): Promise<Export> {
+export async function openExport(
+  paths: readonly string[],
+  stdin: Readable,
+  problems: readonly string[] = [],
+): Promise<Export> {
   const found = nothingFound(paths.length > 1);
+  for (const problem of problems) found.listing.skip(problem);
   try {
     for (const input of paths) await findIn(input, stdin, found);
     if (![...found.sources.keys()].some(({ kind }) => kind !== 'other')) throw nothingToRead(paths, found);
@@ -56,19 +64,24 @@ function nothingFound(isPrefixed: boolean): Found {
     if (warnings.length < MAX_WARNINGS) warnings.push(text);
     else warnings[MAX_WARNINGS] = `${++unnamed} further warnings are not shown.`;
   };
-  const count = () => {
+  const listing = { warn, skip, count, isDamaged: false, isIncomplete: false };
+  function skip(text: string): void {
+    listing.isIncomplete = true;
+    warn(text);
+  }
+  function count(): boolean {
     if (++files === MAX_FILES + 1)
-      warn(`There are more than ${MAX_FILES} files. The rest is not read: pass fewer files at once.`);
+      skip(`There are more than ${MAX_FILES} files. The rest is not read: pass fewer files at once.`);
     return files <= MAX_FILES;
-  };
-  return { sources: new Map(), warnings, closers: [], isPrefixed, listing: { warn, count, isDamaged: false } };
+  }
+  return { sources: new Map(), warnings, closers: [], isPrefixed, listing };
 }
 
 /** No input holds a file of an export. */
 export class EmptyExportError extends StartError {
   constructor(
     message: string,
-    /** An archive could not be read to its end. */
+    /** An archive could not be read to its end, or files were not read that can hold rows. */
     readonly isDamaged: boolean,
   ) {
     super(message);
@@ -79,7 +92,7 @@ function nothingToRead(paths: readonly string[], { warnings, listing }: Found): 
   const inputs = paths.map((input) => (input === STANDARD_INPUT ? 'standard input' : quoted(input))).join(', ');
   const remedy = 'Pass the archive of the export, or a folder with files such as _User.0.jsonl.';
   const text = [`No file of an export was found in ${inputs}.`, ...warnings, remedy].join(' ');
-  return new EmptyExportError(text, listing.isDamaged);
+  return new EmptyExportError(text, listing.isDamaged || listing.isIncomplete);
 }
 
 async function findIn(input: string, stdin: Readable, found: Found): Promise<void> {
@@ -141,7 +154,7 @@ async function namesIn(folder: string, listing: Listing): Promise<readonly strin
     for await (const { name } of await opendir(folder)) names.push(name);
   } catch (cause) {
     const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
-    listing.warn(`The folder ${quoted(folder)} cannot be read (${code}). Check its permissions.`);
+    listing.skip(`The folder ${quoted(folder)} cannot be read (${code}). Check its permissions.`);
   }
   return names;
 }
@@ -184,16 +197,22 @@ function addArchive(entries: readonly ArchiveEntry[], prefix: string, found: Fou
 function addEntry(entry: ArchiveEntry, name: string, found: Found): void {
   if (isSystemFile(name)) return;
   const { listing, sources } = found;
-  const { obstacle, isEmpty, isCompressed, parts, warnings } = entry.content;
-  if (obstacle !== undefined) listing.warn(`${quoted(name)} ${obstacle} and is not read. Unpack it first.`);
-  for (const warning of warnings) listing.warn(`${quoted(name)} ${warning}.`);
-  if (isEmpty) listing.warn(`${quoted(name)} is empty.`);
+  const { isCompressed, parts } = entry.content;
+  reportContent(entry, name, listing);
   const file = name === '' ? STANDARD_INPUT : withoutControls(name);
   for (const kind of parts) {
     const { reading: _reading, ...shown } = kind;
     sources.set({ file, bytes: entry.bytes, ...shown }, { kind, entry, isCompressed });
   }
-  if (name === '' && parts.some(({ kind }) => kind === 'other')) listing.warn(NAMELESS);
+  if (name === '' && parts.some(({ kind }) => kind === 'other')) listing.skip(NAMELESS);
+}
+
+function reportContent({ content }: ArchiveEntry, name: string, listing: Listing): void {
+  const { obstacle, isEmpty, warnings } = content;
+  if (obstacle !== undefined) listing.skip(`${quoted(name)} ${obstacle} and is not read. Unpack it first.`);
+  for (const warning of warnings) listing.warn(`${quoted(name)} ${warning}.`);
+  if (isEmpty && ARCHIVE.test(name)) listing.skip(`${quoted(name)} is empty. Copy or download it again.`);
+  else if (isEmpty) listing.warn(`${quoted(name)} is empty.`);
 }
 
 /** For reports and terminals: file names of an archive may hold any character. */
@@ -208,6 +227,7 @@ function exportOf(found: Found): Export {
     parts,
     warnings: found.warnings,
     isDamaged: found.listing.isDamaged,
+    isIncomplete: found.listing.isIncomplete,
     bytesTotal: parts.reduce((total, { bytes }) => total + bytes, 0),
     get bytesRead() {
       return progress.bytesRead;
@@ -230,6 +250,7 @@ async function closeAll({ closers }: Found): Promise<void> {
 const rescued = z.object({
   format: z.literal('gatepost-rescue'),
   import: z.array(z.string().refine((path) => !path.startsWith('/') && !path.split(/[/\\]/).includes('..'))),
+  exports: z.array(z.object({ path: z.string().optional(), bytes: z.number().optional() })).default([]),
 });
 
 /**
@@ -239,7 +260,18 @@ const rescued = z.object({
 export function openSource(paths: readonly string[]): Promise<Export> {
   // Standard input also holds passwords, and an open stream would take them.
   const input = paths.includes('-') ? openInput() : Readable.from([]);
-  return openExport(paths.flatMap(filesOf), input);
+  return openExport(paths.flatMap(filesOf), input, paths.flatMap(changedArchives));
+}
+
+/** Archives whose size is not the one that the manifest of `gatepost rescue` names. */
+function changedArchives(folder: string): string[] {
+  const { exports = [], import: listed = [] } = manifestIn(folder) ?? {};
+  return exports.flatMap(({ path: file = '', bytes }) => {
+    const size = listed.includes(file) ? statSync(join(folder, file), { throwIfNoEntry: false })?.size : undefined;
+    if (bytes === undefined || size === undefined || size === bytes) return [];
+    const remedy = 'Copy the folder again, or run "gatepost rescue" again.';
+    return [`${quoted(file)} has ${size} bytes, but ${bytes} when "gatepost rescue" ended. ${remedy}`];
+  });
 }
 
 function filesOf(path: string): string[] {

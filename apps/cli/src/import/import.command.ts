@@ -36,8 +36,8 @@ passwords, session tokens, addresses and numbers that are missing.
 PATH is a file, a folder of any depth, a .tar.gz, .tar, .zip or .gz archive, or - for standard input.
 Classes other than _User, _Role and _Installation are counted, not imported. Guide: docs/leaving-leancloud.md
 
-Status: 0: every row is in; 2: some rows are refused or incomplete, the export is damaged, or the import was interrupted;
-1: nothing was done.`;
+Status: 0: every row is in; 2: some rows are refused or incomplete, the export is damaged, files of it were not read, or the
+import was interrupted; 1: nothing was done.`;
 
 /** `gatepost import …` */
 export function importCommand(withServer: WithServer): Command {
@@ -119,7 +119,7 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
     stopListening();
     // The failure of the import counts more than one of the report.
     await summary.close().catch(() => undefined);
-    reportEnd(run, summary, failure, { ...options, isDamaged: source.isDamaged });
+    reportEnd(run, summary, failure, { ...options, isWhole: !source.isDamaged && !source.isIncomplete });
   }
 }
 
@@ -222,11 +222,11 @@ function reportEnd(
   run: ImportRun,
   summary: ImportSummary,
   failure: unknown,
-  { apply, isDamaged }: Options & Pick<Export, 'isDamaged'>,
+  { apply, isWhole }: Options & { readonly isWhole: boolean },
 ): void {
   const hasWritten = apply === true && summary.hasImported;
   if (run.isStopped || failure !== undefined) {
     if (hasWritten) printAside('Run the same command again to go on: rows that are in stay unchanged.\n');
     reportFailure(hasWritten ? 2 : 1);
-  } else if (summary.isIncomplete || isDamaged) reportFailure(2);
+  } else if (summary.isIncomplete || !isWhole) reportFailure(2);
 }

@@ -98,17 +98,19 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
   await compareWithOriginal(classes, options);
   const members = await verifiedMembers(rpc, source, options.app);
   printResult(source, classes, members, options);
-  if (source.isDamaged || members.here < members.rows || [...classes.values()].some(isMissing)) reportFailure(2);
+  const isWhole = !source.isDamaged && !source.isIncomplete;
+  if (!isWhole || members.here < members.rows || [...classes.values()].some(isMissing)) reportFailure(2);
 }
 
 function printResult(
-  { warnings, isDamaged }: Export,
+  { warnings, isDamaged, isIncomplete }: Export,
   classes: ReadonlyMap<ClassName, VerifiedClass>,
   members: VerifiedMembers,
   { json }: Options,
 ): void {
   if (json === true) {
-    print(JSON.stringify({ classes: Object.fromEntries(classes), members, isDamaged, warnings }));
+    const counts = { classes: Object.fromEntries(classes), members };
+    print(JSON.stringify({ ...counts, isDamaged, isIncomplete, warnings }));
     return;
   }
   for (const [className, verified] of classes) printClass(className, verified);
