@@ -233,3 +233,18 @@ describe('the session token of an exported user', () => {
     expect(noted({ sessionToken: null })).toEqual([]);
   });
 });
+
+describe('the devices of an export', () => {
+  const device = (more: JsonObject) =>
+    parsed('_Installation', { objectId: 'd1', installationId: 'i1', deviceType: 'android', ...TIMES, ...more });
+
+  it.each(['', null])('have no field of a vendor where it is %j', (blank) => {
+    const { object, notes } = device({ vendor: blank, registrationId: blank, badge: null, color: blank });
+    expect([object.fields, notes]).toEqual([{ color: blank }, []]);
+  });
+
+  it('are incomplete where a field is an operation', () => {
+    const { object, notes } = device({ vendor: { __op: 'Delete' }, color: { __op: 'Delete' } });
+    expect([object.fields, notes.map(({ field }) => field)]).toEqual([{}, ['vendor', 'color']]);
+  });
+});

@@ -23,6 +23,7 @@ import { roleClass } from './classes/role.class.js';
 import { isUid, kindOfEntry, uidOfEntry, userClass } from './classes/user.class.js';
 import { requiredField } from './import-claims.js';
 import type { ObjectClass } from './object-class.js';
+import type { FieldChange } from './operations/change.js';
 import { isAbsent } from './stored-object.js';
 import { dateOf, isJsonObject, reachesPrototype } from './values.js';
 
@@ -94,8 +95,9 @@ function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[])
   for (const [key, value] of Object.entries(row)) {
     if (OTHER_MEMBERS.has(key) || isRelationStub(value)) continue;
     const isBuiltIn = Object.hasOwn(definition.fields, key);
-    if (isBuiltIn && (value === null || value === '')) continue;
+    if (isBuiltIn && isAbsent(value)) continue;
     const stored = parseField(className, [key, value]);
+    if (stored === undefined) continue;
     const reason = problemOf(stored);
     if (reason !== undefined) notes.push({ field: shownName(key), reason });
     if (stored instanceof AppError) continue;
@@ -129,18 +131,21 @@ function missingOfDevice({ installationId, deviceToken, deviceType }: JsonObject
   return installationId === undefined && deviceToken === undefined ? 'installationId' : undefined;
 }
 
-/** The stored value, or the reason why it cannot be stored. */
-function parseField(className: ClassName, [key, value]: [string, JsonValue]): JsonValue | AppError {
+/** The stored value, or the reason why it cannot be stored; undefined where the field is blank. */
+function parseField(className: ClassName, [key, value]: [string, JsonValue]): JsonValue | AppError | undefined {
   try {
     const { custom, ...columns } = CLASSES[className].parse({ [key]: value }, true);
     if (Object.hasOwn(columns, key)) return (columns as JsonObject)[key] ?? null;
-    const [change] = custom;
-    const isValue = change?.operation.kind === 'set' && change.path.length === 1;
-    return isValue ? change.operation.value : NO_VALUE;
+    return valueOf(custom[0], value);
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;
   }
+}
+
+function valueOf(change: FieldChange | undefined, value: JsonValue): JsonValue | AppError | undefined {
+  if (change?.operation.kind === 'delete' && isAbsent(value)) return undefined;
+  return change?.operation.kind === 'set' && change.path.length === 1 ? change.operation.value : NO_VALUE;
 }
 
 /** A state without its address or number says nothing. */
