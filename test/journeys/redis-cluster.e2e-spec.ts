@@ -17,6 +17,8 @@ import { describeLockout } from '../../apps/accounts/test/lockout.suite.js';
 import { RedisRequestCounter } from '../../apps/gateway/src/rate-limits/redis-request-counter.store.js';
 import { RedisConnectorNodes } from '../../apps/push-delivery/src/device-queues/redis-connector-nodes.store.js';
 import { RedisDeviceQueues } from '../../apps/push-delivery/src/device-queues/redis-device-queues.store.js';
+import { Connectors } from '../../apps/push-delivery/test/connectors.js';
+import { partitionOf } from '../../apps/push-delivery/src/device-queues/device-queues.js';
 import { QUEUE_LIMIT } from '../../apps/push-delivery/test/queue-stores.js';
 import { describeQueues } from '../../apps/push-delivery/test/queues.suite.js';
 import { describeSessions } from '../../apps/push-delivery/test/sessions.suite.js';
@@ -69,6 +71,30 @@ describe('on a cluster of Redis', () => {
     await nodes.leave(node.id);
     expect(await nodes.reapExpired()).toEqual([node.id]);
     await nodes.acknowledgeReaped([node.id]);
+  });
+
+  it('keeps devices waiting only where the slot of their partition moves', async () => {
+    const connectors = new Connectors();
+    await connectors.start(group.url);
+    const address = connectors.newAddress();
+    let other = connectors.newAddress();
+    while (partitionOf(other) === partitionOf(address)) other = connectors.newAddress();
+    const device = await connectors.logIn(address, { acknowledges: false });
+    await connectors.push([address]);
+    const ids = await device.untilReceived(1);
+    const end = await group.moveSlot(`{${partitionOf(address)}}`);
+    device.acknowledge(ids);
+    await device.roundTrip();
+    const late = await connectors.open();
+    late.say({ cmd: 'login', ...address });
+    const { id } = await connectors.push([other]);
+    expect(await (await connectors.logIn(other)).untilReceived(1)).toEqual([id]);
+    await connectors.untilEmpty(other);
+    expect(late.frames).toEqual([]);
+    await end();
+    await late.untilTold('loggedin');
+    await connectors.untilEmpty(address);
+    await connectors.stop();
   });
 
   describe('the services', () => {

@@ -116,6 +116,19 @@ export class RedisGroup {
     await this.sentinels[0]?.client.call('SENTINEL', 'FAILOVER', MASTER_NAME);
   }
 
+  /** Begins to move the slot of a key between two masters. @returns what ends it, as if no key had moved */
+  async moveSlot(key: string): Promise<() => Promise<void>> {
+    const masters = this.members.slice(0, 3).map(({ client }) => client);
+    const slot = Number(await masters[0]!.call('CLUSTER', 'KEYSLOT', key));
+    const from = Math.ceil(((slot + 1) * masters.length) / SLOTS) - 1;
+    const [source, target] = [masters[from]!, masters[(from + 1) % masters.length]!];
+    await target.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', await source.cluster('MYID'));
+    await source.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', await target.cluster('MYID'));
+    return async () => {
+      for (const master of [source, target]) await master.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
+    };
+  }
+
   /** Waits until all nodes that answer know that all slots are served. */
   async untilWhole(): Promise<void> {
     await eventually(async () => {

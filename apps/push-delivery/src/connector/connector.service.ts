@@ -28,8 +28,8 @@ const DISTRUST_MS = 10_000;
 @Injectable()
 export class ConnectorService implements ConnectionHost {
   /** Separate from pages: if applications cannot be looked up, connected devices still get messages. */
-  readonly #logins = new RetryingWorkQueue<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
-  readonly #pages = new RetryingWorkQueue<DeviceConnection>((connection) => this.#serve(connection), CONCURRENCY);
+  readonly #logins: RetryingWorkQueue<DeviceConnection>;
+  readonly #pages: RetryingWorkQueue<DeviceConnection>;
   readonly #loginLimit: RateLimit | undefined;
   readonly #loginCounter = new MemoryRequestCounter();
 
@@ -44,6 +44,12 @@ export class ConnectorService implements ConnectionHost {
     @Inject(PUSH_DELIVERY_CONFIG) { connector }: PushDeliveryConfig,
   ) {
     this.#loginLimit = parseRateLimit(connector.loginLimit);
+    const work = {
+      work: (connection: DeviceConnection) => this.#serve(connection),
+      concurrency: CONCURRENCY,
+      shards: queues.shards,
+    };
+    [this.#logins, this.#pages] = [new RetryingWorkQueue(work), new RetryingWorkQueue(work)];
     for (const framing of FRAMING_NAMES) metrics.pushConnections.set({ framing }, 0);
   }
 
@@ -53,6 +59,8 @@ export class ConnectorService implements ConnectionHost {
   }
 
   connect(connection: DeviceConnection): void {
+    const { device } = connection.session;
+    if (device !== undefined) connection.shard = this.queues.shardOf(device);
     void this.#isWithinLoginLimit(connection.network).then((isWithinLimit) => {
       if (isWithinLimit) this.#logins.add(connection);
       else connection.perform(connection.session.refuse(CLOSE.tooFast, 'Too many logins.'));
@@ -63,9 +71,9 @@ export class ConnectorService implements ConnectionHost {
     this.#pages.add(connection);
   }
 
-  acknowledge({ session }: DeviceConnection, refs: readonly MessageRef[], droppedReported: number): void {
+  acknowledge({ session, shard }: DeviceConnection, refs: readonly MessageRef[], droppedReported: number): void {
     if (session.device === undefined) return;
-    this.writes.acknowledge({ device: session.device, refs, droppedReported });
+    this.writes.acknowledge(shard, { device: session.device, refs, droppedReported });
     this.metrics.pushAcknowledgements.inc({ outcome: 'received' }, refs.length);
   }
 
@@ -144,7 +152,7 @@ export class ConnectorService implements ConnectionHost {
   /** @throws AppError SERVICE_UNAVAILABLE; the call can be repeated */
   async #deliverNextPage(connection: DeviceConnection): Promise<void> {
     // Otherwise the page would contain messages that the device has acknowledged.
-    await this.writes.acknowledged();
+    await this.writes.acknowledged(connection.shard);
     const { device } = connection.session;
     if (device === undefined || connection.session.hasEnded()) return;
     await this.#deliverPage(connection, await this.queues.peek(device, PAGE_LENGTH));

@@ -40,7 +40,7 @@ export class DeviceAdmission {
     connection.perform(await this.#refusal(connection, device));
     if (session.hasEnded()) return undefined;
     endSession(this.connections.claim(device, connection));
-    await this.writes.acknowledged();
+    await this.writes.acknowledged(connection.shard);
     const ref = this.identity.sessionRef(session.id);
     const outcome = await this.queues.connect(device, ref, PAGE_LENGTH);
     this.#evict(device, outcome);

@@ -86,6 +86,8 @@ export class DeviceConnection {
   readonly session: DeviceSession;
   readonly framing: Framing;
   readonly network: string;
+  /** The part of the store that holds the device's queue; known from the login on. */
+  shard = 0;
   readonly #host: ConnectionHost;
 
   constructor(

@@ -12,10 +12,10 @@ const MAX_BYTES = 33_554_432;
 /** Platforms of a message whose devices share one object: as many as a record of a push tells apart. */
 const MAX_SHARED_PLATFORMS = 32;
 
-/** Reads requested in one turn of the event loop share one query. */
+/** Reads requested in one turn of the event loop share one query. The read of each message can fail by itself. */
 interface PendingRead {
   readonly ids: Set<string>;
-  readonly messages: Promise<ReadonlyMap<string, CachedMessage>>;
+  readonly messages: Promise<ReadonlyMap<string, Promise<CachedMessage | undefined>>>;
 }
 
 /** The current messages, each read once for all devices, in bounded memory. */
@@ -50,7 +50,7 @@ export class MessageCache {
       if (kept === undefined) missing.push(id);
       else found.set(id, kept);
     }
-    if (missing.length > 0) for (const [id, message] of await this.#read(missing)) found.set(id, message);
+    if (missing.length > 0) for (const message of await this.#read(missing)) found.set(message.id, message);
     return refs.flatMap((ref) => {
       const message = found.get(ref.id);
       return message === undefined || message.hasExpired(now) ? [] : [message.deliverable(ref.platform)];
@@ -58,18 +58,21 @@ export class MessageCache {
   }
 
   /** Thousands of devices that reconnect at once need the same few messages. */
-  #read(ids: readonly string[]): Promise<ReadonlyMap<string, CachedMessage>> {
+  async #read(ids: readonly string[]): Promise<CachedMessage[]> {
     const pending = (this.#pendingRead ??= this.#nextRead());
     for (const id of ids) pending.ids.add(id);
-    return pending.messages;
+    const messages = await pending.messages;
+    const found = await Promise.all(ids.map(async (id) => messages.get(id)));
+    return found.filter((message) => message !== undefined);
   }
 
   #nextRead(): PendingRead {
     const ids = new Set<string>();
-    const messages = new Promise<void>((resolve) => setImmediate(resolve)).then(async () => {
+    const messages = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
       this.#pendingRead = undefined;
-      const found = await this.queues.messages([...ids]);
-      return new Map(found.map((message) => [message.id, this.add(message)]));
+      const wanted = [...ids];
+      const reads = this.queues.messages(wanted).map((read) => read.then((message) => message && this.add(message)));
+      return new Map(wanted.map((id, place) => [id, reads[place] ?? Promise.resolve(undefined)]));
     });
     return { ids, messages };
   }
@@ -77,6 +80,7 @@ export class MessageCache {
 
 /** A message with a common body and bodies for single platforms. */
 class CachedMessage {
+  readonly id: string;
   /** The size of all bodies. */
   readonly bytes: number;
   readonly #expiresAt: number;
@@ -86,6 +90,7 @@ class CachedMessage {
 
   constructor({ id, expiresAt, bodies, body }: PushMessage) {
     const delivered = (text: string) => ({ id, body: text, bytes: Buffer.byteLength(text) });
+    this.id = id;
     this.#expiresAt = expiresAt;
     this.#common = delivered(body);
     this.#byPlatform = new Map(Object.entries(bodies).map(([platform, text]) => [platform, delivered(text)]));

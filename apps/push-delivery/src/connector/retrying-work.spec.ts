@@ -1,7 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { RetryingBatchWriter } from './retrying-work.js';
+import { Metrics } from '#observability';
+import { type Acknowledgement, type DeviceQueues, partitionOf, PARTITIONS } from '../device-queues/device-queues.js';
+import { QueueWrites, RetryingBatchWriter } from './retrying-work.js';
 
 const away = () => appError('SERVICE_UNAVAILABLE');
 
@@ -47,14 +49,24 @@ describe('the retrying batch writer', () => {
   });
 
   it('settles once the store has the items, and not before', async () => {
-    problems = [away()];
     writes.add(1);
     let isSettled = false;
     const settled = writes.settled().then(() => (isSettled = true));
-    await vi.advanceTimersByTimeAsync(10);
+    await vi.advanceTimersByTimeAsync(1);
     expect(isSettled).toBe(false);
     await vi.runAllTimersAsync();
     await settled;
+    await writes.settled();
+  });
+
+  it('does not keep its watchers waiting while the store is unavailable', async () => {
+    problems = [away(), away()];
+    writes.add(1);
+    const settled = expect(writes.settled()).rejects.toThrow(away());
+    await vi.advanceTimersByTimeAsync(10);
+    await settled;
+    await expect(writes.settled()).rejects.toThrow(away());
+    await vi.runAllTimersAsync();
     await writes.settled();
   });
 
@@ -84,5 +96,42 @@ describe('the retrying batch writer', () => {
     await vi.runAllTimersAsync();
     expect(batches).toEqual([]);
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('the writes of a connector', () => {
+  it('wait for an unavailable part of the store only where it holds their device', async () => {
+    const [appId, written] = ['app', [] as string[]];
+    const [away, here] = ['device-1', 'device-2'].map((installationId) => ({ appId, installationId }));
+    const [awayShard, hereShard] = [partitionOf(away!), partitionOf(here!)];
+    let isAway = true;
+    const write = (items: readonly { readonly device: Acknowledgement['device'] }[]) => {
+      if (isAway && items.some(({ device }) => partitionOf(device) === awayShard))
+        return Promise.reject(appError('SERVICE_UNAVAILABLE'));
+      written.push(...items.map(({ device }) => device.installationId));
+      return Promise.resolve();
+    };
+    const queues: Partial<DeviceQueues> = {
+      shards: PARTITIONS,
+      shardOf: partitionOf,
+      acknowledge: write,
+      disconnect: write,
+    };
+    const writes = new QueueWrites(queues as DeviceQueues, new Metrics());
+    for (const [device, shard] of [
+      [away!, awayShard],
+      [here!, hereShard],
+    ] as const) {
+      writes.acknowledge(shard, { device, refs: [], droppedReported: 0 });
+      writes.disconnect(device, { node: 'node', session: 'session' });
+    }
+    await expect(writes.acknowledged(awayShard)).rejects.toThrow();
+    await writes.acknowledged(hereShard);
+    await vi.waitFor(() => {
+      expect(written).toEqual(['device-2', 'device-2']);
+    });
+    isAway = false;
+    await writes.close();
+    expect(written).toEqual(['device-2', 'device-2', 'device-1', 'device-1']);
   });
 });

@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { ConcurrencyLimiter } from '#bootstrap';
-import { isAppError, withTimeout } from '#errors';
+import { type AppError, isAppError, withTimeout } from '#errors';
 import { Metrics } from '#observability';
 import {
   type Acknowledgement,
@@ -17,48 +17,59 @@ const MAX_ACKNOWLEDGEMENTS = 100_000;
 const MAX_DEPARTURES = 100_000;
 const CLOSE_LIMIT_MS = 3_000;
 
-/** Writes acknowledgements and departures to the store in the background. */
+/** Writes acknowledgements and departures to the store in the background, those of each shard independently. */
 @Injectable()
 export class QueueWrites {
-  readonly #acknowledgements: RetryingBatchWriter<Acknowledgement>;
-  readonly #departures: RetryingBatchWriter<DevicePresence>;
+  readonly #acknowledgements: readonly RetryingBatchWriter<Acknowledgement>[];
+  readonly #departures: readonly RetryingBatchWriter<DevicePresence>[];
 
-  constructor(@Inject(DEVICE_QUEUES) queues: DeviceQueues, metrics: Metrics) {
-    this.#acknowledgements = new RetryingBatchWriter({
+  constructor(
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    metrics: Metrics,
+  ) {
+    this.#acknowledgements = forEachShard(queues, () => ({
       name: 'acknowledgements',
       write: (items) => queues.acknowledge(items),
-      limit: MAX_ACKNOWLEDGEMENTS,
+      limit: Math.ceil(MAX_ACKNOWLEDGEMENTS / queues.shards),
       dropped: () => {
         metrics.pushAcknowledgements.inc({ outcome: 'dropped' });
       },
-    });
-    this.#departures = new RetryingBatchWriter({
+    }));
+    this.#departures = forEachShard(queues, () => ({
       name: 'departures',
       write: (items) => queues.disconnect(items),
-      limit: MAX_DEPARTURES,
-    });
+      limit: Math.ceil(MAX_DEPARTURES / queues.shards),
+    }));
   }
 
-  acknowledge(acknowledgement: Acknowledgement): void {
-    this.#acknowledgements.add(acknowledgement);
+  /** @param shard that of the device */
+  acknowledge(shard: number, acknowledgement: Acknowledgement): void {
+    this.#acknowledgements[shard]?.add(acknowledgement);
   }
 
-  /** Resolves once the store has recorded all acknowledgements until now, so that its pages take them into account. */
-  acknowledged(): Promise<void> {
-    return this.#acknowledgements.settled();
+  /**
+   * Resolves once the store has recorded all acknowledgements of the shard until now, so that its pages take them into account.
+   * @throws AppError SERVICE_UNAVAILABLE
+   */
+  async acknowledged(shard: number): Promise<void> {
+    await this.#acknowledgements[shard]?.settled();
   }
 
   disconnect(device: DeviceAddress, session: SessionRef): void {
-    this.#departures.add({ device, session });
+    this.#departures[this.queues.shardOf(device)]?.add({ device, session });
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#acknowledgements.close(CLOSE_LIMIT_MS), this.#departures.close(CLOSE_LIMIT_MS)]);
+    await Promise.all([...this.#acknowledgements, ...this.#departures].map((writer) => writer.close(CLOSE_LIMIT_MS)));
   }
 }
 
+function forEachShard<Item>({ shards }: DeviceQueues, options: () => WriterOptions<Item>): RetryingBatchWriter<Item>[] {
+  return Array.from({ length: shards }, () => new RetryingBatchWriter(options()));
+}
+
 /** Whether a retry may succeed. */
-export function isUnavailable(error: unknown): boolean {
+export function isUnavailable(error: unknown): error is AppError {
   return isAppError(error, 'SERVICE_UNAVAILABLE');
 }
 
@@ -77,15 +88,24 @@ interface WriterOptions<Item> {
   readonly dropped?: () => void;
 }
 
+interface Watcher {
+  readonly until: number;
+  readonly resolve: () => void;
+  readonly reject: (problem: AppError) => void;
+}
+
+const writerLogger = new Logger('RetryingBatchWriter');
+
 /** Writes many small items in few batches and in their order, and repeats a batch until the store accepts it. */
 export class RetryingBatchWriter<Item> {
-  private readonly logger = new Logger('RetryingBatchWriter');
   #waiting: Item[] = [];
   #added = 0;
   #written = 0;
-  #isRunning = false;
+  #running: Promise<void> | undefined;
   #isClosed = false;
-  readonly #watchers: { readonly until: number; readonly resolve: () => void }[] = [];
+  /** Why the store did not accept the current batch. */
+  #problem: AppError | undefined;
+  #watchers: Watcher[] = [];
 
   constructor(private readonly options: WriterOptions<Item>) {}
 
@@ -96,47 +116,57 @@ export class RetryingBatchWriter<Item> {
     }
     this.#waiting.push(item);
     this.#added += 1;
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    setTimeout(() => void this.#run(), GATHER_MS);
+    this.#running ??= this.#run();
   }
 
-  /** Resolves once all items added before are written. */
+  /**
+   * Resolves once all items added before are written. While the store does not accept them, it rejects instead of waiting.
+   * @throws AppError SERVICE_UNAVAILABLE
+   */
   async settled(): Promise<void> {
     if (this.#written === this.#added) return;
-    await new Promise<void>((resolve) => this.#watchers.push({ until: this.#added, resolve }));
+    if (this.#problem !== undefined) throw this.#problem;
+    await new Promise<void>((resolve, reject) => this.#watchers.push({ until: this.#added, resolve, reject }));
   }
 
   /** Writes the remaining items, and gives up after the limit. */
   async close(limitMs: number): Promise<void> {
-    await withTimeout(this.settled(), limitMs);
+    if (this.#running !== undefined) await withTimeout(this.#running, limitMs);
     this.#isClosed = true;
   }
 
   async #run(): Promise<void> {
+    await passed(GATHER_MS);
     while (this.#waiting.length > 0 && !this.#isClosed) {
       const batch = this.#waiting.splice(0, MAX_BATCH);
       await this.#write(batch);
       this.#written += batch.length;
       this.#resolveWatchers();
     }
-    this.#isRunning = false;
+    this.#running = undefined;
   }
 
   async #write(batch: readonly Item[]): Promise<void> {
-    while (!(await this.#isWritten(batch)) && !this.#isClosed)
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    while (!(await this.#isWritten(batch)) && !this.#isClosed) await passed(RETRY_MS);
   }
 
   /** A batch that can never be written counts as written. */
   async #isWritten(batch: readonly Item[]): Promise<boolean> {
+    this.#problem = await this.#problemOf(batch);
+    if (this.#problem === undefined) return true;
+    for (const { reject } of this.#watchers.splice(0)) reject(this.#problem);
+    return false;
+  }
+
+  /** @returns why the batch must be repeated */
+  async #problemOf(batch: readonly Item[]): Promise<AppError | undefined> {
     try {
       await this.options.write(batch);
     } catch (error) {
-      if (isUnavailable(error)) return false;
-      this.logger.error(error, this.options.name);
+      if (isUnavailable(error)) return error;
+      writerLogger.error(error, this.options.name);
     }
-    return true;
+    return undefined;
   }
 
   #resolveWatchers(): void {
@@ -145,47 +175,64 @@ export class RetryingBatchWriter<Item> {
   }
 }
 
+function passed(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 const PAUSE_MS = 500;
 
-/**
- * Does one kind of work for many items, a limited number at once, first come, first served. If a dependency is unavailable, all work
- * pauses and then continues, including the failed items.
- */
-export class RetryingWorkQueue<Item extends object | string> {
-  private readonly logger = new Logger('RetryingWorkQueue');
-  readonly #limiter: ConcurrencyLimiter;
+interface WorkQueueOptions<Item> {
+  readonly work: (item: Item) => Promise<void>;
+  /** Limit of the items that are done at once for the first time, and of those that are repeated at once. */
+  readonly concurrency: number;
+  readonly shards: number;
+}
 
-  constructor(
-    private readonly work: (item: Item) => Promise<void>,
-    concurrency: number,
-  ) {
-    this.#limiter = new ConcurrencyLimiter({ concurrency });
+/**
+ * Does one kind of work for many items, a limited number at once, first come, first served. An item whose dependency is unavailable is
+ * repeated after a pause. It delays the other failed items of its shard only, which bounds the failures in a time; new items never wait
+ * for failed ones.
+ */
+export class RetryingWorkQueue<Item extends { readonly shard: number }> {
+  private readonly logger = new Logger('RetryingWorkQueue');
+  readonly #first: ConcurrencyLimiter;
+  /** The failed items of each shard. */
+  readonly #failed: readonly ConcurrencyLimiter[];
+
+  constructor(private readonly options: WorkQueueOptions<Item>) {
+    const { concurrency, shards } = options;
+    this.#first = new ConcurrencyLimiter({ concurrency });
+    const repeated = Math.ceil(concurrency / shards);
+    this.#failed = Array.from({ length: shards }, () => new ConcurrencyLimiter({ concurrency: repeated }));
   }
 
-  /** An item that already waits keeps its position. */
+  /** An item that already waits for the first time keeps its position. */
   add(item: Item): void {
-    this.#limiter.add(item, () => this.#do(item));
+    this.#failed[item.shard]?.forget(item);
+    this.#first.add(item, () => this.#do(item));
   }
 
   forget(item: Item): void {
-    this.#limiter.forget(item);
+    this.#first.forget(item);
+    this.#failed[item.shard]?.forget(item);
   }
 
   close(): void {
-    this.#limiter.close();
+    for (const limiter of [this.#first, ...this.#failed]) limiter.close();
   }
 
   async #do(item: Item): Promise<void> {
     try {
-      await this.work(item);
+      await this.options.work(item);
     } catch (error) {
-      if (isUnavailable(error)) this.#retry(item);
+      if (isUnavailable(error)) this.#repeat(item);
       else this.logger.error(error);
     }
   }
 
-  #retry(item: Item): void {
-    this.#limiter.pause(PAUSE_MS);
-    this.add(item);
+  #repeat(item: Item): void {
+    const failed = this.#failed[item.shard];
+    failed?.pause(PAUSE_MS);
+    failed?.add(item, () => this.#do(item));
   }
 }

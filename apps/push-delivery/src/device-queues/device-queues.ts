@@ -147,6 +147,10 @@ export interface DeviceQueueLimits {
  * operation is atomic for each device, can be repeated, and throws SERVICE_UNAVAILABLE if the store is unavailable.
  */
 export interface DeviceQueues {
+  /** The number of parts of the store that can be unavailable independently of each other. */
+  readonly shards: number;
+  /** The number of the shard that holds the device's queue and session, from 0. */
+  shardOf(device: DeviceAddress): number;
   /**
    * Adds a message to the queues, and drops the oldest messages over the limit, counted for their own push. Devices up to the last
    * position of an earlier call for the same push and partition are skipped, so a batch can be repeated.
@@ -167,8 +171,8 @@ export interface DeviceQueues {
   peek(device: DeviceAddress, limit: number): Promise<QueuePage>;
   /** Removes acknowledged messages, and counts each removal once. */
   acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void>;
-  /** The messages with these ids that exist and have not expired. */
-  messages(ids: readonly string[]): Promise<PushMessage[]>;
+  /** The messages with these ids, in their order, each undefined if it does not exist or has expired; each read can fail by itself. */
+  messages(ids: readonly string[]): Promise<PushMessage | undefined>[];
   /** Deletes the queues of devices. */
   clear(devices: readonly DeviceAddress[]): Promise<void>;
   /** The delivery statistics of pushes by platform, in the order of the pushes. The values only grow. */

@@ -27,6 +27,7 @@ import * as sql from './queue-statements.js';
  * process. Writes run one after the other, so counts need no locks and writes cannot deadlock.
  */
 export class PostgresDeviceQueues implements DeviceQueues {
+  readonly shards = 1;
   readonly #sessions: Sessions;
   readonly #writes = new SerialExecutor();
 
@@ -35,6 +36,10 @@ export class PostgresDeviceQueues implements DeviceQueues {
     private readonly limits: DeviceQueueLimits,
   ) {
     this.#sessions = new Sessions(limits.conflictMs);
+  }
+
+  shardOf(): number {
+    return 0;
   }
 
   async enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]> {
@@ -80,8 +85,10 @@ export class PostgresDeviceQueues implements DeviceQueues {
     );
   }
 
-  messages(ids: readonly string[]): Promise<PushMessage[]> {
-    return this.database.query<PushMessage>(sql.FIND_MESSAGES, [ids], 'queues.findMessages');
+  messages(ids: readonly string[]): Promise<PushMessage | undefined>[] {
+    const found = this.database.query<PushMessage>(sql.FIND_MESSAGES, [ids], 'queues.findMessages');
+    const byId = found.then((messages) => new Map(messages.map((message) => [message.id, message])));
+    return ids.map(async (id) => (await byId).get(id));
   }
 
   async clear(devices: readonly DeviceAddress[]): Promise<void> {

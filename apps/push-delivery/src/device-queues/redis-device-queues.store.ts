@@ -53,6 +53,9 @@ type ConnectReply = [node: string | null, session: string | null, conflicts: num
 
 /** The queues of the services, in Redis. */
 export class RedisDeviceQueues implements DeviceQueues {
+  /** All keys of a partition are in one slot of a cluster. */
+  readonly shards = PARTITIONS;
+  readonly shardOf = partitionOf;
   readonly #statistics: RedisPushStatistics;
 
   constructor(
@@ -125,9 +128,11 @@ export class RedisDeviceQueues implements DeviceQueues {
     );
   }
 
-  async messages(ids: readonly string[]): Promise<PushMessage[]> {
-    const texts = await Promise.all(ids.map((id) => this.redis.run<string | null>(GET_MESSAGE, [messageKey(id)], [])));
-    return texts.flatMap((text) => (text === null ? [] : (JSON.parse(text) as PushMessage)));
+  messages(ids: readonly string[]): Promise<PushMessage | undefined>[] {
+    return ids.map(async (id) => {
+      const text = await this.redis.run<string | null>(GET_MESSAGE, [messageKey(id)], []);
+      return text === null ? undefined : (JSON.parse(text) as PushMessage);
+    });
   }
 
   async clear(devices: readonly DeviceAddress[]): Promise<void> {
