@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Redis, RedisScript } from '#redis';
 import { eventually, TcpProxy, testRun } from '#testing';
 import { Connections, ConnectorIdentity } from '../src/connector/connections.js';
 import { sessionIdOf } from '../src/device-queues/device-queues.js';
@@ -73,6 +74,21 @@ describe('a connector', () => {
     connectors.transport.losesHints = false;
     connectors.transport.reconnect();
     expect(await device.untilReceived(1)).toEqual([lost.id]);
+    await connectors.untilEmpty(address);
+  });
+
+  it('drops messages whose bodies Redis has lost, reports them, and sends the others', async () => {
+    const { app } = await started();
+    const address = connectors.newAddress();
+    const remove = new RedisScript("redis.call('DEL', KEYS[1])");
+    for (let count = 0; count < 70; count += 1) {
+      const { id } = await connectors.push([address]);
+      await app.get(Redis).run(remove, [`push:message:${id}`], []);
+    }
+    const { id } = await connectors.push([address]);
+    const device = await connectors.logIn(address);
+    expect(await device.untilReceived(1)).toEqual([id]);
+    expect(await device.untilTold('gap')).toMatchObject({ dropped: 64 });
     await connectors.untilEmpty(address);
   });
 

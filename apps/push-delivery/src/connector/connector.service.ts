@@ -158,10 +158,19 @@ export class ConnectorService implements ConnectionHost {
     await this.#deliverPage(connection, await this.queues.peek(device, PAGE_LENGTH));
   }
 
+  /** The next page, which reports the loss, follows at once. */
+  async #discard(connection: DeviceConnection, lost: readonly MessageRef[]): Promise<void> {
+    const { device } = connection.session;
+    if (lost.length === 0 || device === undefined) return;
+    await this.queues.discard(device, lost);
+    connection.perform(connection.session.resync());
+  }
+
   async #deliverPage(connection: DeviceConnection, page: QueuePage): Promise<void> {
     const { refs, effects } = connection.session.selectMessages(page);
     connection.perform(effects);
-    const messages = await this.messages.load(refs, this.clock.now());
+    const { messages, lost } = await this.messages.load(refs, this.clock);
+    await this.#discard(connection, lost);
     connection.perform(connection.session.deliverPage(messages, page, performance.now()));
   }
 }

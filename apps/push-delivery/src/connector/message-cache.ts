@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import type { Clock } from '#bootstrap';
 import type { PushMessage } from '#contracts';
 import { DEVICE_QUEUES, type DeviceQueues, type MessageRef } from '../device-queues/device-queues.js';
 import type { Deliverable } from './device-session.js';
@@ -11,6 +12,16 @@ const MAX_BYTES = 33_554_432;
 
 /** Platforms of a message whose devices share one object: as many as a record of a push tells apart. */
 const MAX_SHARED_PLATFORMS = 32;
+
+/** A body that is missing so long before its expiry is lost: bodies are written before references. Clocks may differ by less. */
+const LOST_BEFORE_MS = 5_000;
+
+/** The messages of a page. */
+interface LoadedPage {
+  readonly messages: readonly Deliverable[];
+  /** The references whose bodies the store has lost. */
+  readonly lost: readonly MessageRef[];
+}
 
 /** Reads requested in one turn of the event loop share one query. The read of each message can fail by itself. */
 interface PendingRead {
@@ -42,7 +53,7 @@ export class MessageCache {
    * The messages of a queue that have not expired, in its order.
    * @throws AppError SERVICE_UNAVAILABLE
    */
-  async load(refs: readonly MessageRef[], now: Date): Promise<Deliverable[]> {
+  async load(refs: readonly MessageRef[], clock: Clock): Promise<LoadedPage> {
     const found = new Map<string, CachedMessage>();
     const missing: string[] = [];
     for (const { id } of refs) {
@@ -51,10 +62,13 @@ export class MessageCache {
       else found.set(id, kept);
     }
     if (missing.length > 0) for (const message of await this.#read(missing)) found.set(message.id, message);
-    return refs.flatMap((ref) => {
+    const now = clock.now();
+    const messages = refs.flatMap((ref) => {
       const message = found.get(ref.id);
       return message === undefined || message.hasExpired(now) ? [] : [message.deliverable(ref.platform)];
     });
+    const lost = refs.filter(({ id, expiresAt }) => !found.has(id) && expiresAt > now.getTime() + LOST_BEFORE_MS);
+    return { messages, lost };
   }
 
   /** Thousands of devices that reconnect at once need the same few messages. */

@@ -171,6 +171,8 @@ export interface DeviceQueues {
   peek(device: DeviceAddress, limit: number): Promise<QueuePage>;
   /** Removes acknowledged messages, and counts each removal once. */
   acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void>;
+  /** Drops messages whose bodies the store has lost, and counts them like those that a full queue drops. */
+  discard(device: DeviceAddress, refs: readonly MessageRef[]): Promise<void>;
   /** The messages with these ids, in their order, each undefined if it does not exist or has expired; each read can fail by itself. */
   messages(ids: readonly string[]): Promise<PushMessage | undefined>[];
   /** Deletes the queues of devices. */

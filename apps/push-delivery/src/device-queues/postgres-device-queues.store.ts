@@ -85,6 +85,11 @@ export class PostgresDeviceQueues implements DeviceQueues {
     );
   }
 
+  /** A page has only messages whose body is in the database. */
+  discard(): Promise<void> {
+    return Promise.resolve();
+  }
+
   messages(ids: readonly string[]): Promise<PushMessage | undefined>[] {
     const found = this.database.query<PushMessage>(sql.FIND_MESSAGES, [ids], 'queues.findMessages');
     const byId = found.then((messages) => new Map(messages.map((message) => [message.id, message])));

@@ -1,5 +1,6 @@
 import { NOW, type Redis, RedisScript } from '#redis';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
+import { BEGIN as BEGIN_IN_PARTITION, SESSION } from './redis-queue-scripts.store.js';
 
 /**
  * Leases by node, the port and data name of each node, and the times at which nodes with remaining sessions were found dead. The last
@@ -59,6 +60,36 @@ for _, node in ipairs(ARGV) do
   if port then redis.call('HSET', known, node, port .. ' ' .. newName()) end
 end
 `);
+
+const FIND_APPS = new RedisScript(`${BEGIN_IN_PARTITION}
+return redis.call('SMEMBERS', base .. ':apps')
+`);
+
+/** Ends a batch of the sessions of dead nodes. The reply is the cursor of the next batch. */
+const END_SESSIONS = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}
+local app, cursor = ARGV[1], ARGV[2]
+local dead = {}
+for place = 3, #ARGV do dead[ARGV[place]] = true end
+local scanned = redis.call('HSCAN', sessionsOf(app), cursor, 'COUNT', 500)
+for place = 1, #scanned[2], 2 do
+  if dead[(ownerOf(scanned[2][place + 1]))] then redis.call('HDEL', sessionsOf(app), scanned[2][place]) end
+end
+if redis.call('EXISTS', sessionsOf(app)) == 0 then redis.call('SREM', base .. ':apps', app) end
+return scanned[1]
+`);
+
+/** Runs a script in one partition. */
+type RunInPartition = (script: RedisScript, values: readonly string[]) => Promise<unknown>;
+
+/** Ends all sessions of dead nodes in a partition. */
+export async function endSessionsIn(run: RunInPartition, nodes: readonly string[]): Promise<void> {
+  const apps = (await run(FIND_APPS, [])) as string[];
+  for (const app of apps) {
+    let cursor = '0';
+    do cursor = (await run(END_SESSIONS, [app, cursor, ...nodes])) as string;
+    while (cursor !== '0');
+  }
+}
 
 /** The connectors of the services, in Redis. */
 export class RedisConnectorNodes implements ConnectorNodes {

@@ -23,6 +23,7 @@ import {
   type QueueStatistics,
   type SessionRef,
 } from './device-queues.js';
+import { endSessionsIn } from './redis-connector-nodes.store.js';
 import { ALL_PARTITIONS, RedisPushStatistics } from './redis-push-statistics.store.js';
 import {
   ACKNOWLEDGE,
@@ -30,10 +31,9 @@ import {
   CONNECT,
   COUNT_CONNECTED,
   DESCRIBE,
+  DISCARD,
   DISCONNECT,
-  END_SESSIONS,
   ENQUEUE,
-  FIND_APPS,
   GET_MESSAGE,
   LIST_CONNECTED,
   PEEK,
@@ -128,6 +128,11 @@ export class RedisDeviceQueues implements DeviceQueues {
     );
   }
 
+  async discard(device: DeviceAddress, refs: readonly MessageRef[]): Promise<void> {
+    const values = [device.appId, device.installationId, ...refs.map(memberOf)];
+    await this.#run(DISCARD, partitionOf(device), values);
+  }
+
   messages(ids: readonly string[]): Promise<PushMessage | undefined>[] {
     return ids.map(async (id) => {
       const text = await this.redis.run<string | null>(GET_MESSAGE, [messageKey(id)], []);
@@ -205,20 +210,12 @@ export class RedisDeviceQueues implements DeviceQueues {
 
   async endSessionsOf(nodes: readonly string[]): Promise<void> {
     if (nodes.length === 0) return;
-    for (const partition of ALL_PARTITIONS) {
-      const apps = await this.#run<string[]>(FIND_APPS, partition, []);
-      for (const app of apps) await this.#endSessions(partition, app, nodes);
-    }
+    for (const partition of ALL_PARTITIONS)
+      await endSessionsIn((script, values) => this.#run(script, partition, values), nodes);
   }
 
   removeExpired(): Promise<boolean> {
     return Promise.resolve(false);
-  }
-
-  async #endSessions(partition: number, appId: string, nodes: readonly string[]): Promise<void> {
-    let cursor = '0';
-    do cursor = await this.#run<string>(END_SESSIONS, partition, [appId, cursor, ...nodes]);
-    while (cursor !== '0');
   }
 
   #run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {

@@ -64,7 +64,7 @@ end
 `;
 
 /** The value of a session is `node conflicts since session`; `since` is the time of the last conflict. */
-const SESSION = `
+export const SESSION = `
 local function ownerOf(value)
   local node, session = string.match(value, '^(%S+) %d+ %d+ (.*)$')
   return node, session
@@ -230,6 +230,21 @@ for place = 1, #ARGV, 3 do
 end
 `);
 
+/** ARGV: the application, the installation, and the members to drop. They count as those that a full queue drops. */
+export const DISCARD = new RedisScript(`${BEGIN}${COUNT_FOR}${NEEDS_NO_ROOM}
+local app, queue = ARGV[1], queueOf(ARGV[1], ARGV[2])
+for place = 3, #ARGV do
+  local id, platform = string.match(ARGV[place], '^(%S+) %d+ (.*)$')
+  if redis.call('ZSCORE', queue, ARGV[place]) then
+    -- In this order, the queue is never empty, so it keeps its expiry.
+    redis.call('ZINCRBY', queue, -1, 'dropped')
+    redis.call('ZREM', queue, ARGV[place])
+    countFor(app, id, 'overflowed:', platform, 1)
+  end
+end
+noteCounted()
+`);
+
 /** ARGV: the application and the installation of each device. */
 export const CLEAR = new RedisScript(`${BEGIN}
 for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
@@ -265,23 +280,6 @@ for place = 2, #ARGV do
   table.insert(found, { node, session, waiting, -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0')) })
 end
 return found
-`);
-
-export const FIND_APPS = new RedisScript(`${BEGIN}
-return redis.call('SMEMBERS', base .. ':apps')
-`);
-
-/** Ends a batch of the sessions of dead nodes. The reply is the cursor of the next batch. */
-export const END_SESSIONS = new RedisScript(`${BEGIN}${SESSION}
-local app, cursor = ARGV[1], ARGV[2]
-local dead = {}
-for place = 3, #ARGV do dead[ARGV[place]] = true end
-local scanned = redis.call('HSCAN', sessionsOf(app), cursor, 'COUNT', 500)
-for place = 1, #scanned[2], 2 do
-  if dead[(ownerOf(scanned[2][place + 1]))] then redis.call('HDEL', sessionsOf(app), scanned[2][place]) end
-end
-if redis.call('EXISTS', sessionsOf(app)) == 0 then redis.call('SREM', base .. ':apps', app) end
-return scanned[1]
 `);
 
 /** All partitions share one message. It is written before any reference to it. */
