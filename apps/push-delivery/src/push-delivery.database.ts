@@ -17,6 +17,7 @@ import { CreateFieldIndexes1796710100000 } from './migrations/1796710100000-crea
 import { OrderPushes1796740100000 } from './migrations/1796740100000-order-pushes.js';
 import { AddVendorChannels1796760000000 } from './migrations/1796760000000-add-vendor-channels.js';
 import { AddVendorLanes1796770100000 } from './migrations/1796770100000-add-vendor-lanes.js';
+import { NumberDrops1796820000000 } from './migrations/1796820000000-number-drops.js';
 import {
   DevelopmentDeviceEntity,
   VendorBatchEntity,
@@ -64,6 +65,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       OrderPushes1796740100000,
       AddVendorChannels1796760000000,
       AddVendorLanes1796770100000,
+      NumberDrops1796820000000,
     ],
   };
 }

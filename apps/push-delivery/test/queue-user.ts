@@ -79,9 +79,9 @@ export class QueueUser {
     return connected;
   }
 
-  async acknowledge(device: DeviceAddress, ids: readonly string[], droppedReported = 0): Promise<void> {
+  async acknowledge(device: DeviceAddress, ids: readonly string[], reportedUpTo = 0): Promise<void> {
     const refs = ids.map((id) => this.#refs.get(id) ?? { id, platform: 'android', expiresAt: 0 });
-    await this.queues.acknowledge([{ device, refs, droppedReported }]);
+    await this.queues.acknowledge([{ device, refs, reportedUpTo }]);
   }
 
   async idsIn(device: DeviceAddress): Promise<string[]> {

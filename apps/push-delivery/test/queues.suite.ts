@@ -31,7 +31,7 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       await user.acknowledge(device, [second.id]);
       expect(await user.idsIn(device)).toEqual([first.id, third.id]);
       await user.acknowledge(device, [first.id, third.id]);
-      expect(await queues.peek(device, PAGE)).toEqual({ refs: [], hasMore: false, dropped: 0 });
+      expect(await queues.peek(device, PAGE)).toEqual({ refs: [], hasMore: false, dropped: 0, droppedUpTo: 0 });
       expect(await user.statisticsOf(third)).toEqual({ enqueued: 1, acknowledged: 1, overflowed: 0 });
       expect(await left(appId)).toBeLessThanOrEqual(3);
     });
@@ -124,13 +124,39 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       expect(await user.statisticsOf(first!)).toEqual({ enqueued: 1, acknowledged: 0, overflowed: 1 });
       expect(await user.statisticsOf(second!)).toEqual({ enqueued: 1, acknowledged: 0, overflowed: 1 });
       expect(await user.statisticsOf(third!)).toEqual({ enqueued: 1, acknowledged: 0, overflowed: 0 });
-      expect(await queues.peek(device, PAGE)).toMatchObject({ hasMore: false, dropped: 2 });
+      const page = await queues.peek(device, PAGE);
+      expect(page).toMatchObject({ hasMore: false, dropped: 2 });
       expect(await user.idsIn(device)).toEqual(messages.slice(2).map(({ id }) => id));
-      await user.acknowledge(device, [first!.id], 1);
+      await user.acknowledge(device, [first!.id], page.droppedUpTo - 1);
       expect((await queues.connect(device, user.newSession(), PAGE)).page.dropped).toBe(1);
       expect((await user.statisticsOf(first!))?.acknowledged).toBe(0);
-      await user.acknowledge(device, [], 5);
+      await user.acknowledge(device, [], page.droppedUpTo);
       expect((await queues.peek(device, PAGE)).dropped).toBe(0);
+    });
+
+    it('keeps drops after those that were reported, however often and late the report comes', async () => {
+      const reported: number[] = [];
+      const drop = async (count: number) => {
+        for (let number = 0; number < count; number += 1) await user.enqueue(user.newMessage(), [device]);
+        reported.push((await queues.peek(device, PAGE)).droppedUpTo);
+      };
+      const report = async () => {
+        for (const position of [...reported, ...reported]) await user.acknowledge(device, [], position);
+        return (await queues.peek(device, PAGE)).dropped;
+      };
+      await drop(QUEUE_LIMIT + 3);
+      await user.enqueue(user.newMessage(), [device]);
+      expect(await report()).toBe(1);
+      await drop(2);
+      await user.enqueue(user.newMessage(), [device]);
+      expect([await report(), await report()]).toEqual([1, 1]);
+      await drop(0);
+      expect(await report()).toBe(0);
+      await user.enqueue(user.newMessage(), [device]);
+      expect(await report()).toBe(1);
+      await queues.clear([device]);
+      for (let number = 0; number <= QUEUE_LIMIT; number += 1) await user.enqueue(user.newMessage(), [device]);
+      expect(await report()).toBe(1);
     });
 
     it('drops a message at once that is older than all in a full queue, and wakes no connector', async () => {
@@ -167,6 +193,7 @@ export function describeQueues({ name, open, left }: QueueStore): void {
           refs: [{ id: long.id, platform: 'android', expiresAt: long.expiresAt }],
           hasMore: false,
           dropped: 0,
+          droppedUpTo: 0,
         });
       });
     });
@@ -197,7 +224,7 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       const message = user.newMessage();
       await user.enqueue(message, devices);
       const refs = [{ id: message.id, platform: 'android', expiresAt: message.expiresAt }];
-      await queues.acknowledge(devices.map((one) => ({ device: one, refs, droppedReported: 0 })));
+      await queues.acknowledge(devices.map((one) => ({ device: one, refs, reportedUpTo: 0 })));
       expect(await user.statisticsOf(message)).toEqual({ enqueued: 100, acknowledged: 100, overflowed: 0 });
     });
 
@@ -283,7 +310,7 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       for (let count = 0; count <= QUEUE_LIMIT; count += 1) await user.enqueue(user.newMessage(), [device, other]);
       await queues.clear([device]);
       await queues.clear([]);
-      expect(await queues.peek(device, PAGE)).toEqual({ refs: [], hasMore: false, dropped: 0 });
+      expect(await queues.peek(device, PAGE)).toEqual({ refs: [], hasMore: false, dropped: 0, droppedUpTo: 0 });
       expect(await queues.peek(other, PAGE)).toMatchObject({ dropped: 1 });
     });
 

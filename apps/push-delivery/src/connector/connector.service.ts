@@ -14,10 +14,10 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.
 import { Connections } from './connections.js';
 import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
+import { CLOSE, closeCodeLabel } from './framings/framing.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';
 import { isUnavailable, QueueWrites, RetryingWorkQueue } from './retrying-work.js';
-import { CLOSE, closeCodeLabel } from './session-effects.js';
 
 /** Limit of concurrent logins, and of concurrent pages. */
 const CONCURRENCY = 256;
@@ -71,9 +71,9 @@ export class ConnectorService implements ConnectionHost {
     this.#pages.add(connection);
   }
 
-  acknowledge({ session, shard }: DeviceConnection, refs: readonly MessageRef[], droppedReported: number): void {
+  acknowledge({ session, shard }: DeviceConnection, refs: readonly MessageRef[], reportedUpTo: number): void {
     if (session.device === undefined) return;
-    this.writes.acknowledge(shard, { device: session.device, refs, droppedReported });
+    this.writes.acknowledge(shard, { device: session.device, refs, reportedUpTo });
     this.metrics.pushAcknowledgements.inc({ outcome: 'received' }, refs.length);
   }
 

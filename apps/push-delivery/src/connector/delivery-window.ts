@@ -1,4 +1,4 @@
-import type { MessageRef } from '../device-queues/device-queues.js';
+import type { MessageRef, QueuePage } from '../device-queues/device-queues.js';
 
 /** Limits of the unacknowledged messages of a device, and of the bytes of their bodies. */
 const MAX_MESSAGES = 32;
@@ -24,7 +24,7 @@ export class DeliveryWindow {
   /** Oldest first. */
   #known: Set<string> | undefined;
   /** Until the store has recorded its acknowledgement. */
-  #gap: (Gap & { isAcknowledged: boolean }) | undefined;
+  #gap: { readonly id: string; readonly droppedUpTo: number; isAcknowledged: boolean } | undefined;
 
   /** A message that is larger than the window is sent alone. */
   hasRoomFor(bytes: number): boolean {
@@ -71,17 +71,17 @@ export class DeliveryWindow {
   }
 
   /** @returns the gap to report; undefined if nothing was dropped, or a gap is reported already */
-  newGap(sessionId: string, dropped: number): Gap | undefined {
+  newGap(sessionId: string, { dropped, droppedUpTo }: QueuePage): Gap | undefined {
     if (dropped === 0 || this.#gap !== undefined) return undefined;
-    this.#gap = { id: `gap-${sessionId}-${dropped}`, dropped, isAcknowledged: false };
+    this.#gap = { id: `gap-${sessionId}-${dropped}`, droppedUpTo, isAcknowledged: false };
     return { id: this.#gap.id, dropped };
   }
 
-  /** @returns the number of drops if the ids acknowledge the gap for the first time, else 0 */
+  /** @returns the position of the last drop in the gap if the ids acknowledge it for the first time, else 0 */
   acknowledgedGap(ids: readonly string[]): number {
     if (this.#gap === undefined || this.#gap.isAcknowledged || !ids.includes(this.#gap.id)) return 0;
     this.#gap.isAcknowledged = true;
-    return this.#gap.dropped;
+    return this.#gap.droppedUpTo;
   }
 
   /** The store has recorded all acknowledgements: the next page has the drops after the gap. */

@@ -3,8 +3,14 @@ import { Logger } from '@nestjs/common';
 import { type RawData, WebSocket } from 'ws';
 import type { MessageRef } from '../device-queues/device-queues.js';
 import type { DeviceSession } from './device-session.js';
-import { type DeliveredMessage, type Framing, MalformedFrame, type ServerFrame } from './framings/framing.js';
-import { CLOSE, type Effect } from './session-effects.js';
+import {
+  CLOSE,
+  type DeliveredMessage,
+  type Effect,
+  type Framing,
+  MalformedFrame,
+  type ServerFrame,
+} from './framings/framing.js';
 
 const FINAL_TEXT = 0x81;
 const FINAL_BINARY = 0x82;
@@ -68,7 +74,7 @@ const logger = new Logger('DeviceConnection');
 export interface ConnectionHost {
   connect(connection: DeviceConnection): void;
   peek(connection: DeviceConnection): void;
-  acknowledge(connection: DeviceConnection, refs: readonly MessageRef[], droppedReported: number): void;
+  acknowledge(connection: DeviceConnection, refs: readonly MessageRef[], reportedUpTo: number): void;
   sent(frame: { readonly messages: number }): void;
   closed(connection: DeviceConnection, code: number): void;
 }
@@ -161,7 +167,7 @@ export class DeviceConnection {
         this.#host.peek(this);
         return;
       case 'acknowledge':
-        this.#host.acknowledge(this, effect.refs, effect.droppedReported);
+        this.#host.acknowledge(this, effect.refs, effect.reportedUpTo);
     }
   }
 

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { MessageRef, QueuePage } from '../device-queues/device-queues.js';
 import { type Deliverable, DeviceSession } from './device-session.js';
-import type { ClientCommand } from './framings/framing.js';
-import type { Effect } from './session-effects.js';
+import type { ClientCommand, Effect } from './framings/framing.js';
 
 const LOGIN: ClientCommand = { kind: 'login', appId: 'app', installationId: 'device', i: undefined, seen: [] };
 const MESSAGE_BYTES = 100;
@@ -17,6 +16,7 @@ const page = (ids: readonly string[], change: Partial<QueuePage> = {}): QueuePag
   refs: ids.map(ref),
   hasMore: false,
   dropped: 0,
+  droppedUpTo: 0,
   ...change,
 });
 const numbered = (count: number, from = 0) => Array.from({ length: count }, (_, index) => `m${from + index}`);
@@ -92,7 +92,7 @@ describe('a session', () => {
       receive({ ...LOGIN, seen: ['a'] });
       session.connected(0);
       const effects = bring(page(['a', 'b']));
-      expect(effects[0]).toEqual({ kind: 'acknowledge', refs: [ref('a')], droppedReported: 0 });
+      expect(effects[0]).toEqual({ kind: 'acknowledge', refs: [ref('a')], reportedUpTo: 0 });
       expect(sentIds(effects)).toEqual(['b']);
     });
 
@@ -138,7 +138,7 @@ describe('a session', () => {
     it('acknowledges again what the store still holds', () => {
       open(page(['a']));
       receive(ack('a'));
-      expect(bring(page(['a']))).toEqual([{ kind: 'acknowledge', refs: [ref('a')], droppedReported: 0 }]);
+      expect(bring(page(['a']))).toEqual([{ kind: 'acknowledge', refs: [ref('a')], reportedUpTo: 0 }]);
     });
 
     it('asks the queue if a wake-up may be a repetition', () => {
@@ -219,10 +219,10 @@ describe('a session', () => {
 
   describe('with dropped messages', () => {
     it('reports them once, until the device and then the store have acknowledged', () => {
-      const gap = open(page([], { dropped: 3 })).at(-1);
+      const gap = open(page([], { dropped: 3, droppedUpTo: 1_003 })).at(-1);
       expect(gap).toEqual({ kind: 'send', frame: { kind: 'gap', id: 'gap-s1-3', dropped: 3 } });
-      expect(bring(page([], { dropped: 3 }))).toEqual([]);
-      expect(receive(ack('gap-s1-3'))).toEqual([{ kind: 'acknowledge', refs: [], droppedReported: 3 }]);
+      expect(bring(page([], { dropped: 3, droppedUpTo: 1_003 }))).toEqual([]);
+      expect(receive(ack('gap-s1-3'))).toEqual([{ kind: 'acknowledge', refs: [], reportedUpTo: 1_003 }]);
       expect(receive(ack('gap-s1-3'))).toEqual([]);
       session.resync();
       expect(kinds(bring(page([], { dropped: 2 })))).toEqual(['gap']);
@@ -230,7 +230,7 @@ describe('a session', () => {
 
     it('does not report them in other protocols', () => {
       session = newSession(false);
-      expect(kinds(open(page([], { dropped: 3 })))).toEqual(['loggedIn']);
+      expect(kinds(open(page([], { dropped: 3, droppedUpTo: 1_003 })))).toEqual(['loggedIn']);
     });
   });
 

@@ -1,7 +1,6 @@
 import type { DeviceAddress, MessageRef, QueuePage } from '../device-queues/device-queues.js';
 import { DeliveryWindow, FrameAllowance } from './delivery-window.js';
-import type { ClientCommand, DeliveredMessage } from './framings/framing.js';
-import { CLOSE, type Effect, loginProblem } from './session-effects.js';
+import { type ClientCommand, CLOSE, type DeliveredMessage, type Effect, loginProblem } from './framings/framing.js';
 
 /** A message for a device, and its reference in the queue. */
 export interface Deliverable {
@@ -134,7 +133,7 @@ export class DeviceSession {
   selectMessages(page: QueuePage): { readonly refs: readonly MessageRef[]; readonly effects: readonly Effect[] } {
     const known = page.refs.filter(({ id }) => this.#window.isKnown(id));
     const refs = page.refs.filter(({ id }) => !this.#window.isKnown(id) && !this.#window.isInFlight(id));
-    return { refs, effects: known.length === 0 ? NONE : [{ kind: 'acknowledge', refs: known, droppedReported: 0 }] };
+    return { refs, effects: known.length === 0 ? NONE : [{ kind: 'acknowledge', refs: known, reportedUpTo: 0 }] };
   }
 
   /** Sends the wanted messages of a page. Messages that do not fit into the window are requested again later. */
@@ -142,7 +141,7 @@ export class DeviceSession {
     this.#isPeeking = false;
     this.#deliveredMs = nowMs;
     if (!this.isOpen) return NONE;
-    const effects = this.#reportGap(page.dropped);
+    const effects = this.#reportGap(page);
     const fitting = this.#take(messages, nowMs);
     if (fitting.length > 0) effects.push(this.#data(fitting));
     const wasBehind = this.#isBehind;
@@ -233,15 +232,15 @@ export class DeviceSession {
 
   #acknowledge(ids: readonly string[], nowMs: number): readonly Effect[] {
     const refs = ids.map((id) => this.#window.acknowledged(id)).filter((ref) => ref !== undefined);
-    const droppedReported = this.#window.acknowledgedGap(ids);
-    if (refs.length === 0 && droppedReported === 0) return NONE;
+    const reportedUpTo = this.#window.acknowledgedGap(ids);
+    if (refs.length === 0 && reportedUpTo === 0) return NONE;
     this.#fullSinceMs = 0;
     this.#deliveredMs = nowMs;
-    return [{ kind: 'acknowledge', refs, droppedReported }, ...this.#catchUp()];
+    return [{ kind: 'acknowledge', refs, reportedUpTo }, ...this.#catchUp()];
   }
 
-  #reportGap(dropped: number): Effect[] {
-    const gap = this.#isExtended ? this.#window.newGap(this.id, dropped) : undefined;
+  #reportGap(page: QueuePage): Effect[] {
+    const gap = this.#isExtended ? this.#window.newGap(this.id, page) : undefined;
     return gap === undefined ? [] : [{ kind: 'send', frame: { kind: 'gap', ...gap } }];
   }
 

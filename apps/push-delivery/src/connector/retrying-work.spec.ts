@@ -122,7 +122,7 @@ describe('the writes of a connector', () => {
       [away!, awayShard],
       [here!, hereShard],
     ] as const) {
-      writes.acknowledge(shard, { device, refs: [], droppedReported: 0 });
+      writes.acknowledge(shard, { device, refs: [], reportedUpTo: 0 });
       writes.disconnect(device, { node: 'node', session: 'session' });
     }
     await expect(writes.acknowledged(awayShard)).rejects.toThrow();

@@ -41,7 +41,7 @@ export class QueuedMessageEntity {
   platform!: string;
 }
 
-/** The messages that a full queue has dropped. */
+/** The messages that a full queue has dropped and that the device does not know of. */
 @Entity('dropped_messages')
 @Index('dropped_messages_expires_at_idx', ['expiresAt'])
 export class DroppedMessageEntity {
@@ -53,6 +53,10 @@ export class DroppedMessageEntity {
 
   @Column('integer')
   count!: number;
+
+  /** The position of the last drop before these. */
+  @Column('bigint', { name: 'reported_up_to', default: 0 })
+  reportedUpTo!: string;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   expiresAt!: Date;

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { RedisScript } from '#redis';
 import { isProvided } from '#testing';
 import { describeQueues } from '../../test/queues.suite.js';
-import { useQueueStores } from '../../test/queue-stores.js';
+import { QUEUE_LIMIT, useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
+import { partitionOf } from './device-queues.js';
 
 const PAGE = 50;
 const SHORT_MS = 1_000;
-const { stores } = useQueueStores();
+const { stores, redis } = useQueueStores();
 
 for (const store of stores) describeQueues(store);
 
@@ -31,4 +33,16 @@ describe.runIf(isProvided('redis'))('messages whose bodies Redis has lost', () =
     expect(await store().left(user.appId)).toBe(1);
     await expect.poll(() => store().left(user.appId)).toBe(0);
   });
+});
+
+it.runIf(isProvided('redis'))('drops that an earlier version has counted in Redis are reported', async () => {
+  const user = new QueueUser(stores.find(({ name }) => name === 'Redis')!.open());
+  const device = user.newDevice();
+  for (let count = 0; count < QUEUE_LIMIT; count += 1) await user.enqueue(user.newMessage(), [device]);
+  const key = `push:{${partitionOf(device)}}:queue:${user.appId}:${device.installationId}`;
+  await redis().run(new RedisScript("redis.call('ZADD', KEYS[1], -3, 'dropped')"), [key], []);
+  expect(await user.queues.peek(device, PAGE)).toMatchObject({ dropped: 3, droppedUpTo: 3 });
+  await user.enqueue(user.newMessage(), [device]);
+  for (let count = 0; count < 2; count += 1) await user.acknowledge(device, [], 3);
+  expect(await user.queues.peek(device, PAGE)).toMatchObject({ dropped: 1, droppedUpTo: 4 });
 });

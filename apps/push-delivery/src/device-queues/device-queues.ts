@@ -107,6 +107,8 @@ export interface QueuePage {
   readonly hasMore: boolean;
   /** The number of messages that a full queue has dropped and that the device does not know of yet. */
   readonly dropped: number;
+  /** The position of the last of them: each drop has the next one, and a device's positions never repeat. 0 if there is none. */
+  readonly droppedUpTo: number;
 }
 
 export interface ConnectOutcome {
@@ -120,8 +122,8 @@ export interface ConnectOutcome {
 export interface Acknowledgement {
   readonly device: DeviceAddress;
   readonly refs: readonly MessageRef[];
-  /** The part of `dropped` that the device has acknowledged. */
-  readonly droppedReported: number;
+  /** The `droppedUpTo` of the latest gap that the device has acknowledged; 0 if there is none. */
+  readonly reportedUpTo: number;
 }
 
 /** A push, by its application and id. */

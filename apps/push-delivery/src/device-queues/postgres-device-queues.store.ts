@@ -12,7 +12,6 @@ import {
   type EnqueueBatch,
   type EnqueuedDevice,
   type MessageId,
-  type MessageRef,
   type PresencePage,
   type PresencePlace,
   type QueuePage,
@@ -66,21 +65,21 @@ export class PostgresDeviceQueues implements DeviceQueues {
 
   async peek({ appId, installationId }: DeviceAddress, limit: number): Promise<QueuePage> {
     const values = [appId, installationId, limit + 1];
-    const [row] = await this.database.query<{ refs: MessageRef[]; dropped: number }>(sql.PEEK, values, 'queues.peek');
-    const { refs, dropped } = row ?? { refs: [], dropped: 0 };
-    return { refs: refs.slice(0, limit), hasMore: refs.length > limit, dropped };
+    const [row] = await this.database.query<Omit<QueuePage, 'hasMore'>>(sql.PEEK, values, 'queues.peek');
+    const { refs, ...drops } = row ?? { refs: [], dropped: 0, droppedUpTo: 0 };
+    return { refs: refs.slice(0, limit), hasMore: refs.length > limit, ...drops };
   }
 
   async acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void> {
-    const reported = acknowledgements.filter(({ droppedReported }) => droppedReported > 0);
+    const reported = acknowledgements.filter(({ reportedUpTo }) => reportedUpTo > 0);
     const refs = acknowledgements.flatMap(({ device, refs }) => refs.map(({ id }) => ({ device, id })));
     await this.#writes.run(() =>
       this.database.transaction(async (tx) => {
         const ids = refs.map(({ id }) => id);
         await tx.query(sql.ACKNOWLEDGE, [...addressColumns(refs), ids], 'queues.acknowledge');
         if (reported.length === 0) return;
-        const counts = reported.map(({ droppedReported }) => droppedReported);
-        await tx.query(sql.REPORT_DROPPED, [...addressColumns(reported), counts], 'queues.reportDropped');
+        const positions = reported.map(({ reportedUpTo }) => reportedUpTo);
+        await tx.query(sql.REPORT_DROPPED, [...addressColumns(reported), positions], 'queues.reportDropped');
       }),
     );
   }

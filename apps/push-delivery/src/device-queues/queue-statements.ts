@@ -36,7 +36,10 @@ export const REMOVE_EXPIRED_OF = `
    WHERE queued.app_id = $1 AND queued.installation_id = ANY ($2) AND message.seq = queued.seq
      AND message.expires_at <= clock_timestamp()`;
 
-/** Each dropped message is counted for its own push, and for the gap that is reported to the device. */
+/**
+ * Each dropped message is counted for its own push, and for the gap that is reported to the device. The positions of drops begin at the
+ * time in microseconds, so none is used again.
+ */
 export const DROP_OLDEST = `
   WITH placed AS (
     SELECT installation_id, seq, row_number() OVER (PARTITION BY installation_id ORDER BY seq DESC) AS place
@@ -52,8 +55,9 @@ export const DROP_OLDEST = `
               FROM dropped JOIN push.messages message ON message.seq = dropped.seq GROUP BY 1, 2) lost
      WHERE tallies.app_id = $1 AND tallies.message_id = lost.id AND tallies.platform = lost.platform
   )
-  INSERT INTO push.dropped_messages (app_id, installation_id, count, expires_at)
-  SELECT $1, installation_id, count(*), $4 FROM dropped GROUP BY installation_id
+  INSERT INTO push.dropped_messages (app_id, installation_id, count, expires_at, reported_up_to)
+  SELECT $1, installation_id, count(*), $4, floor(extract(epoch FROM clock_timestamp()) * 1000000)
+    FROM dropped GROUP BY installation_id
   ON CONFLICT ON CONSTRAINT dropped_messages_pkey DO UPDATE
     SET count = dropped_messages.count + excluded.count,
         expires_at = greatest(dropped_messages.expires_at, excluded.expires_at)`;
@@ -65,13 +69,14 @@ export const FIND_QUEUED = `
      AND message.expires_at > clock_timestamp()`;
 
 export const PEEK = `
-  SELECT coalesce((SELECT count FROM push.dropped_messages
-                    WHERE app_id = $1 AND installation_id = $2 AND expires_at > clock_timestamp()), 0) AS dropped,
+  SELECT coalesce(drops.count, 0) AS dropped, coalesce(drops.reported_up_to + drops.count, 0)::float8 AS "droppedUpTo",
          coalesce((SELECT json_agg(ref) FROM (
            SELECT message.id, queued.platform, round(extract(epoch FROM message.expires_at) * 1000) AS "expiresAt"
              FROM push.queued_messages queued JOIN push.messages message ON message.seq = queued.seq
             WHERE queued.app_id = $1 AND queued.installation_id = $2 AND message.expires_at > clock_timestamp()
-            ORDER BY queued.seq LIMIT $3) ref), '[]') AS refs`;
+            ORDER BY queued.seq LIMIT $3) ref), '[]') AS refs
+    FROM (VALUES (true)) AS one LEFT JOIN push.dropped_messages AS drops
+      ON drops.app_id = $1 AND drops.installation_id = $2 AND drops.expires_at > clock_timestamp()`;
 
 export const DESCRIBE = `
   SELECT (SELECT count(*)::int FROM push.queued_messages queued JOIN push.messages message ON message.seq = queued.seq
@@ -92,17 +97,21 @@ export const ACKNOWLEDGE = `
     FROM (SELECT app_id, id, platform, count(*) AS count FROM acknowledged GROUP BY 1, 2, 3) arrived
    WHERE tallies.app_id = arrived.app_id AND tallies.message_id = arrived.id AND tallies.platform = arrived.platform`;
 
+/** Repetitions change nothing. */
 export const REPORT_DROPPED = `
   WITH reported AS (
-    SELECT app_id, installation_id, sum(count) AS count
-      FROM unnest($1::text[], $2::text[], $3::integer[]) AS reported(app_id, installation_id, count) GROUP BY 1, 2
-  ), all_told AS (
+    SELECT app_id, installation_id, max(up_to) AS up_to
+      FROM unnest($1::text[], $2::text[], $3::bigint[]) AS reported(app_id, installation_id, up_to) GROUP BY 1, 2
+  ), all_reported AS (
     DELETE FROM push.dropped_messages dropped USING reported
      WHERE dropped.app_id = reported.app_id AND dropped.installation_id = reported.installation_id
-       AND dropped.count <= reported.count
+       AND dropped.reported_up_to + dropped.count <= reported.up_to
   )
-  UPDATE push.dropped_messages dropped SET count = dropped.count - reported.count FROM reported
-   WHERE dropped.app_id = reported.app_id AND dropped.installation_id = reported.installation_id AND dropped.count > reported.count`;
+  UPDATE push.dropped_messages dropped
+     SET count = dropped.reported_up_to + dropped.count - reported.up_to, reported_up_to = reported.up_to
+    FROM reported
+   WHERE dropped.app_id = reported.app_id AND dropped.installation_id = reported.installation_id
+     AND reported.up_to > dropped.reported_up_to AND reported.up_to < dropped.reported_up_to + dropped.count`;
 
 export const FIND_MESSAGES = `
   SELECT id, app_id AS "appId", seq::float8 AS "order",

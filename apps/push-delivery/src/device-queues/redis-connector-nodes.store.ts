@@ -61,6 +61,23 @@ for _, node in ipairs(ARGV) do
 end
 `);
 
+export const COUNT_CONNECTED = new RedisScript(`${BEGIN_IN_PARTITION}
+return redis.call('HLEN', sessionsOf(ARGV[1]))
+`);
+
+/** ARGV: the application, the cursor, the number of sessions. The reply has the next cursor, then installation, node and session of each. */
+export const LIST_CONNECTED = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}
+local scanned = redis.call('HSCAN', sessionsOf(ARGV[1]), ARGV[2], 'COUNT', ARGV[3])
+local found = { scanned[1] }
+for place = 1, #scanned[2], 2 do
+  local node, session = ownerOf(scanned[2][place + 1])
+  table.insert(found, scanned[2][place])
+  table.insert(found, node)
+  table.insert(found, session)
+end
+return found
+`);
+
 const FIND_APPS = new RedisScript(`${BEGIN_IN_PARTITION}
 return redis.call('SMEMBERS', base .. ':apps')
 `);

@@ -23,19 +23,17 @@ import {
   type QueueStatistics,
   type SessionRef,
 } from './device-queues.js';
-import { endSessionsIn } from './redis-connector-nodes.store.js';
+import { COUNT_CONNECTED, endSessionsIn, LIST_CONNECTED } from './redis-connector-nodes.store.js';
 import { ALL_PARTITIONS, RedisPushStatistics } from './redis-push-statistics.store.js';
 import {
   ACKNOWLEDGE,
   CLEAR,
   CONNECT,
-  COUNT_CONNECTED,
   DESCRIBE,
   DISCARD,
   DISCONNECT,
   ENQUEUE,
   GET_MESSAGE,
-  LIST_CONNECTED,
   PEEK,
   PUT_MESSAGE,
   REASSERT,
@@ -47,9 +45,9 @@ const SCRIPT_DEVICES = 500;
 /** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
 const STATISTICS_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
-type PageReply = [hasMore: number, dropped: number, members: string[]];
+type PageReply = [hasMore: number, dropped: number, droppedUpTo: number, members: string[]];
 
-type ConnectReply = [node: string | null, session: string | null, conflicts: number, ...page: PageReply];
+type ConnectReply = [node: string | null, session: string | null, conflicts: number, page: PageReply];
 
 /** The queues of the services, in Redis. */
 export class RedisDeviceQueues implements DeviceQueues {
@@ -117,13 +115,13 @@ export class RedisDeviceQueues implements DeviceQueues {
       (partition, some) => this.#run(ACKNOWLEDGE, partition, acknowledgementValues(some)),
     );
     await this.#runForEach(
-      acknowledgements.filter(({ droppedReported }) => droppedReported > 0),
+      acknowledgements.filter(({ reportedUpTo }) => reportedUpTo > 0),
       ({ device }) => device,
       (partition, some) =>
         this.#run(
           REPORT_DROPPED,
           partition,
-          some.flatMap(({ device, droppedReported }) => [device.appId, device.installationId, droppedReported]),
+          some.flatMap(({ device, reportedUpTo }) => [device.appId, device.installationId, reportedUpTo]),
         ),
     );
   }
@@ -252,13 +250,13 @@ function connectedFrom(reply: readonly (number | string)[], devices: readonly En
   return found;
 }
 
-function outcomeFrom([node, session, conflicts, ...page]: ConnectReply): ConnectOutcome {
+function outcomeFrom([node, session, conflicts, page]: ConnectReply): ConnectOutcome {
   const previous = node === null || session === null ? undefined : { node, session };
   return { page: pageFrom(page), previous, conflicts };
 }
 
-function pageFrom([hasMore, dropped, members]: PageReply): QueuePage {
-  return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped };
+function pageFrom([hasMore, dropped, droppedUpTo, members]: PageReply): QueuePage {
+  return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped, droppedUpTo };
 }
 
 /** Parses `id expiry platform`. */

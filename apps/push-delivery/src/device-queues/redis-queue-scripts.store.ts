@@ -49,9 +49,26 @@ local function noteCounted()
 end
 `;
 
-/** A page: whether the queue holds more messages, the number of dropped ones, and the members. */
+/**
+ * `dropped` is the negative number of drops that the device does not know of, `reported` the negative position before them. It begins at
+ * the time in microseconds, so no position is used again, even after the queue was deleted.
+ */
+const DROPS = `
+local function dropsOf(queue)
+  local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
+  return dropped, dropped - tonumber(redis.call('ZSCORE', queue, 'reported') or '0')
+end
+local function noteDrops(queue, count)
+  if not redis.call('ZSCORE', queue, 'dropped') then
+    redis.call('ZADD', queue, -(time[1] * 1000000 + time[2]), 'reported')
+  end
+  redis.call('ZINCRBY', queue, -count, 'dropped')
+end
+`;
+
+/** A page: whether the queue holds more messages, the number of dropped ones, the position of the last of those, and the members. */
 const PAGE = `
-${UNEXPIRED}
+${UNEXPIRED}${DROPS}
 local function pageOf(queue, limit)
   local found, expired
   repeat
@@ -59,7 +76,8 @@ local function pageOf(queue, limit)
   until expired == 0
   local hasMore = #found > limit
   if hasMore then table.remove(found) end
-  return hasMore and 1 or 0, -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0')), found
+  local dropped, droppedUpTo = dropsOf(queue)
+  return { hasMore and 1 or 0, dropped, droppedUpTo, found }
 end
 `;
 
@@ -76,7 +94,7 @@ end
  * order, expiry, limit of a queue, the time to keep its statistics after the expiry), then for each device the installation, the
  * platform and the position. The reply lists the indexes of connected devices and their nodes.
  */
-export const ENQUEUE = new RedisScript(`${BEGIN}${IS_BEHIND}${UNEXPIRED}${COUNT_FOR}${SESSION}
+export const ENQUEUE = new RedisScript(`${BEGIN}${IS_BEHIND}${UNEXPIRED}${DROPS}${COUNT_FOR}${SESSION}
 local app, id, order, expiresAt, limit, keepMs =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local untilExpiry = expiresAt - now
@@ -101,7 +119,7 @@ local function dropOldest(queue, own)
     countFor(app, droppedId, 'overflowed:', platform, 1)
     if member == own then isOwnLeft = false end
   end
-  if over > 0 then redis.call('ZINCRBY', queue, -over, 'dropped') end
+  if over > 0 then noteDrops(queue, over) end
   return isOwnLeft
 end
 
@@ -158,8 +176,7 @@ end
 local value = string.format('%s %d %.0f %s', node, conflicts, since, session)
 redis.call('HSET', sessionsOf(app), installation, value)
 redis.call('SADD', base .. ':apps', app)
-local hasMore, dropped, members = pageOf(queueOf(app, installation), limit)
-return { beforeNode, beforeSession, tonumber(conflicts), hasMore, dropped, members }
+return { beforeNode, beforeSession, tonumber(conflicts), pageOf(queueOf(app, installation), limit) }
 `);
 
 /**
@@ -197,8 +214,7 @@ end
 `);
 
 export const PEEK = new RedisScript(`${BEGIN}${PAGE}
-local hasMore, dropped, members = pageOf(queueOf(ARGV[1], ARGV[2]), tonumber(ARGV[3]))
-return { hasMore, dropped, members }
+return pageOf(queueOf(ARGV[1], ARGV[2]), tonumber(ARGV[3]))
 `);
 
 /** ARGV: for each message the application, the member, the number of devices, their installations. Each removal counts once. */
@@ -217,27 +233,28 @@ end
 noteCounted()
 `);
 
-/** ARGV: the application, the installation, and the number of drops that the device knows of now, for each device. */
-export const REPORT_DROPPED = new RedisScript(`${BEGIN}${NEEDS_NO_ROOM}
+/** ARGV: for each device the application, the installation, and the position up to which it knows of drops. Repetitions change nothing. */
+export const REPORT_DROPPED = new RedisScript(`${BEGIN}${DROPS}${NEEDS_NO_ROOM}
 for place = 1, #ARGV, 3 do
-  local queue, reported = queueOf(ARGV[place], ARGV[place + 1]), tonumber(ARGV[place + 2])
-  local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
-  if reported < dropped then
-    redis.call('ZINCRBY', queue, reported, 'dropped')
-  elseif dropped > 0 then
-    redis.call('ZREM', queue, 'dropped')
+  local queue, reportedUpTo = queueOf(ARGV[place], ARGV[place + 1]), tonumber(ARGV[place + 2])
+  local dropped, droppedUpTo = dropsOf(queue)
+  local left = droppedUpTo - reportedUpTo
+  if left <= 0 then
+    redis.call('ZREM', queue, 'dropped', 'reported')
+  elseif left < dropped then
+    redis.call('ZADD', queue, -left, 'dropped', -reportedUpTo, 'reported')
   end
 end
 `);
 
 /** ARGV: the application, the installation, and the members to drop. They count as those that a full queue drops. */
-export const DISCARD = new RedisScript(`${BEGIN}${COUNT_FOR}${NEEDS_NO_ROOM}
+export const DISCARD = new RedisScript(`${BEGIN}${DROPS}${COUNT_FOR}${NEEDS_NO_ROOM}
 local app, queue = ARGV[1], queueOf(ARGV[1], ARGV[2])
 for place = 3, #ARGV do
   local id, platform = string.match(ARGV[place], '^(%S+) %d+ (.*)$')
   if redis.call('ZSCORE', queue, ARGV[place]) then
     -- In this order, the queue is never empty, so it keeps its expiry.
-    redis.call('ZINCRBY', queue, -1, 'dropped')
+    noteDrops(queue, 1)
     redis.call('ZREM', queue, ARGV[place])
     countFor(app, id, 'overflowed:', platform, 1)
   end
@@ -250,25 +267,8 @@ export const CLEAR = new RedisScript(`${BEGIN}
 for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
 `);
 
-export const COUNT_CONNECTED = new RedisScript(`${BEGIN}
-return redis.call('HLEN', sessionsOf(ARGV[1]))
-`);
-
-/** ARGV: the application, the cursor, the number of sessions. The reply has the next cursor, then installation, node and session of each. */
-export const LIST_CONNECTED = new RedisScript(`${BEGIN}${SESSION}
-local scanned = redis.call('HSCAN', sessionsOf(ARGV[1]), ARGV[2], 'COUNT', ARGV[3])
-local found = { scanned[1] }
-for place = 1, #scanned[2], 2 do
-  local node, session = ownerOf(scanned[2][place + 1])
-  table.insert(found, scanned[2][place])
-  table.insert(found, node)
-  table.insert(found, session)
-end
-return found
-`);
-
 /** ARGV: the application and the installations. The reply has node, session, number of messages and of drops of each. */
-export const DESCRIBE = new RedisScript(`${BEGIN}${SESSION}
+export const DESCRIBE = new RedisScript(`${BEGIN}${DROPS}${SESSION}
 local app, found = ARGV[1], {}
 for place = 2, #ARGV do
   local value, queue, waiting = redis.call('HGET', sessionsOf(app), ARGV[place]), queueOf(app, ARGV[place]), 0
@@ -277,7 +277,7 @@ for place = 2, #ARGV do
   for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '(0', '+inf')) do
     if not isExpired(member) then waiting = waiting + 1 end
   end
-  table.insert(found, { node, session, waiting, -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0')) })
+  table.insert(found, { node, session, waiting, (dropsOf(queue)) })
 end
 return found
 `);
