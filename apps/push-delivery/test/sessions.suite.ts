@@ -106,12 +106,13 @@ export function describeSessions({ name, open }: QueueStore): void {
       const sessions = [mine, moved, device].map((one) => ({ device: one, session: user.newSession('node-1') }));
       await queues.connect(moved, user.newSession('node-2'), PAGE);
       await queues.connect(device, user.newSession('node-1'), PAGE);
-      expect(await queues.reassert(sessions, true)).toEqual([moved]);
+      expect(await queues.reassert(sessions, true)).toEqual({ elsewhere: [moved], restored: [mine] });
+      expect(await queues.reassert(sessions, false)).toEqual({ elsewhere: [moved], restored: [] });
       expect([await nodeOf(mine), await nodeOf(moved), await nodeOf(device)]).toEqual(['node-1', 'node-2', 'node-1']);
       // The store had lost an older session of the device on the same node.
       await queues.disconnect(sessions);
       expect(await queues.countConnected(user.appId)).toBe(1);
-      expect(await queues.reassert([], false)).toEqual([]);
+      expect(await queues.reassert([], false)).toEqual({ elsewhere: [], restored: [] });
     });
 
     it('are counted for their application', async () => {

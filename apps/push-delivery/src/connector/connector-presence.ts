@@ -3,7 +3,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import { HttpAdapterHost } from '@nestjs/core';
 import { messageOf } from '#errors';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { chunksOf, DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
+import { chunksOf, DEVICE_QUEUES, type DeviceAddress, type DeviceQueues } from '../device-queues/device-queues.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { endSession } from './device-admission.js';
 import type { DeviceConnection } from './device-connection.js';
@@ -94,11 +94,15 @@ export class ConnectorPresence implements OnApplicationBootstrap {
     const sessions = connections.flatMap(({ session: { device, id, isOpen } }) =>
       device === undefined || !isOpen ? [] : [{ device, session: this.identity.sessionRef(id) }],
     );
-    const lost = await this.queues.reassert(sessions, isAfterLoss);
-    for (const device of lost) {
-      const connection = this.connections.find(device);
-      // A connection opened after the reassertion stays.
-      if (connection !== undefined && connections.includes(connection)) endSession(connection);
-    }
+    const { elsewhere, restored } = await this.queues.reassert(sessions, isAfterLoss);
+    for (const connection of this.#among(connections, elsewhere)) endSession(connection);
+    // Messages may have arrived while the store did not know the session.
+    for (const connection of this.#among(connections, restored)) connection.perform(connection.session.resync());
+  }
+
+  /** The connections of these devices. Those opened after the reassertion are left alone. */
+  #among(reasserted: readonly DeviceConnection[], devices: readonly DeviceAddress[]): DeviceConnection[] {
+    const found = new Set(devices.map((device) => this.connections.find(device)));
+    return reasserted.filter((connection) => found.has(connection));
   }
 }

@@ -119,6 +119,13 @@ export interface ConnectOutcome {
   readonly conflicts: number;
 }
 
+export interface Reassertion {
+  /** The devices whose session is on another connector. */
+  readonly elsewhere: readonly DeviceAddress[];
+  /** The devices of which the store knew no session: connectors were not notified of their messages. */
+  readonly restored: readonly DeviceAddress[];
+}
+
 export interface Acknowledgement {
   readonly device: DeviceAddress;
   readonly refs: readonly MessageRef[];
@@ -164,9 +171,8 @@ export interface DeviceQueues {
   /**
    * Registers sessions again, as the store may have lost them. A device with a session on another connector keeps that session.
    * @param isAfterLoss the store may have returned to earlier data: of two sessions, the one that started later stays
-   * @returns the devices whose session is on another connector
    */
-  reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<DeviceAddress[]>;
+  reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<Reassertion>;
   /** Ends the sessions that are still the current ones of their devices. */
   disconnect(sessions: readonly DevicePresence[]): Promise<void>;
   /** The beginning of the queue, including messages in flight. */

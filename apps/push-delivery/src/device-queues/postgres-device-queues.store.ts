@@ -16,6 +16,7 @@ import {
   type PresencePlace,
   type QueuePage,
   type QueueStatistics,
+  type Reassertion,
   SerialExecutor,
   type SessionRef,
 } from './device-queues.js';
@@ -53,9 +54,13 @@ export class PostgresDeviceQueues implements DeviceQueues {
     return { ...outcome, page: await this.peek(device, limit) };
   }
 
-  reassert(sessions: readonly DevicePresence[]): Promise<DeviceAddress[]> {
-    const elsewhere = sessions.filter((session) => !this.#sessions.reassert(session));
-    return Promise.resolve(elsewhere.map(({ device }) => device));
+  reassert(sessions: readonly DevicePresence[]): Promise<Reassertion> {
+    const found = { elsewhere: [] as DeviceAddress[], restored: [] as DeviceAddress[] };
+    for (const presence of sessions) {
+      const outcome = this.#sessions.reassert(presence);
+      if (outcome !== 'known') found[outcome].push(presence.device);
+    }
+    return Promise.resolve(found);
   }
 
   disconnect(sessions: readonly DevicePresence[]): Promise<void> {
@@ -223,12 +228,11 @@ class Sessions {
     return { previous: { node: known.node, session: known.session }, conflicts };
   }
 
-  /** @returns false if the device has a session on another connector */
-  reassert({ device, session }: DevicePresence): boolean {
+  reassert({ device, session }: DevicePresence): keyof Reassertion | 'known' {
     const known = this.#of(device);
-    if (known !== undefined && known.node !== session.node) return false;
+    if (known !== undefined && known.node !== session.node) return 'elsewhere';
     if (known?.session !== session.session) this.#set(device, { ...session, conflicts: 0, conflictAtMs: 0 });
-    return true;
+    return known === undefined ? 'restored' : 'known';
   }
 
   disconnect({ device, session }: DevicePresence): void {

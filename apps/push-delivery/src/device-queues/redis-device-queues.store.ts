@@ -21,6 +21,7 @@ import {
   type PresencePlace,
   type QueuePage,
   type QueueStatistics,
+  type Reassertion,
   type SessionRef,
 } from './device-queues.js';
 import { COUNT_CONNECTED, endSessionsIn, LIST_CONNECTED } from './redis-connector-nodes.store.js';
@@ -82,17 +83,18 @@ export class RedisDeviceQueues implements DeviceQueues {
     return outcomeFrom(await this.#run<ConnectReply>(CONNECT, partitionOf(device), values));
   }
 
-  async reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<DeviceAddress[]> {
+  async reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<Reassertion> {
     const found = await this.#runForEach(
       sessions,
       ({ device }) => device,
       async (partition, some) => {
         const values = [isAfterLoss ? 1 : 0, ...some.flatMap(sessionValues)];
-        const places = await this.#run<number[]>(REASSERT, partition, values);
-        return places.flatMap((place) => some[place]?.device ?? []);
+        const lists = await this.#run<[elsewhere: number[], restored: number[]]>(REASSERT, partition, values);
+        return lists.map((places) => places.flatMap((place) => some[place]?.device ?? []));
       },
     );
-    return found.flat();
+    const [elsewhere, restored] = [0, 1].map((list) => found.flatMap((lists) => lists[list] ?? []));
+    return { elsewhere: elsewhere ?? [], restored: restored ?? [] };
   }
 
   async disconnect(sessions: readonly DevicePresence[]): Promise<void> {

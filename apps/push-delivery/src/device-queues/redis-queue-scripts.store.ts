@@ -181,11 +181,11 @@ return { beforeNode, beforeSession, tonumber(conflicts), pageOf(queueOf(app, ins
 
 /**
  * ARGV: 1 after a data loss, else 0, then each session. The ids of sessions contain the second of their start (`sessionIdOf`). The reply
- * lists the indexes of the devices whose session is on another connector.
+ * lists the indexes of the devices whose session is on another connector, and of those without a known session.
  */
 export const REASSERT = new RedisScript(`${BEGIN}${SESSION}${NEEDS_NO_ROOM}
 local function startOf(session) return tonumber(string.match(session, '^%w+%.(%w+)%.') or '0', 36) or 0 end
-local elsewhere = {}
+local elsewhere, restored = {}, {}
 for place = 2, #ARGV, 4 do
   local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
   local known = redis.call('HGET', sessionsOf(app), installation)
@@ -197,9 +197,10 @@ for place = 2, #ARGV, 4 do
   elseif knownNode ~= node or knownSession ~= session then
     redis.call('HSET', sessionsOf(app), installation, node .. ' 0 0 ' .. session)
     redis.call('SADD', base .. ':apps', app)
+    if not known then table.insert(restored, (place - 2) / 4) end
   end
 end
-return elsewhere
+return { elsewhere, restored }
 `);
 
 export const DISCONNECT = new RedisScript(`${BEGIN}${SESSION}
