@@ -13,7 +13,7 @@ import { messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.j
 import { countTargeted, type VendorDispatch } from './push-run.js';
 import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf } from './push-worker.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
-import { routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
+import { badgesOf, routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** Lanes per process. */
 const SLOTS = 16;
@@ -23,6 +23,8 @@ const TURN_MS = 1_000;
 const GROUP = 32;
 /** Concurrent searches of a group; each uses a database connection. */
 const SEARCHES = 4;
+/** A group ends with the push that reaches this number of badges: registrations of their devices wait while it is recorded. */
+const MAX_BADGES = 500;
 /** A push to more devices is large. */
 const MAX_DEVICES = 2_000;
 /** A push is large as well if the search for its devices takes longer. */
@@ -152,7 +154,7 @@ class LaneRun {
   /** @returns whether the lane is released or lost */
   async #group(): Promise<boolean> {
     const pushes = await this.tools.lanes.findPushes(this.lane, GROUP);
-    const turns = await eachOf(pushes, SEARCHES, (push) => this.#search(push));
+    const turns = await this.#searchAll(pushes);
     const ended: Turn[] = [];
     for (const turn of turns) if (!this.#isStopping()) ended.push(await this.#enqueue(turn));
     await this.#wake(ended.flatMap(({ wakeUp }) => wakeUp ?? []));
@@ -173,6 +175,16 @@ class LaneRun {
     this.#backoff.reset();
     for (const turn of turns) this.#count(turn);
     return state === 'released';
+  }
+
+  async #searchAll(pushes: readonly LanePush[]): Promise<readonly Turn[]> {
+    const turns: Turn[] = [];
+    for (const some of chunksOf(pushes, SEARCHES)) {
+      turns.push(...(await Promise.all(some.map((push) => this.#search(push)))));
+      const count = countWithFewBadges(turns);
+      if (count < turns.length) return turns.slice(0, count);
+    }
+    return turns;
   }
 
   /** Finds the devices of a push. @throws AppError SERVICE_UNAVAILABLE */
@@ -265,13 +277,12 @@ class LaneRun {
   }
 }
 
-/** The results of the work on each item, in their order; `atOnce` items are worked on at once. */
-async function eachOf<Item, Result>(
-  items: readonly Item[],
-  atOnce: number,
-  work: (item: Item) => Promise<Result>,
-): Promise<Result[]> {
-  const results: Result[] = [];
-  for (const some of chunksOf(items, atOnce)) results.push(...(await Promise.all(some.map(work))));
-  return results;
+/** The number of turns up to the one with which the badges reach MAX_BADGES. */
+function countWithFewBadges(turns: readonly Turn[]): number {
+  let badges = 0;
+  const last = turns.findIndex(({ share }) => {
+    badges += share === undefined ? 0 : badgesOf(share).length;
+    return badges >= MAX_BADGES;
+  });
+  return last < 0 ? turns.length : last + 1;
 }

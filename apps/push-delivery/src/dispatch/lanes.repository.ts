@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
-import { addVendorShares } from '../vendors/vendor-batches.repository.js';
+import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
 import { FIRST_STATISTICS, JOB_COLUMNS } from './push-jobs.repository.js';
 import type { NotificationCounts, PushJob } from '../pushes/push.row.js';
@@ -59,12 +59,11 @@ export class LanesRepository {
     ends: readonly TurnEnd[],
     shares: readonly VendorShare[] = [],
   ): Promise<'more' | 'released' | 'lost'> {
-    if (shares.length === 0) return this.#finish(this.database, lane, ends);
-    return this.database.transaction(async (tx) => {
-      const state = await this.#finish(tx, lane, ends);
-      if (state !== 'lost') await addVendorShares(tx, lane.appId, shares);
-      return state;
-    });
+    const { appId } = lane;
+    const state = await recordWithShares(this.database, { appId, shares }, (within) =>
+      this.#finish(within, lane, ends),
+    );
+    return state ?? 'lost';
   }
 
   /** Releases the lane after a complete group: the next holder repeats nothing. */
@@ -98,13 +97,13 @@ export class LanesRepository {
     within: Queryable,
     { appId, lease }: LaneLease,
     ends: readonly TurnEnd[],
-  ): Promise<'more' | 'released' | 'lost'> {
+  ): Promise<'more' | 'released' | undefined> {
     const [row] = await within.query<{ isHeld: boolean; isReleased: boolean }>(
       FINISH,
       [appId, lease, JSON.stringify(ends)],
       'lanes.finish',
     );
-    if (row?.isHeld !== true) return 'lost';
+    if (row?.isHeld !== true) return undefined;
     return row.isReleased ? 'released' : 'more';
   }
 }

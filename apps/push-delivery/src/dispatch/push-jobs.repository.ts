@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
-import { addVendorShares } from '../vendors/vendor-batches.repository.js';
+import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
 import type { Progress, PushJob, ScanPosition } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
@@ -44,12 +44,9 @@ export class PushJobsRepository {
    * @returns false if the lease is lost, the push was removed, or it has left the position: nothing is recorded
    */
   async advance(job: PositionedJob, progress: Progress, share?: VendorShare): Promise<boolean> {
-    if (share === undefined) return this.#advance(this.database, job, progress);
-    return this.database.transaction(async (tx) => {
-      const isRecorded = await this.#advance(tx, job, progress);
-      if (isRecorded) await addVendorShares(tx, job.appId, [share]);
-      return isRecorded;
-    });
+    const shares = share === undefined ? [] : [share];
+    const record = (within: Queryable) => this.#advance(within, job, progress);
+    return (await recordWithShares(this.database, { appId: job.appId, shares }, record)) !== undefined;
   }
 
   /** The recorded progress of a push; undefined if the lease is lost or the push has ended. */
@@ -96,14 +93,14 @@ export class PushJobsRepository {
     within: Queryable,
     { appId, objectId, lease, position: old }: PositionedJob,
     { position, counts, isDone }: Progress,
-  ): Promise<boolean> {
+  ): Promise<object | undefined> {
     const progress = [position.partition, position.objectId, JSON.stringify(counts), isDone];
-    const rows = await within.query(
+    const [row] = await within.query<object>(
       ADVANCE,
       [appId, objectId, lease, ...progress, old.partition, old.objectId],
       'pushJobs.advance',
     );
-    return rows.length > 0;
+    return row;
   }
 }
 

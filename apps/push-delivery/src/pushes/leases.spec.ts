@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { Backoff, whileUnavailable } from './leases.js';
+import { Backoff, Leases, whileUnavailable } from './leases.js';
 
 const unavailable = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
 
@@ -35,5 +35,29 @@ describe('an attempt while a dependency is unavailable', () => {
     end.abort();
     expect(await result).toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     expect(attempts).toBe(2);
+  });
+});
+
+describe('the leases of a process', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('are renewed one time after another, and end at their time while a renewal hangs', async () => {
+    let renewals = 0;
+    const leases = new Leases<object>(() => {
+      renewals += 1;
+      return new Promise(() => undefined);
+    });
+    const [held] = leases.hold([{}], performance.now());
+    leases.start();
+    await vi.advanceTimersByTimeAsync(4_500);
+    expect([renewals, held!.stop.signal.aborted]).toEqual([1, false]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([renewals, held!.stop.signal.aborted]).toEqual([1, true]);
+    leases.close();
   });
 });

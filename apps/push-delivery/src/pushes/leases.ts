@@ -18,12 +18,13 @@ export class Leases<Work extends object> {
   /** The end of each lease in `performance.now()` time: afterwards another process may claim the work. */
   readonly #ends = new Map<Held<Work>, number>();
   #timer: NodeJS.Timeout | undefined;
+  #isRenewing = false;
 
   /** @param renew returns the works whose leases this process still held */
   constructor(private readonly renew: (works: readonly Held<Work>[]) => Promise<ReadonlySet<Work>>) {}
 
   start(): void {
-    this.#timer = setInterval(() => void this.#renewAll(), RENEW_INTERVAL_MS);
+    this.#timer = setInterval(() => void this.#tick(), RENEW_INTERVAL_MS);
   }
 
   /** Stops all work at its next step. */
@@ -46,9 +47,21 @@ export class Leases<Work extends object> {
     this.#ends.delete(held);
   }
 
+  async #tick(): Promise<void> {
+    this.#stopEnded();
+    if (this.#isRenewing || this.#ends.size === 0) return;
+    this.#isRenewing = true;
+    await this.#renewAll();
+    this.#isRenewing = false;
+    this.#stopEnded();
+  }
+
+  #stopEnded(): void {
+    for (const [{ stop }, until] of this.#ends) if (performance.now() >= until) stop.abort();
+  }
+
   async #renewAll(): Promise<void> {
     const held = [...this.#ends.keys()];
-    if (held.length === 0) return;
     const end = endOf(performance.now());
     const renewed = await this.renew(held).catch((error: unknown) => {
       this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
@@ -56,7 +69,6 @@ export class Leases<Work extends object> {
     });
     if (renewed !== undefined)
       for (const one of held.filter((each) => this.#ends.has(each))) this.#ends.set(one, renewed.has(one) ? end : 0);
-    for (const [{ stop }, until] of this.#ends) if (performance.now() >= until) stop.abort();
   }
 }
 

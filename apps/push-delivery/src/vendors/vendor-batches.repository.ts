@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Vendor, VendorCounts } from '#contracts';
-import type { Tx } from '#database';
+import type { Queryable, Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { laneVendor, type VendorShare } from './vendor-route.rules.js';
+import { badgesOf, countsOfShare, laneVendor, type VendorShare } from './vendor-route.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { VendorPush, VendorTarget } from './vendor.types.js';
 
@@ -41,15 +41,40 @@ interface WaitingDevices {
   readonly seconds: number;
 }
 
+class NotRecorded extends Error {}
+
 /**
  * Adds the devices that channels of vendors take, in the transaction that records the progress of their pushes: each device is in one
- * batch, and a badge is counted up once. Pushes that were removed get none.
+ * batch, and a badge is counted up once. Pushes that were removed get none. The record comes last, because renewals and claims of
+ * leases wait for the rows that it locks.
+ * @returns undefined where `record` does: nothing is added
  */
-export async function addVendorShares(tx: Tx, appId: string, shares: readonly VendorShare[]): Promise<void> {
+export async function recordWithShares<Result>(
+  database: PushDatabase,
+  { appId, shares }: { readonly appId: string; readonly shares: readonly VendorShare[] },
+  record: (within: Queryable) => Promise<Result | undefined>,
+): Promise<Result | undefined> {
+  if (shares.length === 0) return record(database);
+  try {
+    return await database.transaction(async (tx) => {
+      await addVendorShares(tx, appId, shares);
+      const result = await record(tx);
+      if (result === undefined) throw new NotRecorded();
+      return result;
+    });
+  } catch (error) {
+    if (error instanceof NotRecorded) return undefined;
+    throw error;
+  }
+}
+
+async function addVendorShares(tx: Tx, appId: string, shares: readonly VendorShare[]): Promise<void> {
+  const counted = [...new Set(shares.flatMap(badgesOf))];
+  if (counted.length > 0) await tx.query(LOCK_INSTALLATIONS, [appId, counted]);
   const batches: object[] = [];
   for (const share of shares)
     for (const [lane, targets] of share.lanes) batches.push(...(await batchesOf(tx, appId, share, { lane, targets })));
-  const counts = shares.flatMap(countsOf);
+  const counts = shares.flatMap(countsOfShare);
   await tx.query(ADD, [appId, JSON.stringify(batches), JSON.stringify(counts)], 'vendorBatches.add');
 }
 
@@ -65,22 +90,6 @@ async function batchesOf(
     const counted = badges === undefined ? {} : { badges: own.map((id) => badges.get(id) ?? 1) };
     return { objectId, isBulk, lane, targets: own, ...counted };
   });
-}
-
-function countsOf({ objectId, lanes, missing }: VendorShare) {
-  const targeted = [...lanes].map(([lane, ids]) => ({
-    objectId,
-    vendor: laneVendor(lane),
-    targeted: ids.length,
-    reasons: {},
-  }));
-  const others = [...missing].map(([vendor, reasons]) => ({
-    objectId,
-    vendor,
-    targeted: 0,
-    reasons: Object.fromEntries(reasons),
-  }));
-  return [...targeted, ...others];
 }
 
 /** @returns by object id, the new badge */
@@ -161,14 +170,16 @@ export const NOW = "date_trunc('milliseconds', now())";
 
 const MAX_BADGE = 2_147_483_647;
 
-/** In the order of object ids, as registrations lock them. `updated_at` stays: the device has not registered. */
+/** All installations of a transaction, in the order of object ids, as registrations lock them. */
+const LOCK_INSTALLATIONS = `
+  SELECT 1 FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id FOR UPDATE`;
+
+/** `updated_at` stays: the device has not registered. */
 const COUNT_BADGES_UP = `
   UPDATE push.installations AS i
      SET fields = jsonb_set(i.fields, '{badge}', to_jsonb(CASE WHEN jsonb_typeof(i.fields->'badge') = 'number'
            THEN least(greatest(floor((i.fields->>'badge')::numeric), 0) + 1, ${MAX_BADGE})::int ELSE 1 END))
-    FROM (SELECT app_id, object_id FROM push.installations
-           WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id FOR UPDATE) AS target
-   WHERE i.app_id = target.app_id AND i.object_id = target.object_id
+   WHERE i.app_id = $1 AND i.object_id = ANY ($2)
   RETURNING i.object_id AS "objectId", (i.fields->>'badge')::int AS badge`;
 
 /** SQL: the sums of two JSON objects of numbers. */
@@ -181,14 +192,19 @@ export const sumOf = (one: string, other: string): string => `
 /** SQL: the end of a batch of the push `push`: the end of the push, or a day from now. */
 export const END = `least(push.expires_at, now() + interval '1 day')`;
 
+/** The lock of a push keeps a concurrent removal from failing the statement. */
 const ADD = `
-  WITH batches AS (
+  WITH pushes AS (
+    SELECT object_id, expires_at FROM push.notifications
+     WHERE app_id = $1 AND object_id IN (SELECT "objectId" FROM jsonb_to_recordset($3::jsonb) AS one ("objectId" text))
+     ORDER BY object_id FOR KEY SHARE
+  ), batches AS (
     INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, badges, next_at, expires_at)
     SELECT $1, push.object_id, batch.lane, batch."isBulk", batch.targets, batch.badges, ${NOW},
            ${END}
       FROM jsonb_to_recordset($2::jsonb)
         AS batch ("objectId" text, lane text, "isBulk" boolean, targets text[], badges integer[])
-      JOIN push.notifications AS push ON push.app_id = $1 AND push.object_id = batch."objectId"
+      JOIN pushes AS push ON push.object_id = batch."objectId"
   )
   INSERT INTO push.vendor_counts AS known (app_id, object_id, vendor, targeted, reasons)
   SELECT $1, push.object_id, added.vendor, added.targeted, added.reasons
@@ -196,7 +212,7 @@ const ADD = `
                  coalesce((jsonb_agg(reasons) FILTER (WHERE reasons <> '{}'))->0, '{}') AS reasons
             FROM jsonb_to_recordset($3::jsonb) AS one ("objectId" text, vendor text, targeted integer, reasons jsonb)
            GROUP BY 1, 2) AS added
-    JOIN push.notifications AS push ON push.app_id = $1 AND push.object_id = added."objectId"
+    JOIN pushes AS push ON push.object_id = added."objectId"
   ON CONFLICT ON CONSTRAINT vendor_counts_pkey DO UPDATE
      SET targeted = known.targeted + excluded.targeted, reasons = ${sumOf('known.reasons', 'excluded.reasons')}`;
 

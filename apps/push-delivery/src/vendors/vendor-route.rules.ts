@@ -23,6 +23,29 @@ export interface VendorShare {
   readonly missing: ReadonlyMap<string, ReadonlyMap<string, number>>;
 }
 
+/** The object ids of the installations whose badges a push counts up. */
+export function badgesOf({ countsBadges, lanes }: VendorShare): readonly string[] {
+  if (!countsBadges) return [];
+  return [...lanes].flatMap(([lane, ids]) => (laneVendor(lane) === 'apns' ? ids : []));
+}
+
+/** By push and vendor, the numbers of devices as the record of the push shows them. */
+export function countsOfShare({ objectId, lanes, missing }: VendorShare): readonly object[] {
+  const targeted = [...lanes].map(([lane, ids]) => ({
+    objectId,
+    vendor: laneVendor(lane),
+    targeted: ids.length,
+    reasons: {},
+  }));
+  const others = [...missing].map(([vendor, reasons]) => ({
+    objectId,
+    vendor,
+    targeted: 0,
+    reasons: Object.fromEntries(reasons),
+  }));
+  return [...targeted, ...others];
+}
+
 /** A push, as far as its routes depend on it. */
 type RoutedPush = Pick<PushJob, 'objectId' | 'message' | 'prod'>;
 

@@ -4,7 +4,7 @@ import { migrate } from '#database';
 import { newDatabase, unique } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { type Settlement, settlementOf, type TargetOutcome } from './settlement.rules.js';
-import { addVendorShares, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
+import { recordWithShares, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome } from './vendor.types.js';
@@ -292,10 +292,10 @@ describe('the settlement of a batch', () => {
     const share = { objectId, isBulk: false, countsBadges: false, lanes: new Map([[lane, ids]]), missing: new Map() };
     // PostgreSQL rounds half of the times up to the next millisecond.
     for (let round = 0; round < 20; round += 1) {
-      const [added] = await database.transaction(async (tx) => {
-        await addVendorShares(tx, app, [share]);
-        return tx.query<{ isDue: boolean }>('SELECT bool_and(next_at <= now()) AS "isDue" FROM push.vendor_batches');
-      });
+      const [added] =
+        (await recordWithShares(database, { appId: app, shares: [share] }, (within) =>
+          within.query<{ isDue: boolean }>('SELECT bool_and(next_at <= now()) AS "isDue" FROM push.vendor_batches'),
+        )) ?? [];
       expect(added).toEqual({ isDue: true });
     }
   });
