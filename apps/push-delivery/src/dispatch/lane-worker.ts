@@ -32,6 +32,8 @@ const SEARCH_TIMEOUT_MS = 250;
 /** The shortest and the longest wait for a lane that another process holds. */
 const FIRST_WAIT_MS = 5;
 const LONGEST_WAIT_MS = 100;
+/** A lane that gives way while a dependency is unavailable is free again after this time. */
+const RETRY_SECONDS = 5;
 /** Interval between searches for scheduled pushes. */
 const SCHEDULE_INTERVAL_MS = 1_000;
 
@@ -101,7 +103,7 @@ export class LaneWorker {
   async #workOn(lane: Held<LaneLease>): Promise<void> {
     this.#running += 1;
     try {
-      await new LaneRun(lane, this.tools).run(() => this.#running >= SLOTS);
+      await new LaneRun(lane, this.tools, () => this.#running >= SLOTS).run();
     } catch (error) {
       // The lease expires, and the next process that claims the lane continues it.
       this.tools.logger.warn(`pushes of ${lane.appId} wait until the lease of their lane expires: ${messageOf(error)}`);
@@ -125,30 +127,30 @@ interface Turn {
 class LaneRun {
   readonly #signal: AbortSignal;
   readonly #backoff = new Backoff();
+  readonly #turnEnd = performance.now() + TURN_MS;
   /** The next group may have been delivered before, completely or in part. */
   #isRepeated: boolean;
 
+  /** @param areOthersHeldUp no slot is free for another lane */
   constructor(
     private readonly lane: Held<LaneLease>,
     private readonly tools: LaneTools,
+    private readonly areOthersHeldUp: () => boolean,
   ) {
     this.#signal = lane.stop.signal;
     this.#isRepeated = lane.isTakenOver;
   }
 
-  /** @param areOthersHeldUp no slot is free for another lane */
-  async run(areOthersHeldUp: () => boolean): Promise<void> {
-    const turnEnd = performance.now() + TURN_MS;
+  async run(): Promise<void> {
+    const { lanes } = this.tools;
     while (!this.#isStopping()) {
       const hasEnded = await this.#group().catch((error: unknown) => this.#pauseAfter(error));
       if (hasEnded) return;
-      if (!this.#isRepeated && performance.now() >= turnEnd && areOthersHeldUp()) {
-        await this.tools.lanes.yield(this.lane);
-        return;
-      }
+      if (this.#givesWay() && !this.#isStopping())
+        return this.#isRepeated ? lanes.release(this.lane, RETRY_SECONDS) : lanes.yield(this.lane);
     }
     // After a stop, no connector or not every connector may know of the last group: the next holder repeats it.
-    await this.tools.lanes.release(this.lane);
+    await lanes.release(this.lane, 0);
   }
 
   /** @returns whether the lane is released or lost */
@@ -159,6 +161,10 @@ class LaneRun {
     for (const turn of turns) if (!this.#isStopping()) ended.push(await this.#enqueue(turn));
     await this.#wake(ended.flatMap(({ wakeUp }) => wakeUp ?? []));
     return this.#isStopping() ? false : this.#finish(ended);
+  }
+
+  #givesWay(): boolean {
+    return performance.now() >= this.#turnEnd && this.areOthersHeldUp();
   }
 
   #isStopping(): boolean {
@@ -255,7 +261,7 @@ class LaneRun {
   #wake(wakeUps: readonly WakeUp[]): Promise<void> {
     const span = { name: 'push wake-ups', attributes: { 'gatepost.push.count': wakeUps.length } };
     return continueTrace(wakeUps[0]?.traceparent, span, () =>
-      this.tools.delivery.wake(wakeUps, { isBulk: false, signal: this.#signal }),
+      this.tools.delivery.wake(wakeUps, { isBulk: false, signal: this.#signal, givesWay: () => this.#givesWay() }),
     );
   }
 
@@ -270,6 +276,7 @@ class LaneRun {
   async #pauseAfter(error: unknown): Promise<false> {
     if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     this.#isRepeated = true;
+    if (this.#givesWay()) return false;
     const pauseMs = this.#backoff.next();
     this.tools.logger.debug(`pushes of ${this.lane.appId} wait ${pauseMs} ms: ${messageOf(error)}`);
     await abortableSleep(pauseMs, this.#signal);

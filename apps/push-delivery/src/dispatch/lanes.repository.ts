@@ -3,7 +3,7 @@ import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
 import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { FIRST_STATISTICS, JOB_COLUMNS } from './push-jobs.repository.js';
+import { FIRST_STATISTICS, JOB_COLUMNS, AT_TIMES } from './push-jobs.repository.js';
 import type { NotificationCounts, PushJob } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
@@ -72,10 +72,11 @@ export class LanesRepository {
     await this.database.query(sql, [appId, lease], 'lanes.yield');
   }
 
-  /** Releases the lane at once. The next holder may repeat its last pushes. */
-  async release({ appId, lease }: LaneLease): Promise<void> {
-    const sql = 'UPDATE push.lanes SET lease_until = now() WHERE app_id = $1 AND lease_owner = $2';
-    await this.database.query(sql, [appId, lease], 'lanes.release');
+  /** Releases the lane; any process can claim it after the delay. The next holder may repeat its last pushes. */
+  async release({ appId, lease }: LaneLease, delaySeconds: number): Promise<void> {
+    const sql =
+      'UPDATE push.lanes SET lease_until = now() + make_interval(secs => $3) WHERE app_id = $1 AND lease_owner = $2';
+    await this.database.query(sql, [appId, lease, delaySeconds], 'lanes.release');
   }
 
   /** @returns the leases that this process still held */
@@ -129,6 +130,8 @@ export function beginDue(condition: string, limit = ''): string {
 /** A push that waits for its turn. */
 const IS_WAITING = `status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())`;
 
+const IS_TAKEN_OVER = 'lane.lease_owner IS NOT NULL';
+
 /** `waiting` is the first push of each application: it takes one look into the index for each, however many wait. */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
@@ -139,10 +142,10 @@ const CLAIM = `
         SELECT app_id, seq FROM push.notifications WHERE app_id > waiting.app_id AND ${IS_WAITING}
          ORDER BY app_id, seq LIMIT 1) AS next
   ), free AS (
-    SELECT waiting.app_id, lane.lease_owner IS NOT NULL AS is_taken_over
+    SELECT waiting.app_id, ${IS_TAKEN_OVER} AS is_taken_over
       FROM waiting LEFT JOIN push.lanes AS lane USING (app_id)
      WHERE lane.lease_until IS NULL OR lane.lease_until <= now()
-     ORDER BY first LIMIT $1
+     ORDER BY ${IS_TAKEN_OVER} AND ${AT_TIMES}, first LIMIT $1
   ), claimed AS (
     INSERT INTO push.lanes AS lane (app_id, lease_owner, lease_until)
     SELECT app_id, $2, now() + make_interval(secs => $3) FROM free ORDER BY app_id

@@ -34,7 +34,7 @@ function wakeUpsWith({ refusals = {}, live = [] }: { refusals?: Record<string, n
 
 describe('wake-up notifications', () => {
   const { signal } = new AbortController();
-  const options = { isBulk: false, signal };
+  const options = { isBulk: false, signal, givesWay: () => false };
   const sent = { message, isRepeated: false, traceparent: undefined };
   const wakeUp = { ...sent, enqueuedAt: performance.now() };
 
@@ -134,11 +134,21 @@ describe('wake-up notifications', () => {
     expect(taken).toEqual([]);
   });
 
+  it('fail once their caller gives way, so that it ends no push', async () => {
+    const { wakeUps, taken } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one', 'two'] });
+    const devices = [device('a', 'one'), device('b', 'two')];
+    let asked = 0;
+    const givesWay = () => (asked += 1) > 1;
+    const sending = wakeUps.send([{ ...wakeUp, devices }], { ...options, givesWay });
+    await expect(sending).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    expect([asked, taken.length]).toEqual([2, 1]);
+  });
+
   it('are given up when the process stops', async () => {
     const stop = new AbortController();
     const { wakeUps } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one'] });
     const devices = [device('a', 'one')];
-    const sending = wakeUps.send([{ ...wakeUp, devices }], { isBulk: false, signal: stop.signal });
+    const sending = wakeUps.send([{ ...wakeUp, devices }], { ...options, signal: stop.signal });
     stop.abort();
     await expect(sending).resolves.toBeUndefined();
   });

@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { connectorMessages, type DirectMessagePayload, type PushMessage } from '#contracts';
-import { messageOf } from '#errors';
+import { appError, messageOf } from '#errors';
 import { DirectMessages } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import {
@@ -61,13 +61,15 @@ export class WakeUpNotifications {
   /**
    * Resolves when every live connector is notified. A connector that is too far behind delays the pushes, and so does an unavailable
    * broker: only this notification wakes the devices of a live connector.
+   * @throws AppError SERVICE_UNAVAILABLE if the caller gives way meanwhile
    */
-  async send(wakeUps: readonly WakeUp[], { isBulk, signal }: WakeUpOptions): Promise<void> {
+  async send(wakeUps: readonly WakeUp[], { isBulk, signal, givesWay }: WakeUpOptions): Promise<void> {
     let pending = byNode(wakeUps);
     const backoff = new Backoff();
     for (;;) {
       pending = await this.#attempt(pending, isBulk);
       if (pending.size === 0 || signal.aborted) return;
+      if (givesWay()) throw appError('SERVICE_UNAVAILABLE');
       await abortableSleep(backoff.next(), signal);
       pending = await this.#living(pending);
     }
@@ -104,6 +106,8 @@ interface WakeUpOptions {
   /** The messages are of a large push, and others may overtake them. */
   readonly isBulk: boolean;
   readonly signal: AbortSignal;
+  /** Whether other pushes need the slot of the caller. */
+  readonly givesWay: () => boolean;
 }
 
 function wakeUpNow({ wakeUp, targets }: NodeWakeUp): Notification['wakeUps'][number] {

@@ -126,6 +126,12 @@ export const JOB_COLUMNS = `
 const POSITION = `json_build_object('partition', cursor_partition, 'objectId', cursor_object_id)`;
 
 /**
+ * SQL: true in half of the statements, for the order of a claim. Work that has been released while a dependency was unavailable is often
+ * older than all other work, and must not get every slot; nor must it get none.
+ */
+export const AT_TIMES = '(SELECT random() < 0.5)';
+
+/**
  * An earlier large push of the application is in the way unless it is in a later partition. Pushes with flow control are in
  * the way of none. `lease_owner` stays when a lease ends: the next holder sees that the push was worked on before.
  */
@@ -136,7 +142,7 @@ const CLAIM = `
        AND NOT EXISTS (SELECT 1 FROM push.notifications AS earlier
                         WHERE ${IS_EARLIER} AND earlier.app_id = n.app_id AND earlier.seq < n.seq
                           AND earlier.cursor_partition <= n.cursor_partition)
-     ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED
+     ORDER BY lease_owner IS NOT NULL AND ${AT_TIMES}, due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED
   )
   UPDATE push.notifications AS n SET lease_owner = $2, lease_until = now() + make_interval(secs => $3)
     FROM due

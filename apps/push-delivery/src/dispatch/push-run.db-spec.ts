@@ -80,7 +80,7 @@ it('gives each device to a vendor once where the answer to a commit is lost', as
   const jobs = new PushJobsRepository(database);
   const [job] = await jobs.claim(1, randomUUID(), false);
   loseCommit();
-  expect(await new PushRun(job!, runToolsFor(jobs), new AbortController().signal).run()).toBe('done');
+  expect(await new PushRun(job!, runToolsFor(jobs), new AbortController().signal, () => false).run()).toBe('done');
   const [found] = await database.query(
     `SELECT count(*)::int AS devices, count(DISTINCT device)::int AS different
        FROM push.vendor_batches, unnest(targets) AS device WHERE app_id = $1`,
@@ -106,5 +106,5 @@ it('ends as lost where another process has claimed the push', async () => {
   const jobs = new PushJobsRepository(database);
   const [job] = await jobs.claim(1, randomUUID(), false);
   await database.query(`UPDATE push.notifications SET lease_owner = 'other' WHERE app_id = $1`, [appId]);
-  expect(await new PushRun(job!, runToolsFor(jobs), new AbortController().signal).run()).toBe('lost');
+  expect(await new PushRun(job!, runToolsFor(jobs), new AbortController().signal, () => false).run()).toBe('lost');
 });

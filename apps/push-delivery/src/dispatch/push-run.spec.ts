@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
@@ -75,14 +75,28 @@ describe('the scan of installations', () => {
   });
 });
 
-describe('a large push that fails', () => {
-  const position = { partition: -1, objectId: '' };
-  const job = { appId: 'app', objectId: 'push', failures: 4, position, counts: {}, flowControl: null };
-  const claimed = { ...job, expiresAt: new Date(Date.now() + 3_600_000), message: { body: '{}', bodies: {} } };
+const JOB = {
+  appId: 'app',
+  objectId: 'push',
+  failures: 4,
+  position: { partition: -1, objectId: '' },
+  counts: {},
+  flowControl: null,
+  expiresAt: new Date(Date.now() + 3_600_000),
+  message: { body: '{}', bodies: {} },
+};
 
+function toolsWith({ jobs, delivery }: { jobs: object; delivery: object }) {
+  const installations = new SlowTable(Infinity);
+  const others = { clock: new Clock(), metrics: new Metrics(), logger: new Logger(), onPartition: () => undefined };
+  const tools = { jobs, delivery, installations, ...others } as unknown as RunTools;
+  return { ...tools, metrics: others.metrics };
+}
+
+describe('a large push that fails', () => {
   /** @param pages that can be delivered before a defect. @returns the recorded number of failed attempts; undefined: the push has ended */
   async function failuresAfter(pages: number): Promise<number | undefined> {
-    const waiting = [claimed];
+    const waiting = [JOB];
     const ends: (number | undefined)[] = [];
     let delivered = 0;
     const jobs = {
@@ -99,10 +113,7 @@ describe('a large push that fails', () => {
       },
       wake: () => Promise.resolve(),
     };
-    const installations = new SlowTable(Infinity);
-    const others = { clock: new Clock(), metrics: new Metrics(), logger: new Logger(), onPartition: () => undefined };
-    const tools = { jobs, delivery, installations, ...others } as unknown as RunTools;
-    const worker = new PushWorker('unpaced', { ...tools, metrics: others.metrics });
+    const worker = new PushWorker('unpaced', toolsWith({ jobs, delivery }));
     Logger.overrideLogger(false);
     worker.start();
     await eventually(() => {
@@ -115,5 +126,52 @@ describe('a large push that fails', () => {
   it('ends after five attempts, which are counted anew after each finished page', async () => {
     expect(await failuresAfter(0)).toBeUndefined();
     expect(await failuresAfter(1)).toBe(1);
+  });
+});
+
+describe('large pushes that wait for a dependency', () => {
+  beforeEach(() => {
+    // No lease is renewed, and none ends, while the clock is ahead.
+    vi.useFakeTimers({ toFake: ['setInterval'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+
+  /** Skips ten seconds after the first attempts. @returns the delay after which the first released push is free again */
+  async function firstReleaseOf(pushes: number): Promise<number> {
+    const waiting = Array.from({ length: pushes }, (_, place) => ({ ...JOB, objectId: String(place) }));
+    const delays: number[] = [];
+    let attempts = 0;
+    const jobs = {
+      claim: (limit: number) => Promise.resolve(waiting.splice(0, limit)),
+      limitOf: () => Promise.resolve(undefined),
+      release: (_: unknown, __: number, delaySeconds: number) => Promise.resolve(delays.push(delaySeconds)),
+    };
+    const enqueue = () => {
+      attempts += 1;
+      return Promise.reject(appError('SERVICE_UNAVAILABLE'));
+    };
+    const worker = new PushWorker('unpaced', toolsWith({ jobs, delivery: { enqueue } }));
+    worker.start();
+    const attemptsReach = (count: number) =>
+      eventually(() => {
+        expect(attempts).toBeGreaterThanOrEqual(count);
+      });
+    await attemptsReach(pushes);
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+    await attemptsReach(2 * pushes);
+    await worker.stop();
+    return delays[0]!;
+  }
+
+  it('give way after ten seconds where all slots are taken, and are free again after five', async () => {
+    expect(await firstReleaseOf(3)).toBe(5);
+  });
+
+  it('keep waiting while a slot is free', async () => {
+    expect(await firstReleaseOf(2)).toBe(0);
   });
 });

@@ -13,6 +13,8 @@ import { routePage, type VendorChannelKey, type VendorShare } from '../vendors/v
 /** The first page is small, so that the first devices get the push early. */
 const FIRST_PAGE = 200;
 const PAGE = 2_000;
+/** A push that waits for a dependency for this time gives way to others. */
+const PATIENCE_MS = 10_000;
 /** An earlier attempt at a page can reach into the next page if installations were added in between. */
 const REPEATED_PAGES = 2;
 
@@ -39,9 +41,10 @@ export interface RunTools {
 
 /**
  * The end of a run: `done`: all devices found; `expired`: the push expired before; `lost`: another process holds it, or it was
- * removed; `stopped`: the process stops; `blocked`: an earlier push of the application is in the way.
+ * removed; `stopped`: the process stops; `blocked`: an earlier push of the application is in the way; `waiting`: a dependency is
+ * unavailable, and others need the slot.
  */
-export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped' | 'blocked';
+export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped' | 'blocked' | 'waiting';
 
 /** Processes one push page by page: finds devices, enqueues the message, wakes connected devices, records the progress. */
 export class PushRun {
@@ -52,11 +55,14 @@ export class PushRun {
   /** The number of following pages that an earlier run may have processed in part. */
   #repeatedPages: number;
   #pageSize: number;
+  #progressAt = performance.now();
 
+  /** @param areOthersHeldUp no slot is free for another push */
   constructor(
     job: PushJob,
     private readonly tools: RunTools,
     private readonly signal: AbortSignal,
+    private readonly areOthersHeldUp: () => boolean,
   ) {
     this.#job = job;
     this.#repeatedPages = job.isResumed ? REPEATED_PAGES : 0;
@@ -78,6 +84,10 @@ export class PushRun {
       end = await this.#page().catch((error: unknown) => this.#pauseAfter(error));
     }
     return end ?? 'stopped';
+  }
+
+  #givesWay(): boolean {
+    return performance.now() - this.#progressAt >= PATIENCE_MS && this.areOthersHeldUp();
   }
 
   #isStopping(): boolean {
@@ -115,7 +125,7 @@ export class PushRun {
     const devices = await delivery.enqueue(message, installations);
     const isRepeated = this.#repeatedPages > 0;
     const wakeUp = { message, devices, isRepeated, enqueuedAt, traceparent: currentTraceparent() };
-    await delivery.wake([wakeUp], { isBulk: true, signal: this.signal });
+    await delivery.wake([wakeUp], { isBulk: true, signal: this.signal, givesWay: () => this.#givesWay() });
   }
 
   async #advance(
@@ -132,6 +142,7 @@ export class PushRun {
     this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);
     this.#pageSize = PAGE;
     this.#backoff.reset();
+    this.#progressAt = performance.now();
     return isLast ? 'done' : undefined;
   }
 
@@ -145,8 +156,9 @@ export class PushRun {
   }
 
   /** Pauses before the next attempt if a dependency is unavailable. @throws every other error */
-  async #pauseAfter(error: unknown): Promise<undefined> {
+  async #pauseAfter(error: unknown): Promise<'waiting' | undefined> {
     if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
+    if (this.#givesWay()) return 'waiting';
     this.#repeatedPages = REPEATED_PAGES;
     const pauseMs = this.#backoff.next();
     this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);

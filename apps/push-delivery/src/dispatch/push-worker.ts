@@ -28,6 +28,8 @@ const SLOTS = { paced: 16, unpaced: 3 };
 /** Limit of attempts in a row that fail with an error other than SERVICE_UNAVAILABLE; a finished page begins a new row. */
 const MAX_FAILURES = 5;
 export const FAILURE_DELAY_SECONDS = 10;
+/** A push that gives way while a dependency is unavailable is free again after this time. */
+const RETRY_SECONDS = 5;
 /** The reason of a push whose time is over. */
 export const EXPIRED = 'The push expired before all its devices were found.';
 
@@ -35,9 +37,10 @@ export const EXPIRED = 'The push expired before all its devices were found.';
 export class PushWorker {
   readonly #worker: ClaimingWorker<Held<PushJob>>;
   readonly #leases: Leases<PushJob>;
+  #running = 0;
 
   constructor(
-    pace: keyof typeof SLOTS,
+    private readonly pace: keyof typeof SLOTS,
     private readonly tools: RunTools & { readonly metrics: Pick<Metrics, 'pushRuns'> },
   ) {
     const { jobs, logger } = tools;
@@ -79,23 +82,26 @@ export class PushWorker {
     const { logger, metrics } = this.tools;
     const { appId, objectId, isResumed, requestId, traceparent } = push;
     const attributes = { 'gatepost.app.id': appId, 'gatepost.push.id': objectId, 'gatepost.push.resumed': isResumed };
+    this.#running += 1;
     try {
       const outcome = await continueTrace(traceparent, { name: 'push', attributes }, () => this.#outcomeOf(push));
-      if (outcome !== 'blocked') metrics.pushRuns.inc({ kind: 'large', outcome });
+      if (outcome !== 'blocked' && outcome !== 'waiting') metrics.pushRuns.inc({ kind: 'large', outcome });
     } catch (error) {
       // The lease expires, and the next process that claims the push continues it.
       logger.warn(`push ${objectId} is abandoned until its lease expires: ${messageOf(error)}`, { requestId });
     } finally {
+      this.#running -= 1;
       this.#leases.release(push);
     }
   }
 
   async #outcomeOf(push: Held<PushJob>): Promise<RunEnd | 'failed'> {
     const { jobs } = this.tools;
-    const run = new PushRun(push, this.tools, push.stop.signal);
+    const run = new PushRun(push, this.tools, push.stop.signal, () => this.#running >= SLOTS[this.pace]);
     try {
       const end = await run.run();
       if (end === 'stopped') await jobs.release(push, run.failures, 0);
+      if (end === 'waiting') await jobs.release(push, run.failures, RETRY_SECONDS);
       if (end === 'blocked') await jobs.yield(push);
       if (end === 'expired') await jobs.fail(push, EXPIRED);
       return end;
