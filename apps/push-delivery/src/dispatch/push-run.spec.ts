@@ -5,7 +5,7 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually } from '#testing';
 import type { InstallationScanRepository, ScanRange } from './installation-scan.repository.js';
-import { InstallationScan, type RunTools } from './push-run.js';
+import { InstallationScan, PushRun, type RunTools } from './push-run.js';
 import { PushWorker } from './push-worker.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 
@@ -43,8 +43,9 @@ class SlowTable implements Pick<InstallationScanRepository, 'find' | 'positionAf
   }
 }
 
-async function scanAll(table: SlowTable, limit: number): Promise<string[]> {
-  const scan = new InstallationScan(table as unknown as InstallationScanRepository, { appId: 'app' } as PushJob);
+async function scanAll(table: SlowTable, limit: number, failures = 0): Promise<string[]> {
+  const job = { appId: 'app', failures } as PushJob;
+  const scan = new InstallationScan(table as unknown as InstallationScanRepository, job);
   const found: string[] = [];
   let position = START;
   for (;;) {
@@ -70,6 +71,16 @@ describe('the scan of installations', () => {
     expect(table.looks.filter((looked) => looked > 200)).toEqual([4_500, 2_000]);
   });
 
+  it('begins with the smallest range after a failed run, and widens it while it is quick', async () => {
+    const slow = new SlowTable(1_000);
+    expect(await scanAll(slow, 1_000, 1)).toEqual(WANTED);
+    expect(slow.looks.slice(0, 3)).toEqual([200, 2_000, 200]);
+    expect(slow.looks.filter((looked) => looked > 200)).toHaveLength(1);
+    const quick = new SlowTable(Infinity);
+    expect(await scanAll(quick, 1_000, 1)).toEqual(WANTED);
+    expect(quick.looks).toEqual([200, 2_000, 2_300]);
+  });
+
   it('gives up if even the smallest range takes too long', async () => {
     await expect(scanAll(new SlowTable(100), 1_000)).rejects.toMatchObject({ errorName: 'QUERY_TIMED_OUT' });
   });
@@ -87,6 +98,7 @@ const JOB = {
 };
 
 function toolsWith({ jobs, delivery }: { jobs: object; delivery: object }) {
+  Logger.overrideLogger(false);
   const installations = new SlowTable(Infinity);
   const others = { clock: new Clock(), metrics: new Metrics(), logger: new Logger(), onPartition: () => undefined };
   const tools = { jobs, delivery, installations, ...others } as unknown as RunTools;
@@ -114,7 +126,6 @@ describe('a large push that fails', () => {
       wake: () => Promise.resolve(),
     };
     const worker = new PushWorker('unpaced', toolsWith({ jobs, delivery }));
-    Logger.overrideLogger(false);
     worker.start();
     await eventually(() => {
       expect(ends).toHaveLength(1);
@@ -122,6 +133,41 @@ describe('a large push that fails', () => {
     await worker.stop();
     return ends[0];
   }
+
+  it.each([
+    { failures: 0, delaySeconds: 10 },
+    { failures: 1, delaySeconds: 60 },
+    { failures: 4, delaySeconds: 1_800 },
+    { failures: 5, delaySeconds: undefined },
+  ])('is due again in $delaySeconds seconds after $failures failures and a timeout', async (expected) => {
+    const waiting = [{ ...JOB, failures: expected.failures }];
+    const delays: (number | undefined)[] = [];
+    const jobs = {
+      claim: () => Promise.resolve(waiting.splice(0)),
+      limitOf: () => Promise.resolve(undefined),
+      release: (_: unknown, __: number, delaySeconds: number) => Promise.resolve(delays.push(delaySeconds)),
+      fail: () => Promise.resolve(delays.push(undefined)),
+    };
+    const tools = { ...toolsWith({ jobs, delivery: {} }), installations: new SlowTable(0) };
+    const worker = new PushWorker('unpaced', tools as unknown as ConstructorParameters<typeof PushWorker>[1]);
+    worker.start();
+    await eventually(() => {
+      expect(delays).toEqual([expected.delaySeconds]);
+    });
+    await worker.stop();
+  });
+
+  it('has marked all devices of an earlier page, however many smaller pages they are now', async () => {
+    const marks: boolean[] = [];
+    const jobs = { limitOf: () => Promise.resolve(undefined), advance: () => Promise.resolve(true) };
+    const wake = ([one]: { isRepeated: boolean }[]) => Promise.resolve(void marks.push(one!.isRepeated));
+    const tools = toolsWith({ jobs, delivery: { enqueue: () => Promise.resolve([]), wake } });
+    const job = { ...JOB, isResumed: true } as unknown as PushJob;
+    const slow = { ...tools, installations: new SlowTable(200) as unknown as InstallationScanRepository };
+    expect(await new PushRun(job, slow, new AbortController().signal, () => false).run()).toBe('done');
+    expect(marks.length).toBeGreaterThan(10);
+    expect(new Set(marks)).toEqual(new Set([true]));
+  });
 
   it('ends after five attempts, which are counted anew after each finished page', async () => {
     expect(await failuresAfter(0)).toBeUndefined();

@@ -15,7 +15,7 @@ const FIRST_PAGE = 200;
 const PAGE = 2_000;
 /** A push that waits for a dependency for this time gives way to others. */
 const PATIENCE_MS = 10_000;
-/** An earlier attempt at a page can reach into the next page if installations were added in between. */
+/** An earlier attempt at a page can reach into the next page if installations were added in between. Pages can also become smaller. */
 const REPEATED_PAGES = 2;
 
 /** The channels of vendors, as far as dispatchers know them. */
@@ -52,8 +52,8 @@ export class PushRun {
   readonly #flow: FlowControl | undefined;
   readonly #backoff = new Backoff();
   #job: PushJob;
-  /** The number of following pages that an earlier run may have processed in part. */
-  #repeatedPages: number;
+  /** The number of following devices that an earlier attempt may have processed in part. */
+  #repeatedDevices: number;
   #pageSize: number;
   #progressAt = performance.now();
 
@@ -65,11 +65,11 @@ export class PushRun {
     private readonly areOthersHeldUp: () => boolean,
   ) {
     this.#job = job;
-    this.#repeatedPages = job.isResumed ? REPEATED_PAGES : 0;
     this.#scan = new InstallationScan(tools.installations, job);
     this.#flow = job.flowControl === null ? undefined : new FlowControl(job.flowControl);
     // A resumed run begins with a page that covers the page of the earlier run.
     this.#pageSize = job.isResumed || job.position.partition >= 0 ? PAGE : FIRST_PAGE;
+    this.#repeatedDevices = job.isResumed ? REPEATED_PAGES * this.#limit() : 0;
   }
 
   /** The number of failed attempts since the last finished page. */
@@ -100,14 +100,18 @@ export class PushRun {
     if (this.tools.clock.now() >= this.#job.expiresAt) return 'expired';
     const until = await this.tools.jobs.limitOf(this.#job);
     if (until !== undefined && !isBehind(until, this.#job.position)) return 'blocked';
-    const limit = Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE);
-    const page = await this.#scan.next(this.#job.position, limit, until);
+    const page = await this.#scan.next(this.#job.position, this.#limit(), until);
     if (this.#isStopping()) return 'stopped';
     const { installations, share } = await this.#routed(withFewPlatforms(this.#job.counts, page.installations));
     const span = { name: 'push page', attributes: { 'gatepost.push.devices': installations.length } };
     await inSpan(span, () => this.#deliver(installations));
     // After a stop some connectors may not be notified: the next holder repeats the page.
     return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations }, share);
+  }
+
+  /** Limit of the devices of the next page. */
+  #limit(): number {
+    return Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE);
   }
 
   async #routed(
@@ -123,7 +127,7 @@ export class PushRun {
     const message = messageOfPush(this.#job);
     const enqueuedAt = performance.now();
     const devices = await delivery.enqueue(message, installations);
-    const isRepeated = this.#repeatedPages > 0;
+    const isRepeated = this.#repeatedDevices > 0;
     const wakeUp = { message, devices, isRepeated, enqueuedAt, traceparent: currentTraceparent() };
     await delivery.wake([wakeUp], { isBulk: true, signal: this.signal, givesWay: () => this.#givesWay() });
   }
@@ -139,7 +143,7 @@ export class PushRun {
     this.#job = { ...this.#job, ...progress, failures: 0 };
     countTargeted(this.tools.metrics, installations);
     this.#flow?.passed(installations.length);
-    this.#repeatedPages = Math.max(0, this.#repeatedPages - 1);
+    this.#repeatedDevices = Math.max(0, this.#repeatedDevices - installations.length);
     this.#pageSize = PAGE;
     this.#backoff.reset();
     this.#progressAt = performance.now();
@@ -159,7 +163,7 @@ export class PushRun {
   async #pauseAfter(error: unknown): Promise<'waiting' | undefined> {
     if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     if (this.#givesWay()) return 'waiting';
-    this.#repeatedPages = REPEATED_PAGES;
+    this.#repeatedDevices = Math.max(this.#repeatedDevices, REPEATED_PAGES * this.#limit());
     const pauseMs = this.#backoff.next();
     this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);
     await abortableSleep(pauseMs, this.signal);
@@ -194,30 +198,39 @@ interface ScanPage {
   readonly isLast: boolean;
 }
 
-/** Installations that one statement examines after the first and after the second timeout. */
-const RANGE_SIZES = [2_000, 200];
+/** Installations that one statement examines at first, after the first and after the second timeout. */
+const RANGE_SIZES = [undefined, 2_000, 200];
+/** Below this time of a statement, a larger range is quick enough. */
+const QUICK_MS = 250;
 
 /**
  * Scans the installations of a push. While statements finish in time, each finds as many targets as requested. After a timeout,
- * each examines a limited number of installations.
+ * each examines a limited number of installations. After a failed run, the scan begins with few, and widens while it is quick.
  */
 export class InstallationScan {
-  #rangeSize: number | undefined;
+  #step: number;
+  #widestStep = 0;
 
   constructor(
     private readonly repository: InstallationScanRepository,
     private readonly job: PushJob,
-  ) {}
+  ) {
+    this.#step = job.failures > 0 ? RANGE_SIZES.length - 1 : 0;
+  }
 
   /**
    * @param end the page does not go further
    * @throws AppError QUERY_TIMED_OUT if even the smallest range takes too long
    */
   async next(after: ScanPosition, limit: number, end?: ScanPosition): Promise<ScanPage> {
+    const size = RANGE_SIZES[this.#step];
+    const startedAt = performance.now();
     try {
-      return this.#rangeSize === undefined
-        ? await this.#pageByTargets(after, limit, end)
-        : await this.#pageByRange(after, this.#rangeSize, end);
+      const page = await (size === undefined
+        ? this.#pageByTargets(after, limit, end)
+        : this.#pageByRange(after, size, end));
+      if (performance.now() - startedAt < QUICK_MS) this.#step = Math.max(this.#widestStep, this.#step - 1);
+      return page;
     } catch (error) {
       if (!isAppError(error, 'QUERY_TIMED_OUT') || !this.#narrow()) throw error;
       return this.next(after, limit, end);
@@ -239,9 +252,9 @@ export class InstallationScan {
 
   /** @returns false if the range is already the smallest */
   #narrow(): boolean {
-    const next = this.#rangeSize === undefined ? 0 : RANGE_SIZES.indexOf(this.#rangeSize) + 1;
-    if (next === RANGE_SIZES.length) return false;
-    this.#rangeSize = RANGE_SIZES[next];
+    if (this.#step === RANGE_SIZES.length - 1) return false;
+    this.#step += 1;
+    this.#widestStep = this.#step;
     return true;
   }
 }

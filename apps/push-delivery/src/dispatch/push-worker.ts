@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { ClaimingWorker } from '#database';
-import { AppError, messageOf } from '#errors';
+import { AppError, isAppError, messageOf } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { type Held, Leases } from '../pushes/leases.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
@@ -25,9 +25,12 @@ export class PushGauge {
 
 /** Concurrent large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection. */
 const SLOTS = { paced: 16, unpaced: 3 };
-/** Limit of attempts in a row that fail with an error other than SERVICE_UNAVAILABLE; a finished page begins a new row. */
-const MAX_FAILURES = 5;
+/** Delay after a failure other than SERVICE_UNAVAILABLE. */
 export const FAILURE_DELAY_SECONDS = 10;
+/** The delays of a row of failures, after which the push ends; a finished page begins a new row. */
+const DELAYS: readonly number[] = Array.from({ length: 4 }, () => FAILURE_DELAY_SECONDS);
+/** The delays after timeouts: PostgreSQL may be slow for a while. */
+const TIMEOUT_DELAYS: readonly number[] = [FAILURE_DELAY_SECONDS, 60, 300, 900, 1_800];
 /** A push that gives way while a dependency is unavailable is free again after this time. */
 const RETRY_SECONDS = 5;
 /** The reason of a push whose time is over. */
@@ -116,8 +119,10 @@ export class PushWorker {
     const failures = push.failures + 1;
     const { objectId, requestId } = push;
     logger.warn(`push ${objectId} failed, attempt ${failures}: ${messageOf(error)}`, { requestId });
-    if (failures < MAX_FAILURES && !isFinal(error)) await jobs.release(push, failures, FAILURE_DELAY_SECONDS);
-    else await jobs.fail(push, textOf(error));
+    const delays = isAppError(error, 'QUERY_TIMED_OUT') ? TIMEOUT_DELAYS : DELAYS;
+    const delaySeconds = isFinal(error) ? undefined : delays[push.failures];
+    if (delaySeconds === undefined) await jobs.fail(push, textOf(error));
+    else await jobs.release(push, failures, delaySeconds);
   }
 }
 
