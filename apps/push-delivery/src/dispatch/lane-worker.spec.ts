@@ -25,7 +25,6 @@ const pushTo = (objectId: string, devices: number) => ({
 function toolsFor(pushes: ReturnType<typeof pushTo>[], groups: string[][]) {
   let isClaimed = false;
   const lanes = {
-    beginDue: () => Promise.resolve(),
     claim: () => {
       const claimed = isClaimed ? [] : [{ appId: 'app', lease: 'own', isTakenOver: false }];
       isClaimed = true;

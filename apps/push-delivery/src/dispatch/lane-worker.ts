@@ -34,8 +34,6 @@ const FIRST_WAIT_MS = 5;
 const LONGEST_WAIT_MS = 100;
 /** A lane that gives way while a dependency is unavailable is free again after this time. */
 const RETRY_SECONDS = 5;
-/** Interval between searches for scheduled pushes. */
-const SCHEDULE_INTERVAL_MS = 1_000;
 
 /** The dependencies of a lane. */
 export interface LaneTools {
@@ -56,7 +54,6 @@ export class LaneWorker {
   readonly #leases: Leases<LaneLease>;
   /** The wait for lanes of other processes; 0 if none has waiting pushes. */
   #waitMs = 0;
-  #scheduleReadAt = -Infinity;
   #running = 0;
 
   constructor(private readonly tools: LaneTools) {
@@ -91,10 +88,6 @@ export class LaneWorker {
   async #claim(limit: number): Promise<{ items: Held<LaneLease>[]; isMoreDue: boolean }> {
     const { lanes } = this.tools;
     const claimedAt = performance.now();
-    if (claimedAt - this.#scheduleReadAt >= SCHEDULE_INTERVAL_MS) {
-      await lanes.beginDue();
-      this.#scheduleReadAt = claimedAt;
-    }
     const { claimed, areOthersWaiting } = await lanes.claim(limit, randomUUID());
     this.#waitMs = areOthersWaiting ? Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * this.#waitMs)) : 0;
     return { items: this.#leases.hold(claimed, claimedAt), isMoreDue: claimed.length === limit };

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Repository } from 'typeorm';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually, newDatabase, unique } from '#testing';
 import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { NotificationsRepository } from '../notifications/notifications.repository.js';
+import type { NotificationEntity } from '../pushes/push.entity.js';
+import type { NotificationStatus } from '../pushes/push.row.js';
 import { type LaneLease, LanesRepository } from './lanes.repository.js';
 import type { WakeUp } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
@@ -108,6 +112,81 @@ it('records nothing for a holder that has lost the lane, not even badges', async
   const lane = await claimLane();
   expect(await lanes.finish({ ...lane, lease: 'former' }, ends, [share])).toBe('lost');
   expect(await recorded()).toEqual({ batches: 0, badges: [1, 1], status: 'in-queue' });
+});
+
+describe('scheduled pushes that are due', () => {
+  /** @param order the place among the pushes that are due */
+  const schedule = (count: number, app: string, order: number) =>
+    database.query(
+      `INSERT INTO push.notifications (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at)
+       SELECT $1, lpad(n::text, 5, '0'), 'scheduled', false, '{"where":[]}', '{}', '{"body":"{}","bodies":{}}', 'prod',
+              now() - interval '1 minute' + make_interval(secs => $3 + n / 1e6), now() + interval '1 hour', now(), now()
+         FROM generate_series(1, $2::int) AS n`,
+      [app, count, order],
+    );
+  const accept = async (objectId: string, dueAt: Date, status: NotificationStatus) => {
+    const notifications = new NotificationsRepository(database, undefined as unknown as Repository<NotificationEntity>);
+    const row = { requestId: null, appId, objectId, notificationId: null, target: { where: [] }, data: {} };
+    const times = { dueAt, expiresAt: new Date(dueAt.getTime() + 3_600_000), createdAt: new Date() };
+    const push = { ...row, ...times, message: { body: '{}', bodies: {} }, prod: 'prod', flowControl: null } as const;
+    await database.transaction((tx) => notifications.add(tx, push, status));
+  };
+  /** The ids of pushes with the status, in their order. */
+  const withStatus = async (status: NotificationStatus) => {
+    const sql = 'SELECT object_id AS id FROM push.notifications WHERE app_id = $1 AND status = $2 ORDER BY seq';
+    return (await database.query<{ id: string }>(sql, [appId, status])).map(({ id }) => id);
+  };
+
+  it('begin in their order, and those of one application do not wait for all of another', async () => {
+    const own = appId;
+    appId = unique('busy');
+    await schedule(2_500, appId, 0);
+    await schedule(2, own, 30);
+    expect(await lanes.beginDue()).toEqual({ hasBegun: true, isMoreDue: true });
+    const begun = await withStatus('in-queue');
+    expect(begun).toHaveLength(1_998);
+    expect(begun).toEqual([...begun].sort());
+    expect((await withStatus('scheduled'))[0]! > begun.at(-1)!).toBe(true);
+    appId = own;
+    expect(await withStatus('in-queue')).toEqual(['00001', '00002']);
+    expect(await lanes.beginDue()).toEqual({ hasBegun: true, isMoreDue: false });
+    expect(await lanes.beginDue()).toEqual({ hasBegun: false, isMoreDue: false });
+  });
+
+  it('begin when a later push is accepted, if they are few', async () => {
+    await schedule(3, appId, 0);
+    await accept('future', new Date(Date.now() + 3_600_000), 'scheduled');
+    expect(await withStatus('in-queue')).toEqual([]);
+    await accept('later', new Date(), 'in-queue');
+    expect(await withStatus('in-queue')).toEqual(['00001', '00002', '00003', 'later']);
+    expect(await withStatus('scheduled')).toEqual(['future']);
+  });
+
+  it('begin before a later push, however many they are', async () => {
+    await schedule(101, appId, 0);
+    await accept('later', new Date(), 'in-queue');
+    await accept('last', new Date(), 'in-queue');
+    expect(await withStatus('in-queue')).toEqual([]);
+    await lanes.beginDue();
+    expect((await withStatus('in-queue')).slice(99)).toEqual(['00100', '00101', 'later', 'last']);
+  });
+
+  it('begin without a pause while more are due', async () => {
+    await schedule(1, appId, 0);
+    let rounds = 0;
+    vi.spyOn(LanesRepository.prototype, 'beginDue').mockImplementation(() => {
+      rounds += 1;
+      return Promise.resolve({ hasBegun: true, isMoreDue: rounds < 20 });
+    });
+    const from = performance.now();
+    const dispatcher = startDispatcher(database, new NotedQueues(), [], new Metrics());
+    await eventually(() => {
+      expect(rounds).toBeGreaterThanOrEqual(20);
+    });
+    expect(performance.now() - from).toBeLessThan(5_000);
+    await dispatcher.beforeApplicationShutdown();
+    vi.restoreAllMocks();
+  });
 });
 
 it('lets lanes that wait for a dependency give way to another one', async () => {

@@ -89,9 +89,10 @@ export class LanesRepository {
     return new Set(leases.filter(({ appId, lease }) => ours.has(`${appId} ${lease}`)));
   }
 
-  /** Gives their turns to scheduled pushes that are due. */
-  async beginDue(): Promise<void> {
-    await this.database.query(beginDue('due_at <= now()', `LIMIT ${DUE_AT_ONCE}`), [], 'lanes.beginDue');
+  /** Gives their turns to scheduled pushes that are due, to as many of each application. @returns whether there were any, and whether more may be due */
+  async beginDue(): Promise<{ hasBegun: boolean; isMoreDue: boolean }> {
+    const { length } = await this.database.query(BEGIN_DUE, [], 'lanes.beginDue');
+    return { hasBegun: length > 0, isMoreDue: length === DUE_AT_ONCE };
   }
 
   async #finish(
@@ -109,23 +110,32 @@ export class LanesRepository {
   }
 }
 
-const DUE_AT_ONCE = 1_000;
-
 /**
  * The statement that gives their turns to scheduled pushes. A scheduled push that is due gets the next number, and waits
- * for its turn. Every acceptance of a push does this first for its application, so a scheduled push comes before all that were accepted
- * after its time.
+ * for its turn. The acceptance of a push does this first for its application, or the push is scheduled behind them, so a scheduled push
+ * comes before all that were accepted after its time.
  */
-export function beginDue(condition: string, limit = ''): string {
+export function beginDue(condition: string): string {
   return `
     UPDATE push.notifications AS n SET status = 'in-queue', seq = turn.seq, updated_at = now()
       FROM (SELECT app_id, object_id, nextval('push.notifications_seq_seq') AS seq
               FROM (SELECT app_id, object_id FROM push.notifications
                      WHERE status = 'scheduled' AND ${condition}
-                     ORDER BY due_at, seq ${limit} FOR UPDATE) AS due) AS turn
+                     ORDER BY due_at, seq FOR UPDATE) AS due) AS turn
      WHERE n.app_id = turn.app_id AND n.object_id = turn.object_id
     RETURNING 1`;
 }
+
+const DUE_AT_ONCE = 2_000;
+/** Limit of the pushes that are divided into applications: it bounds the time of the statement. */
+const DUE_DIVIDED = 50_000;
+
+const BEGIN_DUE = beginDue(`(app_id, object_id) IN (
+  SELECT app_id, object_id
+    FROM (SELECT app_id, object_id, row_number() OVER (PARTITION BY app_id ORDER BY due_at, seq) AS place
+            FROM (SELECT app_id, object_id, due_at, seq FROM push.notifications
+                   WHERE status = 'scheduled' AND due_at <= now() ORDER BY due_at, seq LIMIT ${DUE_DIVIDED}) AS first) AS divided
+   ORDER BY place LIMIT ${DUE_AT_ONCE})`);
 
 /** A push that waits for its turn. */
 const IS_WAITING = `status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())`;

@@ -1,6 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { Metrics } from '#observability';
+import { PollingWorker } from '#database';
+import { FailureLog, Metrics } from '#observability';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { LaneWorker } from './lane-worker.js';
 import { LanesRepository } from './lanes.repository.js';
@@ -14,9 +15,11 @@ import { VendorCredentials } from '../vendors/vendor-credentials.js';
 export class PushDispatcher implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly lanes: LaneWorker;
   private readonly large: readonly PushWorker[];
+  private readonly schedule = new PollingWorker({ round: () => this.beginDue() });
+  private readonly failures: FailureLog;
 
   constructor(
-    lanes: LanesRepository,
+    private readonly scheduled: LanesRepository,
     jobs: PushJobsRepository,
     installations: InstallationScanRepository,
     delivery: PushDelivery,
@@ -24,22 +27,24 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     clock: Clock,
     private readonly metrics: Metrics,
   ) {
-    const tools = { installations, delivery, vendors, clock, metrics, logger: new Logger('Pushes') };
+    const logger = new Logger('Pushes');
+    this.failures = new FailureLog(logger, 'beginning scheduled pushes');
+    const tools = { installations, delivery, vendors, clock, metrics, logger };
     const wakeLarge = () => {
       for (const worker of this.large) worker.wake();
     };
     const runTools = { ...tools, jobs, onPartition: wakeLarge };
     this.large = [new PushWorker('unpaced', runTools), new PushWorker('paced', runTools)];
-    this.lanes = new LaneWorker({ ...tools, lanes, onLarge: wakeLarge });
+    this.lanes = new LaneWorker({ ...tools, lanes: scheduled, onLarge: wakeLarge });
   }
 
   onApplicationBootstrap(): void {
-    for (const worker of [this.lanes, ...this.large]) worker.start();
+    for (const worker of [this.schedule, this.lanes, ...this.large]) worker.start();
   }
 
   /** Before the databases close. */
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([this.lanes, ...this.large].map((worker) => worker.stop()));
+    await Promise.all([this.schedule, this.lanes, ...this.large].map((worker) => worker.stop()));
   }
 
   /** Reports an accepted push. The worker finds a scheduled push when it is due. */
@@ -51,5 +56,18 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
   /** Reports a push that is due. */
   wake(): void {
     this.lanes.wake();
+  }
+
+  /** @returns whether more scheduled pushes may be due */
+  private async beginDue(): Promise<boolean> {
+    try {
+      const { hasBegun, isMoreDue } = await this.scheduled.beginDue();
+      this.failures.succeeded();
+      if (hasBegun) this.wake();
+      return isMoreDue;
+    } catch (error) {
+      this.failures.failed(error);
+      return false;
+    }
   }
 }

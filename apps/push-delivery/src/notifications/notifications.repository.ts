@@ -41,6 +41,10 @@ const COUNT_BY_DAY = `
    WHERE app_id = $1 AND created_at >= $2::date::timestamp AT TIME ZONE 'UTC'
    GROUP BY 1 ORDER BY 1`;
 
+const IS_DUE = 'app_id = $1 AND due_at <= $12';
+/** Limit of the scheduled pushes that the acceptance of a push begins. */
+const MAX_BEGUN = 100;
+
 /** A page of a list. */
 export interface Page {
   readonly limit: number;
@@ -74,15 +78,22 @@ export class NotificationsRepository {
     @InjectRepository(NotificationEntity, 'push') private readonly notifications: Repository<NotificationEntity>,
   ) {}
 
-  /** Stores a push, behind the application's scheduled pushes that are due. */
+  /**
+   * Stores a push, behind the application's scheduled pushes that are due. If these are many, the push is scheduled for now, and the
+   * dispatcher begins it after them.
+   */
   async add(tx: Tx, row: NewNotification, status: NotificationStatus): Promise<void> {
     await tx.query(
-      `WITH due AS (${beginDue('app_id = $1 AND due_at <= $12')})
+      `WITH earlier AS (
+         SELECT count(*) <= ${MAX_BEGUN} AS are_few
+           FROM (SELECT 1 FROM push.notifications
+                  WHERE status = 'scheduled' AND ${IS_DUE} LIMIT ${MAX_BEGUN + 1}) AS first
+       ), due AS (${beginDue(`${IS_DUE} AND $4 = 'in-queue' AND (SELECT are_few FROM earlier)`)})
        INSERT INTO push.notifications
          (app_id, object_id, notification_id, status, is_bulk, target, data, message, prod, flow_control, due_at,
           expires_at, created_at, updated_at, request_id, traceparent)
-       SELECT $1, $2, $3, $4, false, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14
-         FROM (SELECT count(*) FROM due) AS begun`,
+       SELECT $1, $2, $3, CASE WHEN are_few THEN $4 ELSE 'scheduled' END, false, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14
+         FROM earlier, (SELECT count(*) FROM due) AS begun`,
       [
         row.appId,
         row.objectId,
