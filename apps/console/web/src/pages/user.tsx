@@ -3,6 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
+import { AclPanel } from '../parts/acl-editor';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
@@ -13,8 +14,8 @@ import { useTexts } from '../texts/texts';
 import { AuditList } from './audit';
 import { DeviceList } from './devices';
 import { MessageList } from './messages';
-import { AccessForm } from './user-access';
 import { ProfileForm } from './user-profile';
+import { valuesOf } from './user-profile.rules';
 
 const FROM = '/frame/apps/$appId/users/$userId';
 const TABS = ['profile', 'access', 'accounts', 'messages', 'devices', 'history'] as const;
@@ -336,5 +337,44 @@ function DeleteButton({ appId, user }: UserProps): ReactNode {
         />
       )}
     </>
+  );
+}
+
+/** Roles and access list of a user. */
+function AccessForm({ appId, user }: { readonly appId: string; readonly user: UserDetails }): ReactNode {
+  const t = useTexts();
+  const may = useMay(appId);
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeUser);
+  const params = { appId, userId: user.objectId };
+  const save = async (ACL: Record<string, unknown>, base: UserDetails) => {
+    const { user: saved } = await change.mutateAsync({ params, body: { updatedAt: base.updatedAt, changes: { ACL } } });
+    notices.undoable(t.acts.saved, () =>
+      change.mutateAsync({ params, body: { updatedAt: saved.updatedAt, changes: valuesOf(base, ['ACL']) } }),
+    );
+    return saved;
+  };
+  return (
+    <Stack>
+      <Panel title={t.pages.roles}>
+        {user.roles.length === 0 ? (
+          <Text size="sm">{t.user.noRoles}</Text>
+        ) : (
+          <Group gap="xs">
+            {user.roles.map((role) => (
+              <Badge key={role}>{role}</Badge>
+            ))}
+          </Group>
+        )}
+      </Panel>
+      <AclPanel
+        stored={user}
+        isReadOnly={!may('users.acl')}
+        isPending={change.isPending}
+        error={change.error}
+        save={save}
+        onDiscard={change.reset}
+      />
+    </Stack>
   );
 }
