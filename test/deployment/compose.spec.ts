@@ -1,4 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -14,6 +16,7 @@ import { pushDeliveryEnvironment } from '../../apps/push-delivery/src/push-deliv
 interface ComposeService {
   readonly build?: { readonly args: { readonly APP: string } };
   readonly command?: readonly string[];
+  readonly user?: string;
   readonly environment?: Readonly<Record<string, string | null>>;
   readonly image?: string;
   readonly init?: boolean;
@@ -58,6 +61,29 @@ describe('docker-compose.yml', () => {
   it('starts Redis with the password that its clients have', () => {
     const { command } = compose.services['redis'] ?? {};
     expect(command?.slice(-2)).toEqual(['--requirepass', '${REDIS_PASSWORD:-}']);
+  });
+
+  it('fills an empty volume of Redis with a backup, as an AOF of which it is the base', () => {
+    const { command = [], user } = compose.services['redis-restore'] ?? {};
+    const [program = '', ...args] = command;
+    const cwd = mkdtempSync(join(tmpdir(), 'gatepost-redis-'));
+    const restore = (input: string) => spawnSync(program, args, { cwd, input }).status;
+    try {
+      expect([user, restore('the backup'), restore('another')]).toEqual(['redis', 0, 1]);
+      const [base = '', manifest = ''] = readdirSync(join(cwd, 'appendonlydir'));
+      expect(readFileSync(join(cwd, 'appendonlydir', manifest), 'utf8')).toBe(`file ${base} seq 1 type b\n`);
+      expect(readFileSync(join(cwd, 'appendonlydir', base), 'utf8')).toBe('the backup');
+    } finally {
+      rmSync(cwd, { recursive: true });
+    }
+  });
+
+  it('has every service that the documents name', () => {
+    const text = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8');
+    const commands = /docker compose (?:exec(?: -T)?|run --rm(?: -T)?|cp|up -d(?: --wait| --no-deps)) ([a-z-]+)/g;
+    const names = [...text.matchAll(commands)].map(([, name = '']) => name);
+    expect(names).toContain('redis-restore');
+    expect(names.filter((name) => !(name in compose.services))).toEqual([]);
   });
 
   it('runs every service', () => {
