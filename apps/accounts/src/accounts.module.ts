@@ -20,7 +20,7 @@ import { SmsCodesRepository } from './phone-numbers/sms-codes.repository.js';
 import { SmsCodesService } from './phone-numbers/sms-codes.service.js';
 import { RolesModule } from './roles/roles.module.js';
 import { SecretsModule } from './secrets/secrets.module.js';
-import { SessionsModule } from './sessions/sessions.module.js';
+import { SessionsModule } from './sessions/sessions.service.js';
 import { DailyCounts, LoginCountsCleanup } from './users/daily-counts.js';
 import { IdentitiesRepository } from './users/identities.repository.js';
 import { SignUpService } from './users/sign-up.service.js';

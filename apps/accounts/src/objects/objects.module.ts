@@ -15,8 +15,7 @@ import { AccessSource, ObjectReader, ObjectsModule, type Requester } from '#obje
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { PrincipalsService } from '../sessions/sessions.service.js';
-import { SessionsModule } from '../sessions/sessions.module.js';
+import { PrincipalsService, SessionsModule } from '../sessions/sessions.service.js';
 
 @Injectable()
 class AccountsAccess extends AccessSource {

@@ -1,8 +1,10 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Module } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import type { Caller, Principal } from '#contracts';
 import type { Queryable } from '#database';
 import { ANONYMOUS } from '#objects';
 import { Sealer } from '#security';
+import { ApplicationsModule } from '../applications/applications.module.js';
 import { newSessionToken } from '../random-ids.js';
 import { PrincipalsRepository } from './principals.repository.js';
 
@@ -67,3 +69,10 @@ export class PrincipalsService {
     return { userId, roles: await this.repository.rolesOf(appId, userId, within) };
   }
 }
+
+@Module({
+  imports: [ApplicationsModule],
+  providers: [Clock, PrincipalsRepository, PrincipalsService, SessionTokens],
+  exports: [ApplicationsModule, Clock, PrincipalsService, SessionTokens],
+})
+export class SessionsModule {}
