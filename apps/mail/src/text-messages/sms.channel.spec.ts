@@ -1,8 +1,13 @@
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FileTextMessageProvider } from './sms.channel.js';
+import type { Delivery } from '../deliveries/delivery.rules.js';
+import { FileTextMessageProvider, ProviderHttp, SmsChannel, TwilioProvider, WebhookProvider } from './sms.channel.js';
+import type { TextMessageProvidersService } from './text-message-providers.service.js';
 
 const message = {
   id: 'b6f0f6a2-6a34-4a53-9a57-2f2b0e0f7a11',
@@ -12,6 +17,16 @@ const message = {
   code: '012345',
   smsType: 'sms',
 } as const;
+
+const delivery: Omit<Delivery, 'id'> = {
+  appId: message.appId,
+  kind: 'smsCode',
+  recipient: message.to,
+  content: { text: message.text, code: message.code, smsType: message.smsType },
+  attempts: 0,
+  createdAt: new Date(),
+  expiresAt: new Date(),
+};
 
 describe('FileTextMessageProvider', () => {
   let data: string;
@@ -53,5 +68,39 @@ describe('FileTextMessageProvider', () => {
     writeFileSync(join(data, 'data'), 'no folder');
     await expect(provider.send(message)).rejects.toMatchObject({ code: 'ENOTDIR' });
     expect(shown).toEqual([]);
+  });
+});
+
+describe('SmsChannel', () => {
+  it('sends all of its messages at once to a slow webhook, each one once', async () => {
+    const arrived: ServerResponse[] = [];
+    const webhook = createServer((request, response) => {
+      request.resume().on('end', () => arrived.push(response));
+    });
+    webhook.listen(0, '127.0.0.1');
+    await once(webhook, 'listening');
+    const { port } = webhook.address() as AddressInfo;
+    const http = new ProviderHttp({ internalNetworks: ['127.0.0.1'] });
+    const settings = { kind: 'webhook', credentials: { url: `http://127.0.0.1:${port}/`, secret: 'a secret' } };
+    const channel = new SmsChannel(
+      { find: () => Promise.resolve(settings) } as unknown as TextMessageProvidersService,
+      new FileTextMessageProvider({ textMessageFolder: '/nowhere', show: () => undefined }),
+      new WebhookProvider(http),
+      new TwilioProvider(http, { twilioUrl: 'https://twilio.invalid' }),
+    );
+    const sends = Promise.allSettled(
+      Array.from({ length: channel.parallel }, (_, index) => channel.send({ ...delivery, id: String(index) })),
+    );
+    try {
+      // None is answered before all have arrived.
+      await expect.poll(() => arrived.length, { timeout: 4_000 }).toBe(channel.parallel);
+      for (const response of arrived) response.end();
+      expect((await sends).filter(({ status }) => status === 'rejected')).toEqual([]);
+      expect(arrived.length).toBe(channel.parallel);
+    } finally {
+      await http.onApplicationShutdown();
+      await sends;
+      webhook.close();
+    }
   });
 });

@@ -57,8 +57,8 @@ class ProviderBackoff {
 
 const TIMEOUT_MS = 5_000;
 const MAX_RESPONSE_BYTES = 65_536;
-/** The limit per provider server; further requests wait for a connection. */
-const MAX_CONNECTIONS = 16;
+/** A connection for each concurrent send: the timeout would also count the wait for a connection, and cut off a sent message. */
+const PARALLEL = 32;
 
 /** The HTTP client for text message providers: no access to internal networks, limited in time and response size. */
 @Injectable()
@@ -68,7 +68,7 @@ export class ProviderHttp extends OutboundClient implements OnApplicationShutdow
       internalNetworks,
       timeoutMs: TIMEOUT_MS,
       maxAnswerBytes: MAX_RESPONSE_BYTES,
-      maxConnections: MAX_CONNECTIONS,
+      maxConnections: PARALLEL,
     });
   }
 
@@ -154,8 +154,6 @@ export class WebhookProvider implements TextMessageProvider<TextMessageProviderC
     throw new Error(problem);
   }
 }
-
-const PARALLEL = 32;
 
 /** Sends text messages over the provider of their application, or to files if it has none. */
 @Injectable()
