@@ -1,5 +1,6 @@
+import { Socket } from 'node:net';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isAppError } from '#errors';
 import { newDatabase } from '#testing';
 import { ServiceDataSource } from './data-source.js';
@@ -63,6 +64,23 @@ describe('ServiceDataSource', () => {
 
     expect(await shelves().findBy([{ id: 'b' }, { id: 'c' }, { id: 'd' }])).toEqual([{ id: 'd', label: 'changed' }]);
     expect(database.pool.used).toBe(0);
+  });
+
+  it('probes idle connections after ten seconds, so that a NAT keeps them', async () => {
+    const probes = vi.spyOn(Socket.prototype, 'setKeepAlive');
+    onTestFinished(() => {
+      probes.mockRestore();
+    });
+    const options = { ...OPTIONS, url: await newDatabase() };
+    const other = new Database(options, await new ServiceDataSource(options).initialize());
+    await other.query('SELECT 1');
+    await other.lookUp('SELECT 1', [], 'one');
+    await other.close();
+
+    expect(probes.mock.calls).toEqual([
+      [true, 10_000],
+      [true, 10_000],
+    ]);
   });
 
   it('starts while its server is unavailable, and says so for each statement', async () => {

@@ -152,6 +152,8 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 /** A server that has not even reported the statement timeout after this time is unreachable. */
 const UNREACHABLE_AFTER_MS = 1_000;
 const IDLE_TRANSACTION_TIMEOUT_MS = 15_000;
+/** Idle connections are probed after this time. The system's default of two hours is longer than a NAT keeps a connection. */
+const KEEP_ALIVE_MS = 10_000;
 /** One serves more look-ups than a processor core can ask for; the other one stands in while a page comes from the disk. */
 const LOOKUP_CONNECTIONS = 2;
 /** JIT compilation takes longer than running any statement of the services. */
@@ -264,6 +266,7 @@ function connectionOf({
     query_timeout: statementTimeoutMs + UNREACHABLE_AFTER_MS,
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
   };
 }
