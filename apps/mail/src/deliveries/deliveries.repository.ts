@@ -24,13 +24,19 @@ interface Allowance {
   readonly until: Date;
 }
 
-interface Claim {
+/** What a claim leaves. */
+export interface Excluded {
+  /** Applications. */
+  readonly paused: readonly string[];
+  /** Ids of deliveries whose results this process has not stored yet, even if their leases have ended. */
+  readonly held: readonly string[];
+}
+
+interface Claim extends Excluded {
   readonly channel: ChannelName;
   readonly lease: string;
   readonly leaseSeconds: number;
   readonly limit: number;
-  /** Applications whose deliveries are left. */
-  readonly paused: readonly string[];
 }
 
 /** Selects the deliveries to a user that were queued before `asOf` for another recipient than `recipient`. */
@@ -42,7 +48,7 @@ export interface OutdatedDeliveries {
   readonly reason: string;
 }
 
-interface Postponed {
+interface Postponed extends Pick<Excluded, 'held'> {
   readonly ids: readonly string[];
   readonly appId: string;
   readonly channel: ChannelName;
@@ -80,8 +86,9 @@ export class DeliveriesRepository {
    * Claims due deliveries of all applications in turn: a backlog of one application does not delay the others. Until the
    * lease ends, no other process can claim them.
    */
-  claim(tx: Tx, { channel, lease, leaseSeconds, limit, paused }: Claim): Promise<ClaimedRow[]> {
-    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, limit * CONCURRENT_CLAIMERS, paused]);
+  claim(tx: Tx, { channel, lease, leaseSeconds, limit, paused, held }: Claim): Promise<ClaimedRow[]> {
+    const candidates = limit * CONCURRENT_CLAIMERS;
+    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, candidates, paused, held]);
   }
 
   async renew(rows: readonly Pick<ClaimedRow, 'id' | 'lease'>[], leaseSeconds: number): Promise<void> {
@@ -127,14 +134,14 @@ export class DeliveriesRepository {
    * Postpones claimed deliveries of one application until `until` (database time), and some of its next deliveries with
    * them: otherwise the other applications wait while each of these is claimed and postponed in turn.
    */
-  async postpone(tx: Tx, { ids, appId, channel, until }: Postponed): Promise<void> {
+  async postpone(tx: Tx, { ids, appId, channel, until, held }: Postponed): Promise<void> {
     await tx.query(
       `UPDATE mail.deliveries SET lease = NULL, next_attempt_at = $2
         WHERE id = ANY($1) OR id IN (
           SELECT id FROM mail.deliveries
-           WHERE channel = $4 AND app_id = $3 AND ${WAITING} AND next_attempt_at <= now()
+           WHERE channel = $4 AND app_id = $3 AND ${WAITING} AND next_attempt_at <= now() AND id <> ALL ($5)
            ORDER BY next_attempt_at LIMIT ${POSTPONED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
-      [ids, until, appId, channel],
+      [ids, until, appId, channel, held],
     );
   }
 
@@ -196,6 +203,7 @@ const CLAIM = `
         SELECT id, next_attempt_at, row_number() OVER (ORDER BY next_attempt_at, created_at) AS turn
           FROM mail.deliveries
          WHERE channel = $1 AND app_id = applications.app_id AND ${WAITING} AND next_attempt_at <= now()
+           AND id <> ALL ($7)
          ORDER BY next_attempt_at, created_at LIMIT $5) AS own
      WHERE applications.app_id <> ALL ($6)
      ORDER BY turn, next_attempt_at LIMIT $5

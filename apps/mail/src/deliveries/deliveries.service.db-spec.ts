@@ -187,7 +187,7 @@ describe('deliveries for operators', () => {
     await kill(id);
     const { delivery } = await controller.retry({ id });
     expect(delivery).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
-    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [] } as const;
+    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [], held: [] } as const;
     const [claimed] = await database.transaction((tx) => repository.claim(tx, claim));
     const failed = { id, lease: claim.lease, outcome: 'failed', error: '450', delaySeconds: 5 } as const;
     expect([claimed?.id, await repository.settle([failed])]).toEqual([id, ['failed']]);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { TestingModule } from '@nestjs/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { eventually } from '#testing';
@@ -111,6 +111,7 @@ describe('the sender', () => {
     await database.query('TRUNCATE mail.deliveries, mail.allowances');
   });
   afterEach(async () => {
+    vi.restoreAllMocks();
     await Promise.all(senders.map((sender) => sender.beforeApplicationShutdown()));
   });
 
@@ -254,7 +255,7 @@ describe('the sender', () => {
     const channel = new ScriptedChannel();
     const sender = newSender(channel);
     await add();
-    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [] } as const;
+    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [], held: [] } as const;
     const [taken] = await database.transaction((tx) => repository.claim(tx, claim));
     sender.onApplicationBootstrap();
     expect(await database.transaction((tx) => repository.claim(tx, claim))).toEqual([]);
@@ -264,6 +265,24 @@ describe('the sender', () => {
     const late = { id: taken!.id, lease: taken!.lease, outcome: 'dead', error: 'late', delaySeconds: 0 } as const;
     expect(await repository.settle([late])).toEqual([]);
     expect(await onlyRow()).toMatchObject({ status: 'sent', last_error: null });
+  });
+
+  it('sends none again whose lease has ended before the process could store its result', async () => {
+    const channel = new ScriptedChannel();
+    const settle = vi.spyOn(repository, 'settle').mockRejectedValue(new Error('PostgreSQL is away'));
+    const sender = newSender(channel, { count: 1, seconds: 60 });
+    sender.onApplicationBootstrap();
+    await add();
+    await vi.waitUntil(() => settle.mock.calls.length > 0);
+    await database.query(`UPDATE mail.deliveries SET next_attempt_at = now() - interval '1 second'`);
+    // Only this one is claimed, and postponed.
+    await add();
+    await eventually(async () => {
+      expect((await rows()).map(({ waits }) => waits > 0)).toEqual([false, true]);
+    });
+    settle.mockRestore();
+    await waitFor({ sent: 1, queued: 1 });
+    expect(channel.sent).toHaveLength(1);
   });
 
   it(

@@ -13,7 +13,7 @@ import { continueTrace, Metrics } from '#observability';
 import { Sealer } from '#security';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { MailDatabase } from '../mail.database.js';
-import { DeliveriesRepository } from './deliveries.repository.js';
+import { DeliveriesRepository, type Excluded } from './deliveries.repository.js';
 import { type DeliveryChannel, SettlementWriter, settlementOf } from './delivery.channel.js';
 import {
   byApplication,
@@ -67,20 +67,20 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
   }
 
   /**
-   * Claims up to `limit` due deliveries, none of the paused applications. Expired ones are dropped, and those above the limit of
+   * Claims up to `limit` due deliveries that are not excluded. Expired ones are dropped, and those above the limit of
    * their application are postponed to the next window. @returns the deliveries to send, and whether more may be due
    */
   async take(
     channel: ChannelName,
     limit: number,
-    paused: readonly string[] = [],
+    { paused, held }: Excluded = { paused: [], held: [] },
   ): Promise<{ items: ClaimedRow[]; isMoreDue: boolean }> {
-    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, paused };
+    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, paused, held };
     return this.database.transaction(async (tx) => {
       const claimed = await this.deliveries.claim(tx, claim);
       await this.dropExpired(tx, channel, claimed);
       const valid = claimed.filter(({ isExpired }) => !isExpired);
-      const items = channel === 'mail' ? await this.withinLimit(tx, valid) : valid;
+      const items = channel === 'mail' ? await this.withinLimit(tx, valid, held) : valid;
       return { items, isMoreDue: claimed.length === limit };
     });
   }
@@ -110,7 +110,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     });
   }
 
-  private async withinLimit(tx: Tx, rows: readonly ClaimedRow[]): Promise<ClaimedRow[]> {
+  private async withinLimit(tx: Tx, rows: readonly ClaimedRow[], held: readonly string[]): Promise<ClaimedRow[]> {
     const limit = this.config.mailLimit;
     if (limit === undefined) return [...rows];
     const granted: ClaimedRow[] = [];
@@ -118,7 +118,8 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
       const allowance = await this.deliveries.takeAllowance(tx, appId, wanted.length, limit);
       granted.push(...wanted.slice(0, allowance.granted));
       const ids = wanted.slice(allowance.granted).map(({ id }) => id);
-      if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until: allowance.until });
+      const { until } = allowance;
+      if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until, held });
     }
     return granted;
   }
@@ -129,7 +130,10 @@ class ChannelWorker {
   private readonly logger: Logger;
   private readonly pause: ChannelPause;
   private readonly settlements: SettlementWriter;
-  /** Claimed deliveries whose results are not stored yet; their leases are renewed. */
+  /**
+   * Claimed deliveries whose results are not stored yet. Their leases are renewed, and end if PostgreSQL is away for longer: even then
+   * this process must not claim them, because it would send them twice.
+   */
   readonly #held = new Map<string, ClaimedRow>();
   readonly #worker: ClaimingWorker<ClaimedRow>;
   #renewals: NodeJS.Timeout | undefined;
@@ -146,7 +150,10 @@ class ChannelWorker {
     }, this.logger);
     this.#worker = new ClaimingWorker({
       slots: () => this.#slots(),
-      claim: (limit) => sender.take(channel.channel, limit, channel.pausedApplications()),
+      claim: (limit) => {
+        const excluded = { paused: channel.pausedApplications(), held: [...this.#held.keys()] };
+        return sender.take(channel.channel, limit, excluded);
+      },
       work: (row) => this.#send(row),
       maxWaitMs: () => this.pause.remainingMs || Infinity,
       logger: this.logger,

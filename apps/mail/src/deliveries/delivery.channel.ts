@@ -76,9 +76,10 @@ async function makeFolder(path: string): Promise<void> {
   });
 }
 
-const RETRY_MS = 1_000;
+/** Results are stored soon after PostgreSQL is back: then another process could claim a delivery whose lease has ended. */
+const RETRY_MS = 500;
 /** After shutdown another process finds the lease expired and sends again, so longer retries would only delay the shutdown. */
-const SHUTDOWN_ATTEMPTS = 5;
+const SHUTDOWN_ATTEMPTS = 10;
 
 /** Stores results of attempts in batches: results that arrive during a write go into the next one. */
 export class SettlementWriter {
