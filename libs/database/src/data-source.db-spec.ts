@@ -83,8 +83,11 @@ describe('ServiceDataSource', () => {
     ]);
   });
 
-  it('starts while its server is unavailable, and says so for each statement', async () => {
-    const away = await new ServiceDataSource({ ...OPTIONS, url: 'postgres://127.0.0.1:1/none' }).initialize();
+  it.each([
+    ['is unavailable', () => 'postgres://127.0.0.1:1/none'],
+    ['has no such database', async () => Object.assign(new URL(await newDatabase()), { pathname: '/missing' }).href],
+  ])('starts while its server %s, and says so for each statement', async (_, urlOf) => {
+    const away = await new ServiceDataSource({ ...OPTIONS, url: await urlOf() }).initialize();
     const found: unknown = await away
       .getRepository(ShelfEntity)
       .find()

@@ -25,9 +25,33 @@ describe('a failure of a statement', () => {
     ['53100', false, false],
     ['53400', false, false],
     ['57014', false, false],
+    ['58030', false, false],
+    ['28000', false, true],
+    ['28P01', false, true],
+    ['3D000', false, true],
   ])('with SQLSTATE %s: outage %s, interrupted %s', (code, isOutage, isOutside) => {
     const error = translated(ofServer(code));
     expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
     expect([isServerAway(error), isInterrupted(error)]).toEqual([isOutage, isOutside]);
+  });
+
+  it.each([
+    Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }),
+    Object.assign(new Error('certificate has expired'), { code: 'CERT_HAS_EXPIRED' }),
+    Object.assign(new Error('unable to verify'), { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }),
+    Object.assign(new Error('other name'), { code: 'ERR_TLS_CERT_ALTNAME_INVALID' }),
+    new Error('The server does not support SSL connections'),
+    new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
+  ])(
+    'of TLS or of the login ($message) is no outage, so that it is logged, and no failure of the statement',
+    (thrown) => {
+      const error = translated(thrown);
+      expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
+      expect([isServerAway(error), isInterrupted(error)]).toEqual([false, true]);
+    },
+  );
+
+  it.each([ofServer('22P02'), new Error('of the program')])('of its own (%s) is not temporary', (thrown) => {
+    expect(isAppError(translated(thrown), 'SERVICE_UNAVAILABLE')).toBe(false);
   });
 });

@@ -1,10 +1,13 @@
 import { DatabaseError } from 'pg';
 import { AppError, appError, isServerAway, ServerAway } from '#errors';
 
-/** SQLSTATE classes and codes of temporary conditions: connection, resources, operator intervention, lock and time limits. */
-const TRANSIENT_SQLSTATE = /^(08|53|57)|^(40001|40P01|55P03|25006)$/;
+/** SQLSTATE classes and codes of temporary conditions: connection, resources, operator intervention, I/O, lock and time limits. */
+const TRANSIENT_SQLSTATE = /^(08|53|57|58)|^(40001|40P01|55P03|25006)$/;
 /** Of these, the codes of a missing connection: class 08, a server that stops or starts. */
 const AWAY_SQLSTATE = /^(08|57P0[123])/;
+/** Codes and texts of refused connections: the login, the database or TLS. They end once an operator acts, so each is logged. */
+const REFUSED_CONNECTION =
+  /^(28|3D000$|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL: )|SSL connection/;
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
 const NETWORK_CODES = new Set([
@@ -51,6 +54,9 @@ class StatementError extends Error {
 
 /** PostgreSQL's names of the conditions that operators must act on. */
 const CONDITIONS = new Map([
+  ['28000', 'login refused'],
+  ['28P01', 'wrong password'],
+  ['3D000', 'no such database'],
   ['53100', 'disk full'],
   ['53200', 'out of memory'],
   ['53300', 'too many connections'],
@@ -80,7 +86,7 @@ export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint }: DriverFailure = error ?? {};
   if (isTransient(code, message)) {
     const reason = typeof code === 'string' ? code : String(message);
-    const cause = isAway(code) ? new ServerAway(`PostgreSQL: ${reason}`) : new TransientFailure(reason);
+    const cause = isAway(code, reason) ? new ServerAway(`PostgreSQL: ${reason}`) : new TransientFailure(reason);
     return appError('SERVICE_UNAVAILABLE', { cause });
   }
   if (!(error instanceof DatabaseError)) return error;
@@ -93,12 +99,14 @@ export function isStatementTimeout(error: unknown): boolean {
 }
 
 /**
- * Whether a statement failed for a reason outside of it: PostgreSQL is unreachable, or another transaction held a lock. False where
+ * Whether a statement failed for a reason outside of it: PostgreSQL is unreachable or refuses the connection, or another transaction held a lock. False where
  * PostgreSQL gave it up, for want of disk or memory or at its timeout: the same work would end the same way.
  */
 export function isInterrupted(error: unknown): boolean {
   if (isServerAway(error)) return true;
-  return error instanceof AppError && error.cause instanceof TransientFailure && LOCK_CONFLICT.test(error.cause.reason);
+  if (!(error instanceof AppError && error.cause instanceof TransientFailure)) return false;
+  const { reason } = error.cause;
+  return LOCK_CONFLICT.test(reason) || REFUSED_CONNECTION.test(reason);
 }
 
 /** Whether PostgreSQL refused a regular expression as invalid or too complex. */
@@ -120,12 +128,15 @@ function violatedConstraint(error: unknown, sqlState: string): string | undefine
   return error instanceof StatementError && error.sqlState === sqlState ? error.constraint : undefined;
 }
 
-/** Whether a transient failure concerns the connection. A failure without a code is a lost connection. */
-function isAway(code: unknown): boolean {
+/** Whether a transient failure is a missing connection. A failure without a code is a lost one, unless PostgreSQL refuses it. */
+function isAway(code: unknown, reason: string): boolean {
+  if (REFUSED_CONNECTION.test(reason)) return false;
   return typeof code !== 'string' || NETWORK_CODES.has(code) || AWAY_SQLSTATE.test(code);
 }
 
 function isTransient(code: unknown, message: unknown): boolean {
-  if (typeof code === 'string') return NETWORK_CODES.has(code) || TRANSIENT_SQLSTATE.test(code);
-  return typeof message === 'string' && CONNECTION_TEXT.test(message);
+  const reason = typeof code === 'string' ? code : message;
+  if (typeof reason !== 'string') return false;
+  if (REFUSED_CONNECTION.test(reason)) return true;
+  return reason === code ? NETWORK_CODES.has(reason) || TRANSIENT_SQLSTATE.test(reason) : CONNECTION_TEXT.test(reason);
 }
