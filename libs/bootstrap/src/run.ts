@@ -109,24 +109,27 @@ export function endKeptConnections(server: Server): void {
   });
 }
 
-/** Refuses new connections. Resolves when the open connections have ended. */
-export function stopListening(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => {
-      resolve();
-    });
-  });
+/** Refuses new connections. A later close, as that of Fastify, waits for the end of the open ones, as it would on its own. */
+function stopListening(server: Server): void {
+  const ended = new Promise((resolve) => server.close(resolve));
+  server.close = (callback) => {
+    void ended.then(() => callback?.());
+    return server;
+  };
 }
 
 /**
- * Closes a server and its connections. A busy connection is closed as soon as it is idle, because its client would otherwise keep it alive.
- * A client that reads its response too slowly is disconnected, because it would block the end of the process.
+ * Closes a server and its connections. It refuses new ones at once, because `close` may take longer than the limit. A busy connection is
+ * closed as soon as it is idle, because its client would otherwise keep it alive. A client that reads its response too slowly is
+ * disconnected, because it would block the end of the process.
+ * @param close closes the rest of the process, and the server
  */
 export async function drainConnections(
   server: Server,
   close: () => Promise<unknown>,
   limitMs = DRAIN_LIMIT_MS,
 ): Promise<void> {
+  stopListening(server);
   const idle = setInterval(() => {
     server.closeIdleConnections();
   }, IDLE_CONNECTION_POLL_MS);

@@ -1,5 +1,7 @@
+import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { Module } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Controller, Get, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Readiness, UnfitError } from '#observability';
 import { FakeTransport, serveOver } from '#testing';
@@ -47,6 +49,54 @@ describe('a process that is unfit', { timeout: 10_000 }, () => {
   it('stops without having received any', async () => {
     await service.stop();
     expect(receivers).toBe(0);
+  });
+});
+
+/** A part whose shutdown takes as long as the test says, as that of mail, with an endpoint that replies likewise. */
+@Controller()
+class SlowPart implements BeforeApplicationShutdown, OnApplicationShutdown {
+  static readonly steps: string[] = [];
+  static readonly gate = new EventEmitter();
+
+  @Get('slow')
+  async slow(): Promise<string> {
+    SlowPart.steps.push('request');
+    await once(SlowPart.gate, 'reply');
+    return 'done';
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    SlowPart.steps.push('shutting down');
+    await once(SlowPart.gate, 'shut down');
+  }
+
+  onApplicationShutdown(): void {
+    SlowPart.steps.push('databases closed');
+  }
+}
+
+describe('a process with an API that stops', { timeout: 10_000 }, () => {
+  it('refuses requests at once, and closes its databases after those in progress', async () => {
+    const { steps, gate } = SlowPart;
+    const service = await serveOver(new FakeTransport(), {
+      name: 'part',
+      serves: [],
+      imports: [{ module: Part, controllers: [SlowPart] }],
+      http: new FastifyAdapter(),
+    });
+    const url = `http://127.0.0.1:${service.port}/slow`;
+    const reply = fetch(url).then((response) => response.text());
+    await expect.poll(() => steps).toEqual(['request']);
+    const stopped = service.stop();
+    await expect.poll(() => steps).toEqual(['request', 'shutting down']);
+    await expect(fetch(url)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+    gate.emit('shut down');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(steps).toEqual(['request', 'shutting down']);
+    gate.emit('reply');
+    expect(await reply).toBe('done');
+    await stopped;
+    expect(steps.at(-1)).toBe('databases closed');
   });
 });
 

@@ -10,7 +10,7 @@ import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
 import { environment } from './environment.js';
-import { drainConnections, endKeptConnections, type RunningProcess, stopListening } from './run.js';
+import { drainConnections, endKeptConnections, type RunningProcess } from './run.js';
 import { DiagnosticsModule } from './diagnostics.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -175,7 +175,7 @@ export async function serve(app: NestFastifyApplication, options: ServiceOptions
   const stop = async () => {
     await drained();
     await receivers.stop();
-    await close(app, options);
+    await drainConnections(app.getHttpServer(), () => app.close());
   };
   return { app, port, drain: drained, stop };
 }
@@ -254,15 +254,4 @@ async function drain(app: NestFastifyApplication, { env }: ServiceOptions): Prom
   app.get(Readiness).startDraining();
   endKeptConnections(app.getHttpServer());
   await new Promise((resolve) => setTimeout(resolve, env.GATEPOST_DRAIN_SECONDS * 1000));
-}
-
-async function close(app: NestFastifyApplication, { http }: ServiceOptions): Promise<void> {
-  const server = app.getHttpServer();
-  // A plain server receives only probes and device connections. Refused devices reach another connector through the load balancer, while
-  // the connector disconnects its own devices.
-  const refusing = http === undefined ? stopListening(server) : undefined;
-  await drainConnections(server, async () => {
-    await app.close();
-    await refusing;
-  });
 }
