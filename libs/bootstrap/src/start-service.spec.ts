@@ -2,28 +2,32 @@ import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type BeforeApplicationShutdown, Controller, Get, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Readiness, UnfitError } from '#observability';
 import { FakeTransport, serveOver } from '#testing';
 import { packageVersion, type RunningService } from './start-service.js';
 
-let isMigrated: boolean;
+/** What the check of a part throws, one call after the other; the last one stays. */
+let failures: (Error | undefined)[];
 
 @Module({})
 class Part {
   constructor(readiness: Readiness) {
-    readiness.register('part', () => {
-      if (!isMigrated) throw new UnfitError('not migrated');
+    readiness.registerFitness('part', () => {
+      const [failure] = failures.length > 1 ? failures.splice(0, 1) : failures;
+      if (failure !== undefined) throw failure;
     });
   }
 }
 
-describe('a process that is unfit', { timeout: 10_000 }, () => {
+describe('a process that starts', { timeout: 20_000 }, () => {
+  const unfit = new UnfitError('not migrated');
+  const unknown = new Error('not connected');
   let service: RunningService;
   let receivers: number;
 
-  beforeEach(async () => {
-    [isMigrated, receivers] = [false, 0];
+  const start = async (...first: (Error | undefined)[]) => {
+    [failures, receivers] = [first, 0];
     const transport = new FakeTransport();
     const create = transport.createServer.bind(transport);
     transport.createServer = () => {
@@ -35,18 +39,30 @@ describe('a process that is unfit', { timeout: 10_000 }, () => {
       return server;
     };
     service = await serveOver(transport, { name: 'part', serves: ['accounts'], imports: [{ module: Part }] });
-  });
+  };
   afterEach(() => service.stop());
 
-  it('says so, and receives no requests and events until it is fit', async () => {
-    const response = await fetch(`http://127.0.0.1:${service.port}/readyz`);
-    expect([response.status, await response.json()]).toMatchObject([503, { problems: ['part: not migrated'] }]);
+  it.each([
+    // A process whose fitness is unknown waits five seconds before it listens, so the first check passes.
+    ['unfit, says so, and receives no requests and events until it is fit', unfit, [unfit]],
+    ['of unknown fitness, says so, and receives none until it is fit', unknown, [undefined, unknown]],
+  ])('%s', async (_, { message }, first) => {
+    await start(...first);
+    const problems = async () => {
+      const response = await fetch(`http://127.0.0.1:${service.port}/readyz`);
+      return [response.status, ((await response.json()) as { problems: string[] }).problems];
+    };
+    expect(await problems()).toEqual([503, [`part: ${message}`, 'receivers: not started']]);
     expect(receivers).toBe(0);
-    isMigrated = true;
-    await expect.poll(() => receivers, { timeout: 5_000 }).toBe(1);
+    failures = [undefined];
+    // A server that is away is no reason.
+    service.app.get(Readiness).register('other', () => Promise.reject(unknown));
+    await expect.poll(() => receivers, { timeout: 10_000 }).toBe(1);
+    await expect.poll(problems).toEqual([503, ['other: not connected']]);
   });
 
-  it('stops without having received any', async () => {
+  it('unfit stops without having received any', async () => {
+    await start(unfit);
     await service.stop();
     expect(receivers).toBe(0);
   });
@@ -75,13 +91,16 @@ class SlowPart implements BeforeApplicationShutdown, OnApplicationShutdown {
   }
 }
 
+@Module({})
+class SlowModule {}
+
 describe('a process with an API that stops', { timeout: 10_000 }, () => {
   it('refuses requests at once, and closes its databases after those in progress', async () => {
     const { steps, gate } = SlowPart;
     const service = await serveOver(new FakeTransport(), {
       name: 'part',
       serves: [],
-      imports: [{ module: Part, controllers: [SlowPart] }],
+      imports: [{ module: SlowModule, controllers: [SlowPart] }],
       http: new FastifyAdapter(),
     });
     const url = `http://127.0.0.1:${service.port}/slow`;

@@ -93,7 +93,7 @@ export interface RunningService extends RunningProcess {
 /** How long a start waits for databases, broker and services. Other replicas serve meanwhile. */
 const READY_WITHIN_MS = 5_000;
 const READY_POLL_MS = 50;
-/** An operator has to act. */
+/** An operator has to act, or a server to return. */
 const UNFIT_POLL_MS = 1_000;
 
 /** Starts a process with its modules, HTTP server and receivers. */
@@ -181,8 +181,8 @@ export async function serve(app: NestFastifyApplication, options: ServiceOptions
 }
 
 /**
- * The receivers of RPCs and events. They do not start while the process is unfit: a load balancer sends nothing to a process that is not
- * ready, but the broker would.
+ * The receivers of RPCs and events. They do not start before the process is known to be fit: a load balancer sends nothing to a process
+ * that is not ready, but the broker would.
  */
 class Receivers {
   readonly #logger = new Logger('Service');
@@ -196,12 +196,8 @@ class Receivers {
 
   async start(): Promise<void> {
     const readiness = this.app.get(Readiness);
-    if (callsItself(this.options) || !(await readiness.isUnfit())) {
-      await this.app.startAllMicroservices();
-      return;
-    }
-    this.#logger.error(`receives no requests and events: ${(await readiness.problems()).join('; ')}`);
-    this.#starting = this.#startOnceReady(readiness);
+    if (callsItself(this.options) || (await readiness.fitness()) === 'fit') await this.app.startAllMicroservices();
+    else this.#starting = this.#startOnceFit(readiness);
   }
 
   async stop(): Promise<void> {
@@ -209,14 +205,22 @@ class Receivers {
     await this.#starting;
   }
 
-  /** Without any problem: while a database is away, for example, it is not known whether the process is fit. */
-  async #startOnceReady(readiness: Readiness): Promise<void> {
+  async #startOnceFit(readiness: Readiness): Promise<void> {
     const { signal } = this.#stop;
-    while ((await readiness.problems()).length > 0) {
+    let [logged, hasStarted] = ['', false];
+    // The process that this one replaces must not stop before.
+    readiness.register('receivers', () => {
+      if (!hasStarted) throw new Error('not started');
+    });
+    for (let fitness = await readiness.fitness(); fitness !== 'fit'; fitness = await readiness.fitness()) {
+      if (fitness !== logged)
+        this.#logger.error(`receives no requests and events: ${(await readiness.problems()).join('; ')}`);
+      logged = fitness;
       await sleep(UNFIT_POLL_MS, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
     }
     await this.app.startAllMicroservices();
+    hasStarted = true;
     this.#logger.log('receives requests and events');
   }
 }
@@ -246,7 +250,7 @@ async function untilReady(app: NestFastifyApplication, options: ServiceOptions):
   if (callsItself(options)) return;
   const readiness = app.get(Readiness);
   const deadline = performance.now() + READY_WITHIN_MS;
-  const isWorthWaiting = async () => (await readiness.problems()).length > 0 && !(await readiness.isUnfit());
+  const isWorthWaiting = async () => (await readiness.problems()).length > 0 && (await readiness.fitness()) !== 'unfit';
   while (performance.now() < deadline && (await isWorthWaiting())) await sleep(READY_POLL_MS);
 }
 

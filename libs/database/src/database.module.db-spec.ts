@@ -67,11 +67,11 @@ describe('two databases in one process', () => {
       expect.stringMatching(/^postgresql \(one\): schema one is not migrated/),
       expect.stringMatching(/^postgresql \(two\): schema two is not migrated/),
     ]);
-    expect(await app.get(Readiness).isUnfit()).toBe(true);
+    expect(await app.get(Readiness).fitness()).toBe('unfit');
     await migrate(options('one'));
     expect(await problems()).toEqual([expect.stringMatching(/^postgresql \(two\): /)]);
     await migrate(options('two'));
-    expect([await problems(), await app.get(Readiness).isUnfit()]).toEqual([[], false]);
+    expect([await problems(), await app.get(Readiness).fitness()]).toEqual([[], 'fit']);
     await database.query('ALTER TABLE one.migrations RENAME COLUMN name TO other');
     expect(await problems()).toEqual([
       expect.stringMatching(/^postgresql \(one\): the migrations of schema one cannot be read: SQLSTATE 42703 /),

@@ -22,7 +22,7 @@ export class DatabaseModule implements OnApplicationShutdown {
   ) {
     registerPoolMetrics(database, options.schema, metrics);
     processInfo.server(`postgresql (${options.schema})`, () => this.describe());
-    readiness.register(`postgresql (${options.schema})`, () => this.check());
+    readiness.registerFitness(`postgresql (${options.schema})`, () => this.check());
   }
 
   /**

@@ -22,10 +22,24 @@ describe('Readiness', () => {
   it('is unfit where a part says so, and not where a server is away', async () => {
     const readiness = new Readiness();
     readiness.register('away', () => Promise.reject(new Error('not connected')));
-    expect(await readiness.isUnfit()).toBe(false);
-    readiness.register('schema', () => Promise.reject(new UnfitError('not migrated')));
-    expect(await readiness.isUnfit()).toBe(true);
+    expect(await readiness.fitness()).toBe('fit');
+    readiness.registerFitness('schema', () => Promise.reject(new UnfitError('not migrated')));
+    expect(await readiness.fitness()).toBe('unfit');
     expect(await readiness.problems()).toEqual(['away: not connected', 'schema: not migrated']);
+  });
+
+  it('has an unknown fitness while a check that decides it fails for another reason, or does not reply', async () => {
+    vi.useFakeTimers();
+    const readiness = new Readiness();
+    readiness.registerFitness('schema', () => Promise.reject(new Error('not connected')));
+    expect(await readiness.fitness()).toBe('unknown');
+    readiness.registerFitness('schema', () => new Promise(() => undefined));
+    const fitness = readiness.fitness();
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await fitness).toBe('unknown');
+    readiness.registerFitness('schema', () => undefined);
+    expect(await readiness.fitness()).toBe('fit');
+    vi.useRealTimers();
   });
 
   it('does not wait for a part that does not reply', async () => {
@@ -53,5 +67,6 @@ describe('Readiness', () => {
     readiness.register('good', () => undefined);
     readiness.startDraining();
     expect(await readiness.problems()).toEqual(['draining']);
+    expect(await readiness.fitness()).toBe('unfit');
   });
 });

@@ -72,10 +72,13 @@ export class UnfitError extends Error {}
 /** Resolves when the part can serve; rejects with the reason, worded for operators. */
 type ReadinessCheck = () => Promise<void> | void;
 
+/** Whether the process may receive work; unknown while a check that decides it has no result, as where its server is away. */
+type Fitness = 'fit' | 'unfit' | 'unknown';
+
 interface Problem {
   readonly text: string;
-  /** Whether the process is unfit. */
-  readonly isUnfit: boolean;
+  /** What the check says about the process. */
+  readonly fitness: Fitness;
 }
 
 const CHECK_TIMEOUT_MS = 2_000;
@@ -83,12 +86,18 @@ const CHECK_TIMEOUT_MS = 2_000;
 /** The readiness of this process. Parts register their checks; draining overrides all of them. */
 @Injectable()
 export class Readiness {
-  readonly #checks = new Map<string, ReadinessCheck>();
+  /** With the fitness where a check has no result. */
+  readonly #checks = new Map<string, { readonly check: ReadinessCheck; readonly unproven: Fitness }>();
   #draining = false;
 
   /** Registers a check under the name of the checked part. */
   register(name: string, check: ReadinessCheck): void {
-    this.#checks.set(name, check);
+    this.#checks.set(name, { check, unproven: 'fit' });
+  }
+
+  /** Registers a check that can throw `UnfitError`: a process that starts receives no work until the check passes. */
+  registerFitness(name: string, check: ReadinessCheck): void {
+    this.#checks.set(name, { check, unproven: 'unknown' });
   }
 
   /** From now on the process reports "draining". */
@@ -102,23 +111,34 @@ export class Readiness {
     return (await this.#examine(timeoutMs)).map(({ text }) => text);
   }
 
-  /** Whether a part has found that the process must not receive work. */
-  async isUnfit(): Promise<boolean> {
-    return (await this.#examine(CHECK_TIMEOUT_MS)).some((problem) => problem.isUnfit);
+  /** A draining process starts to receive nothing. */
+  async fitness(): Promise<Fitness> {
+    if (this.#draining) return 'unfit';
+    const found = new Set((await this.#examine(CHECK_TIMEOUT_MS)).map(({ fitness }) => fitness));
+    if (found.has('unfit')) return 'unfit';
+    return found.has('unknown') ? 'unknown' : 'fit';
   }
 
   async #examine(timeoutMs: number): Promise<Problem[]> {
-    const outcomes = await Promise.all([...this.#checks].map(([name, check]) => problemOf(name, check, timeoutMs)));
+    const outcomes = await Promise.all(
+      [...this.#checks].map(async ([name, { check, unproven }]) => {
+        const failure = await failureOf(check, timeoutMs);
+        if (failure === undefined) return undefined;
+        const fitness = failure instanceof UnfitError ? 'unfit' : unproven;
+        return { text: `${name}: ${reasonOf(failure)}`, fitness };
+      }),
+    );
     return outcomes.filter((problem) => problem !== undefined);
   }
 }
 
-function problemOf(name: string, check: ReadinessCheck, timeoutMs: number): Promise<Problem | undefined> {
+/** What the check has thrown; undefined if it has passed. */
+function failureOf(check: ReadinessCheck, timeoutMs: number): Promise<unknown> {
   const outcome = Promise.resolve()
     .then(check)
     .then(() => undefined)
-    .catch((error: unknown) => ({ text: `${name}: ${reasonOf(error)}`, isUnfit: error instanceof UnfitError }));
-  return withTimeout(outcome, timeoutMs, () => ({ text: `${name}: no answer`, isUnfit: false }));
+    .catch((error: unknown) => error ?? new Error('failed'));
+  return withTimeout(outcome, timeoutMs, () => new Error('no answer'));
 }
 
 /** Only plain errors and AppErrors have texts for operators; other errors may reveal internal details, so their text is not shown. */

@@ -12,6 +12,6 @@ import { FirstApplication } from './first-application.js';
 })
 export class ApplicationsModule {
   constructor(readiness: Readiness, applications: ApplicationsService) {
-    readiness.register('secret', () => applications.assertSecretFits());
+    readiness.registerFitness('secret', () => applications.assertSecretFits());
   }
 }
