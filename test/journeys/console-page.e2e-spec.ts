@@ -1,6 +1,7 @@
-import type { Locator, Page, Request, Route } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { appClient, masterClient, signUp, unique, useServer } from '#testing';
+import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 import { OWNER, PASSWORD, type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
 
 /** Longer than the page takes an answer for new, the session included. */
@@ -43,42 +44,6 @@ async function enterPassword(dialog: Locator): Promise<void> {
   await dialog.locator('input[type=password]').fill(PASSWORD);
   await dialog.getByRole('button', { name: 'Continue' }).click();
 }
-
-function refused(status: number, name: string) {
-  return { status, json: { code: status, error: 'refused by the test', name, requestId: 'r' } };
-}
-
-/** Holds the next such request. @returns what waits for it */
-async function hold(page: Page, isMeant: (request: Request) => boolean): Promise<() => Promise<Route>> {
-  const held: Route[] = [];
-  await page.route('**/api/**', (route) => {
-    if (held.length > 0 || !isMeant(route.request())) return route.fallback();
-    held.push(route);
-    return undefined;
-  });
-  return async () => {
-    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(1);
-    return held[0]!;
-  };
-}
-
-const isAsked = (method: string, path: RegExp) => (request: Request) =>
-  request.method() === method && path.test(new URL(request.url()).pathname);
-
-/** Answers requests in the place of the server. */
-async function answer(
-  page: Page,
-  isMeant: (request: Request) => boolean,
-  answerOf: (request: Request) => Parameters<Route['fulfill']>[0] | undefined,
-): Promise<void> {
-  await page.route('**/api/**', (route) => {
-    const given = isMeant(route.request()) ? answerOf(route.request()) : undefined;
-    return given === undefined ? route.fallback() : route.fulfill(given);
-  });
-}
-
-/** Has the page read again what it shows, as when the operator comes back to its tab. */
-const comeBack = (page: Page) => page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
 
 describe('a session that ends', () => {
   it('while a proof is asked for: the sign-in comes first, then the proof, then the act', async () => {

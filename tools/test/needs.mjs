@@ -39,7 +39,8 @@ const RULES = [
   { files: /^test\/journeys\/standalone(-smoke)?\./, needs: [], uses: ['browser'] },
   { files: /^test\/journeys\/(leaving-leancloud|standalone-life|start-failures|vendor-stand-ins)\./, needs: [] },
   {
-    files: /^test\/journeys\/(console|console-factors|console-oidc|console-page|expired-links|web-push-page)\./,
+    files:
+      /^test\/journeys\/(console|console-factors|console-frame|console-oidc|console-page|expired-links|web-push-page)\./,
     needs: ['browser'],
   },
   { files: /^test\/journeys\/(console-life|mailed-links)\./, needs: ['browser'], uses: SERVERS },

@@ -25,10 +25,20 @@ function isWorthRepeating(failures: number, error: Error): boolean {
   return failures < 2 && error instanceof CallError && (error.status === 0 || error.status === 503);
 }
 
+/** Every request is sent at once: a console on this computer needs no network, and an act may not wait until there is one. */
+const ANY_NETWORK = { networkMode: 'always' } as const;
+
 export function createQueryClient(): QueryClient {
   const queries = new QueryClient({
     defaultOptions: {
-      queries: { staleTime: 5 * SECOND, retry: isWorthRepeating, placeholderData: keepPreviousData },
+      queries: {
+        ...ANY_NETWORK,
+        refetchOnReconnect: true,
+        staleTime: 5 * SECOND,
+        retry: isWorthRepeating,
+        placeholderData: keepPreviousData,
+      },
+      mutations: ANY_NETWORK,
     },
   });
   queries.getQueryCache().subscribe(({ query }) => {

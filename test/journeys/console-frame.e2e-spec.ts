@@ -1,0 +1,56 @@
+import type { Page } from 'playwright-core';
+import { afterEach, describe, expect, it } from 'vitest';
+import { appClient, signUp, useServer } from '#testing';
+import { isAsked } from './suites/page-requests.js';
+import { type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
+
+/** Longer than the page takes an answer for new. */
+const STALE_MS = 61_000;
+
+const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
+const operator = useOperator(server);
+const openPages: Page[] = [];
+
+afterEach(async () => {
+  await Promise.all(openPages.splice(0).map((page) => page.close()));
+});
+
+async function open(path: string): Promise<Page> {
+  const page = await operator().open(path);
+  openPages.push(page);
+  return page;
+}
+
+/** A page whose clock the test moves. */
+async function openWithClock(path: string): Promise<Page> {
+  const page = await open('users');
+  await page.clock.install();
+  await page.goto(operator().urlOf(path));
+  return page;
+}
+
+const tell = (page: Page, event: 'offline' | 'online') => page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
+
+describe('a browser without network', () => {
+  it('sends an act at once, says that it failed, and does not send it later', async () => {
+    const { id } = await signUp(appClient(server()));
+    const page = await openWithClock(`users/${id}`);
+    let asked = 0;
+    await page.route('**/end-session', (route) => {
+      asked += 1;
+      return route.abort('aborted');
+    });
+    await page.getByRole('button', { name: 'End the session' }).click();
+    const dialog = page.getByRole('dialog', { name: 'End the session' });
+    await tell(page, 'offline');
+    await dialog.getByRole('button', { name: 'End the session' }).click();
+    await dialog.getByText('The console does not answer.').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.clock.fastForward(STALE_MS);
+    const read = page.waitForResponse((response) => isAsked('GET', /\/users\//)(response.request()));
+    await tell(page, 'online');
+    await read;
+    await page.waitForTimeout(300);
+    expect(asked).toBe(1);
+  });
+});
