@@ -95,6 +95,9 @@ describe('second factors in a browser', () => {
     expect(recoveryCodes).toHaveLength(10);
     await page.getByRole('button', { name: 'I have kept them' }).click();
     await page.getByText('10 recovery codes are left.').waitFor();
+    // The dialog of the codes has followed the one that this button opens.
+    const opener = page.getByRole('button', { name: 'Move one-time codes to another device' });
+    await expect.poll(() => opener.and(page.locator(':focus')).count()).toBe(1);
     await page.goto(`${origin()}/operators`);
     await page.getByRole('heading', { level: 1, name: 'Operators' }).waitFor();
   });

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
-import { appClient, signUp, useServer } from '#testing';
+import { appClient, signUp, unique, useServer } from '#testing';
 import { isAsked } from './suites/page-requests.js';
 import { type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
 
@@ -31,6 +31,10 @@ async function openWithClock(path: string): Promise<Page> {
 
 const tell = (page: Page, event: 'offline' | 'online') => page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 
+/** @returns the name of the element that has the focus */
+const focusOf = (page: Page): Promise<string> =>
+  page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
+
 describe('a browser without network', () => {
   it('sends an act at once, says that it failed, and does not send it later', async () => {
     const { id } = await signUp(appClient(server()));
@@ -52,5 +56,42 @@ describe('a browser without network', () => {
     await read;
     await page.waitForTimeout(300);
     expect(asked).toBe(1);
+  });
+});
+
+describe('the focus', () => {
+  it.each([
+    ['permissions', /^Change _User: /],
+    ['settings?tab=keys', 'Replace keys'],
+    ['/profile', 'Set up one-time codes'],
+  ])('returns from a dialog of %s to the button that has opened it', async (path, name) => {
+    const page = await open(path);
+    const button = page.getByRole('button', { name }).first();
+    await button.focus();
+    const before = await focusOf(page);
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await expect.poll(() => focusOf(page)).not.toBe(before);
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await expect.poll(() => focusOf(page)).toBe(before);
+  });
+
+  it('returns from a dialog that a menu has opened to the button of the menu', async () => {
+    const page = await open('/operators');
+    await page.getByRole('button', { name: 'Invite an operator' }).click();
+    await page.getByLabel('Name').fill('Bo');
+    await page.getByLabel('E-mail address').fill(`${unique('operator')}@example.com`);
+    await page.getByRole('dialog').getByRole('button', { name: 'Invite an operator' }).click();
+    for (const act of ['Change roles', 'Disable']) {
+      await page.getByRole('button', { name: 'Actions for Bo' }).focus();
+      await page.keyboard.press('Enter');
+      await page.getByRole('menuitem', { name: act }).click();
+      await page.getByRole('dialog').waitFor();
+      await page.getByRole('menu').waitFor({ state: 'detached' });
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      await expect.poll(() => focusOf(page)).toBe('Actions for Bo');
+    }
   });
 });

@@ -1,8 +1,8 @@
-import { Badge, Button, Checkbox, Code, Group, Modal, NativeSelect, Stack, Text } from '@mantine/core';
+import { Badge, Button, Checkbox, Code, Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { Confirm, Dialog, useNotices } from '../parts/dialogs';
 import { CopyButton, Failure, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { When } from '../texts/format';
@@ -150,7 +150,7 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
     />
   );
   return (
-    <Modal opened onClose={onClose} title={t.keys.rotate} closeButtonProps={{ 'aria-label': t.acts.close }}>
+    <Dialog title={t.keys.rotate} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -183,6 +183,6 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,9 +1,9 @@
-import { Button, Modal, Group, NativeSelect, Stack, Table, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Table, TextInput } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, CLASS_NAMES, CLASS_OPERATIONS, consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { useNotices } from '../parts/dialogs';
+import { Dialog, useNotices } from '../parts/dialogs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
@@ -126,12 +126,7 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
     onClose();
   };
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={t.permissions.changeOf(className, t.permissions.operations[operation])}
-      closeButtonProps={{ 'aria-label': t.acts.close }}
-    >
+    <Dialog title={t.permissions.changeOf(className, t.permissions.operations[operation])} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -171,6 +166,6 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

@@ -1,4 +1,4 @@
-import { Alert, Button, Code, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Code, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
 import { generate } from 'lean-qr';
@@ -7,7 +7,7 @@ import { consoleApi, type RouteReply } from '#console-api';
 import { addPasskey } from '../api/sign-in';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { CodeField } from '../parts/fields';
-import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
+import { Confirm, Dialog, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, CopyButton, Failure, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -279,7 +279,7 @@ function RecoveryCodes({
 }): ReactNode {
   const t = useTexts();
   return (
-    <Modal opened onClose={onClose} title={t.factors.recovery} closeButtonProps={{ 'aria-label': t.acts.close }}>
+    <Dialog title={t.factors.recovery} onClose={onClose}>
       <Stack gap="md">
         <Text size="sm">{t.factors.recoverySays}</Text>
         <Code block>{codes.join('\n')}</Code>
@@ -288,7 +288,7 @@ function RecoveryCodes({
           <Button onClick={onClose}>{t.factors.kept}</Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   );
 }
 

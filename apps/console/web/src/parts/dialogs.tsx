@@ -1,8 +1,49 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
 import { useTexts } from '../texts/texts';
 import { Failure, useProblem } from './panel';
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+/** The element that had the focus last. A button that is disabled while it acts has lost the focus. */
+let focused: HTMLElement | undefined;
+document.addEventListener('focusin', ({ target }) => {
+  if (target instanceof HTMLElement) focused = lastingOf(target);
+});
+
+/** @returns the button of the menu for an item, which is gone once the menu is closed */
+function lastingOf(element: HTMLElement): HTMLElement {
+  const button = element.closest('[role=menu]')?.getAttribute('aria-labelledby');
+  return (typeof button === 'string' ? document.getElementById(button) : null) ?? element;
+}
+
+type Openers = readonly HTMLElement[];
+/** Of the open dialogs. A dialog that opens over another, or follows it, adds one to those of the other. */
+const open: Openers[] = [];
+
+/** A dialog that is open while it is mounted. The focus then returns to the last of its openers that is still there. */
+export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
+  const t = useTexts();
+  const [openers] = useState<Openers>(() => [...(open.at(-1) ?? []), ...(focused === undefined ? [] : [focused])]);
+  useEffect(() => {
+    open.push(openers);
+    return () => {
+      open.splice(open.indexOf(openers), 1);
+      if (document.activeElement !== document.body) return;
+      openers.findLast(({ isConnected }) => isConnected)?.focus({ preventScroll: true });
+    };
+  }, [openers]);
+  return (
+    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
+      {children}
+    </Modal>
+  );
+}
 
 interface ConfirmProps {
   readonly title: string;
@@ -33,7 +74,7 @@ export function Confirm({ title, says, button, typed, onConfirm, onClose }: Conf
     }
   };
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
+    <Dialog title={title} onClose={onClose}>
       <form onSubmit={(event) => void submit(event)}>
         <Stack gap="md">
           <Text size="sm" component="div">
@@ -66,7 +107,7 @@ export function Confirm({ title, says, button, typed, onConfirm, onClose }: Conf
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 
@@ -94,7 +135,7 @@ export function FormDialog({
 }: FormDialogProps): ReactNode {
   const t = useTexts();
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
+    <Dialog title={title} onClose={onClose}>
       <form onSubmit={onSubmit} noValidate autoComplete="off">
         <Stack gap="sm">
           {children}
@@ -109,7 +150,7 @@ export function FormDialog({
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 

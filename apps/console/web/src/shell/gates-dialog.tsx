@@ -1,10 +1,11 @@
-import { Button, Group, Modal, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { call, type Gate, setGateDialog } from '../api/call';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { knownOperator, sessionQuery } from '../api/queries';
+import { Dialog } from '../parts/dialogs';
 import { asksForCode, CodeField } from '../parts/fields';
 import { Failure } from '../parts/panel';
 import { type Texts, useTexts } from '../texts/texts';
@@ -76,13 +77,11 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
     );
   };
   return (
-    <Modal
-      opened
+    <Dialog
       onClose={() => {
         answer(false);
       }}
       title={gate === 'proof' ? t.gates.proof : t.gates.signIn}
-      closeButtonProps={{ 'aria-label': t.acts.close }}
     >
       <form onSubmit={submit}>
         <Stack gap="md">
@@ -120,7 +119,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   );
 }
 
