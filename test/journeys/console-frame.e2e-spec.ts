@@ -94,4 +94,24 @@ describe('the focus', () => {
       await expect.poll(() => focusOf(page)).toBe('Actions for Bo');
     }
   });
+
+  it('goes to the heading of the next page, and Back returns to the place in a list', async () => {
+    const api = appClient(server());
+    const username = unique('last');
+    await signUp(api, { username });
+    for (let count = 0; count < 30; count += 1) await signUp(api);
+    const page = await open('users');
+    await page.setViewportSize({ width: 1280, height: 500 });
+    const focused = (heading: string) => page.locator('h1:focus', { hasText: heading }).count();
+    const link = page.getByRole('table', { name: 'Users' }).getByRole('link', { name: username });
+    await link.focus();
+    const place = await page.evaluate<number>('scrollY');
+    expect(place).toBeGreaterThan(300);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => focused(username)).toBe(1);
+    expect(await page.evaluate('scrollY')).toBe(0);
+    await page.goBack();
+    await expect.poll(() => focused('Users')).toBe(1);
+    await expect.poll(() => page.evaluate('scrollY')).toBe(place);
+  });
 });

@@ -187,7 +187,8 @@ function useCurrentApp(): string | undefined {
 
 /** Moves the focus to the heading of a new page, as a document's load would. */
 function useFocusOnNewPage(onNewPage: () => void): void {
-  const path = useRouterState({ select: ({ location }) => location.pathname });
+  // The path of the page that is shown; the address changes before it.
+  const path = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.pathname });
   const shown = useRef(path);
   useEffect(() => {
     if (shown.current === path) return;
@@ -196,6 +197,5 @@ function useFocusOnNewPage(onNewPage: () => void): void {
     if (isOutdated()) location.reload();
     onNewPage();
     document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
-    window.scrollTo(0, 0);
   }, [path, onNewPage]);
 }
