@@ -6,6 +6,7 @@ import { type ServerWithConsole, startOneProcess, useOperator } from './suites/o
 
 /** Longer than the page takes an answer for new. */
 const STALE_MS = 61_000;
+const HOUR_MS = 3_600_000;
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
 const operator = useOperator(server);
@@ -29,6 +30,8 @@ async function openWithClock(path: string): Promise<Page> {
   return page;
 }
 
+const menuOf = (page: Page) => page.getByRole('navigation', { name: 'Pages' });
+const headingOf = (page: Page) => page.getByRole('heading', { level: 1 });
 const tell = (page: Page, event: 'offline' | 'online') => page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 
 /** @returns the name of the element that has the focus */
@@ -113,5 +116,17 @@ describe('the focus', () => {
     await page.goBack();
     await expect.poll(() => focused('Users')).toBe(1);
     await expect.poll(() => page.evaluate('scrollY')).toBe(place);
+  });
+});
+
+describe('the times of a page', () => {
+  it('are right on a page that follows one without times', async () => {
+    const { username } = await signUp(appClient(server()));
+    const page = await openWithClock('settings');
+    await headingOf(page).waitFor();
+    await page.clock.fastForward(HOUR_MS);
+    await menuOf(page).getByRole('link', { name: 'Users' }).click();
+    const row = page.getByRole('row').filter({ hasText: username });
+    await row.getByText('1 hour ago').waitFor();
   });
 });

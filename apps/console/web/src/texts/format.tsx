@@ -21,13 +21,19 @@ let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 const listeners = new Set<() => void>();
 
-/** One timer serves all times of a page. */
-function subscribe(onTick: () => void): () => void {
-  listeners.add(onTick);
-  timer ??= setInterval(() => {
+/** The time has moved on while no page observed it. */
+function startClock(): ReturnType<typeof setInterval> {
+  now = Date.now();
+  return setInterval(() => {
     now = Date.now();
     for (const listener of listeners) listener();
   }, TICK_MS);
+}
+
+/** One timer serves all times of a page. */
+function subscribe(onTick: () => void): () => void {
+  listeners.add(onTick);
+  timer ??= startClock();
   return () => {
     listeners.delete(onTick);
     if (listeners.size > 0) return;
