@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { appClient, signUp, unique, useServer } from '#testing';
-import { isAsked } from './suites/page-requests.js';
+import { hold, isAsked } from './suites/page-requests.js';
 import { type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
 
 /** Longer than the page takes an answer for new. */
@@ -128,5 +128,40 @@ describe('the times of a page', () => {
     await menuOf(page).getByRole('link', { name: 'Users' }).click();
     const row = page.getByRole('row').filter({ hasText: username });
     await row.getByText('1 hour ago').waitFor();
+  });
+});
+
+describe('while the next object is read', () => {
+  it('the page shows nothing of the one before, and the palette no results of the search before', async () => {
+    const api = appClient(server());
+    const [one, other] = [unique('one'), unique('other')];
+    await signUp(api, { username: one });
+    const { id } = await signUp(api, { username: other });
+    const page = await open('users');
+    const palette = page.getByRole('dialog');
+    const openPalette = () => page.getByRole('button', { name: 'Search' }).click();
+    const search = (text: string) => palette.getByLabel('Search').fill(text);
+    const found = (name: string) => palette.getByRole('option', { name }).or(palette.getByRole('button', { name }));
+    await openPalette();
+    await search(one);
+    await found(one).click();
+    await expect.poll(() => page.getByLabel('User name').inputValue()).toBe(one);
+
+    await openPalette();
+    await search(one);
+    await found(one).waitFor();
+    const list = await hold(page, isAsked('GET', /\/users$/));
+    await search(other);
+    const asked = await list();
+    await page.waitForTimeout(100);
+    expect(await found(one).count()).toBe(0);
+    await asked.continue();
+    const read = await hold(page, isAsked('GET', new RegExp(`/users/${id}$`)));
+    await found(other).click();
+    const held = await read();
+    await expect.poll(() => headingOf(page).textContent()).toBe(id);
+    expect(await page.getByLabel('User name').count()).toBe(0);
+    await held.continue();
+    await expect.poll(() => page.getByLabel('User name').inputValue()).toBe(other);
   });
 });

@@ -1,7 +1,7 @@
 import {
   hashKey,
-  keepPreviousData,
   QueryClient,
+  type QueryKey,
   useMutation,
   type UseMutationResult,
   useQuery,
@@ -31,13 +31,7 @@ const ANY_NETWORK = { networkMode: 'always' } as const;
 export function createQueryClient(): QueryClient {
   const queries = new QueryClient({
     defaultOptions: {
-      queries: {
-        ...ANY_NETWORK,
-        refetchOnReconnect: true,
-        staleTime: 5 * SECOND,
-        retry: isWorthRepeating,
-        placeholderData: keepPreviousData,
-      },
+      queries: { ...ANY_NETWORK, refetchOnReconnect: true, staleTime: 5 * SECOND, retry: isWorthRepeating },
       mutations: ANY_NETWORK,
     },
   });
@@ -71,12 +65,20 @@ export function useRead<R extends ConsoleRoute>(
   options: { readonly everyMs?: Interval<RouteReply<R>>; readonly enabled?: boolean } = {},
 ): UseQueryResult<RouteReply<R>> {
   const { everyMs = false, enabled = true } = options;
+  const object = objectOf([route.path, input]);
   return useQuery<RouteReply<R>>({
     queryKey: [route.path, input],
     queryFn: ({ signal }) => call(route, input, signal),
+    // A list keeps its rows until those of another filter are there. What belongs to another object is not shown.
+    placeholderData: (shown, query) => (query !== undefined && objectOf(query.queryKey) === object ? shown : undefined),
     refetchInterval: typeof everyMs === 'function' ? ({ state }) => everyMs(state.data) : everyMs,
     enabled,
   });
+}
+
+/** @returns what the path of a query names: its key without the filters */
+function objectOf([path, input]: QueryKey): string {
+  return hashKey([path, (input as { readonly params?: unknown } | undefined)?.params]);
 }
 
 /** A changing route: what the page shows is read again after it. */

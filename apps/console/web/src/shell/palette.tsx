@@ -78,8 +78,8 @@ function useUserActions(appId: string | undefined, text: string): SpotlightActio
   const may = useMay(appId ?? '');
   const isAsked = appId !== undefined && text.length >= SEARCHED_LENGTH && may('users.read');
   const input = { params: { appId: appId ?? '' }, query: { text, limit: FOUND_USERS } };
-  const { data } = useRead(consoleApi.listUsers, input, { enabled: isAsked });
-  if (!isAsked || data === undefined) return [];
+  const { data, isPlaceholderData } = useRead(consoleApi.listUsers, input, { enabled: isAsked });
+  if (!isAsked || data === undefined || isPlaceholderData) return [];
   return [
     {
       group: t.pages.users,
