@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { appClient, signUp, unique, useServer } from '#testing';
-import { hold, isAsked } from './suites/page-requests.js';
-import { type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
+import { comeBack, hold, isAsked } from './suites/page-requests.js';
+import { OWNER, PASSWORD, type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
 
-/** Longer than the page takes an answer for new. */
+/** Longer than the page takes an answer for new, the session included. */
 const STALE_MS = 61_000;
 const HOUR_MS = 3_600_000;
 
@@ -30,7 +30,20 @@ async function openWithClock(path: string): Promise<Page> {
   return page;
 }
 
+/** A session of its own, which the test may end. */
+async function signedIn(): Promise<Page> {
+  const page = await operator().visit({ locale: 'en-GB' });
+  openPages.push(page);
+  await page.goto(operator().urlOf('/sign-in'));
+  await page.getByLabel('E-mail address').fill(OWNER.address);
+  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await menuOf(page).waitFor();
+  return page;
+}
+
 const menuOf = (page: Page) => page.getByRole('navigation', { name: 'Pages' });
+const signInOf = (page: Page) => page.getByRole('dialog', { name: 'The session is over' });
 const headingOf = (page: Page) => page.getByRole('heading', { level: 1 });
 const tell = (page: Page, event: 'offline' | 'online') => page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 
@@ -163,5 +176,25 @@ describe('while the next object is read', () => {
     expect(await page.getByLabel('User name').count()).toBe(0);
     await held.continue();
     await expect.poll(() => page.getByLabel('User name').inputValue()).toBe(other);
+  });
+});
+
+describe('a session that is over', () => {
+  it('takes nothing from a page that the operator uses', async () => {
+    const page = await signedIn();
+    await page.clock.install();
+    await page.goto(operator().urlOf('/profile'));
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Add a passkey' });
+    await dialog.getByLabel('Name').fill('typed');
+    await page.context().clearCookies();
+    const session = page.waitForResponse(/\/api\/session$/);
+    await page.clock.fastForward(STALE_MS);
+    await comeBack(page);
+    expect(await (await session).json()).toMatchObject({ operator: null });
+    await signInOf(page).locator('input[type=password]').fill(PASSWORD);
+    await signInOf(page).getByRole('button', { name: 'Continue' }).click();
+    await signInOf(page).waitFor({ state: 'detached' });
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('typed');
   });
 });

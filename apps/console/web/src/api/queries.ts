@@ -37,7 +37,8 @@ export function createQueryClient(): QueryClient {
   });
   queries.getQueryCache().subscribe(({ query }) => {
     if (query.queryHash !== SESSION_HASH) return;
-    lastOperator = (query.state.data as Session | undefined)?.operator ?? lastOperator;
+    const session = query.state.data as Session | undefined;
+    if (session !== undefined && session.operator !== null) lastSession = session;
   });
   return queries;
 }
@@ -49,11 +50,11 @@ export const sessionQuery = {
 };
 
 const SESSION_HASH = hashKey(sessionQuery.queryKey);
-let lastOperator: Session['operator'] = null;
+let lastSession: Session | undefined;
 
 /** @returns the operator of the session, also once it is over; null where the page has known none */
 export function knownOperator(): Session['operator'] {
-  return lastOperator;
+  return lastSession?.operator ?? null;
 }
 
 type Interval<Reply> = number | false | ((reply: Reply | undefined) => number);
@@ -90,11 +91,11 @@ export function useAct<R extends ConsoleRoute>(route: R): UseMutationResult<Rout
   });
 }
 
-/** The operator's session; pages inside the frame have one. */
+/** The operator's session; pages inside the frame have one. Once it is over it is the last one: what they hold waits for a new sign-in. */
 export function useSession(): Session {
   const { data } = useQuery(sessionQuery);
   if (data === undefined) throw new Error('the router reads the session before it shows a page');
-  return data;
+  return data.operator === null && lastSession !== undefined ? lastSession : data;
 }
 
 /** The applications of the operator; none is asked for while the operator's role needs a second factor. */

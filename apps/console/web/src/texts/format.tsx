@@ -1,7 +1,5 @@
-import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useSyncExternalStore } from 'react';
-import type { Session } from '#console-api';
-import { sessionQuery } from '../api/queries';
+import { knownOperator } from '../api/queries';
 import { tagOf, useLanguage } from './texts';
 
 const TICK_MS = 15_000;
@@ -62,8 +60,7 @@ export interface Formats {
 /** Numbers and times in the operator's language and zone. A list has hundreds of times: none of them observes the session. */
 export function useFormats(): Formats {
   const { language } = useLanguage();
-  const session = useQueryClient().getQueryData<Session>(sessionQuery.queryKey);
-  return formatsOf(tagOf(language), session?.operator?.timeZone ?? undefined);
+  return formatsOf(tagOf(language), knownOperator()?.timeZone ?? undefined);
 }
 
 /** By language and zone. */
