@@ -1,11 +1,13 @@
 import type { Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { appClient, signUp, unique, useServer } from '#testing';
-import { comeBack, hold, isAsked } from './suites/page-requests.js';
+import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 import { OWNER, PASSWORD, type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
 
 /** Longer than the page takes an answer for new, the session included. */
 const STALE_MS = 61_000;
+/** Until the page asks for a list again. */
+const NEXT_READ_MS = 5_000;
 const HOUR_MS = 3_600_000;
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
@@ -44,6 +46,7 @@ async function signedIn(): Promise<Page> {
 
 const menuOf = (page: Page) => page.getByRole('navigation', { name: 'Pages' });
 const signInOf = (page: Page) => page.getByRole('dialog', { name: 'The session is over' });
+const proofOf = (page: Page) => page.getByRole('dialog', { name: 'Confirm that it is you' });
 const headingOf = (page: Page) => page.getByRole('heading', { level: 1 });
 const tell = (page: Page, event: 'offline' | 'online') => page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 
@@ -196,5 +199,54 @@ describe('a session that is over', () => {
     await signInOf(page).getByRole('button', { name: 'Continue' }).click();
     await signInOf(page).waitFor({ state: 'detached' });
     expect(await dialog.getByLabel('Name').inputValue()).toBe('typed');
+  });
+
+  it('is asked for once by a page that reads again and again', async () => {
+    const page = await signedIn();
+    await page.clock.install();
+    await page.goto(operator().urlOf('devices'));
+    await page.getByRole('button', { name: 'Export', exact: true }).waitFor();
+    await page.context().clearCookies();
+    await page.clock.fastForward(NEXT_READ_MS);
+    await signInOf(page).getByRole('button', { name: 'Cancel' }).click();
+    await signInOf(page).waitFor({ state: 'detached' });
+    for (let round = 0; round < 4; round += 1) {
+      await page.clock.fastForward(NEXT_READ_MS);
+      await page.waitForTimeout(200);
+    }
+    expect(await signInOf(page).count()).toBe(0);
+  });
+
+  it('only for a request that carries a token which another tab replaces: no sign-in is asked for', async () => {
+    const page = await signedIn();
+    await page.clock.install();
+    await page.goto(operator().urlOf('devices'));
+    await page.getByRole('button', { name: 'Export', exact: true }).waitFor();
+    const other = await page.context().newPage();
+    openPages.push(other);
+    await other.goto(operator().urlOf('devices'));
+    let exports = 0;
+    await answer(other, isAsked('GET', /\/devices\/export$/), () => {
+      exports += 1;
+      return exports === 1 ? refused(403, 'PROOF_REQUIRED') : { body: 'file' };
+    });
+    await other.getByRole('button', { name: 'Export', exact: true }).click();
+    await other.getByRole('menuitem', { name: 'CSV' }).click();
+    const proving = await hold(other, isAsked('POST', /\/proof$/));
+    await proofOf(other).locator('input[type=password]').fill(PASSWORD);
+    await proofOf(other).getByRole('button', { name: 'Continue' }).click();
+    const proof = await proving();
+
+    const isList = isAsked('GET', /\/devices$/);
+    const stale = await hold(page, isList);
+    await page.clock.fastForward(NEXT_READ_MS);
+    const held = await stale();
+    const read = page.waitForResponse((response) => isList(response.request()) && response.ok());
+    await held.fulfill(refused(401, 'UNAUTHORIZED'));
+    await page.waitForTimeout(300);
+    expect(await signInOf(page).count()).toBe(0);
+    await proof.continue();
+    await read;
+    expect(await signInOf(page).count()).toBe(0);
   });
 });

@@ -140,7 +140,7 @@ async function blobOf(body: ReadableStream<Uint8Array<ArrayBuffer>>, onBytes: (b
   return new Blob([...parts, ...chunks]);
 }
 
-/** Why a request is repeated. `renewal`: it carried a token of the session that another request has replaced meanwhile. */
+/** Why a request is repeated. `renewal`: it may have carried a token that another request, also one of another tab, has replaced. */
 type Reason = Gate | 'renewal';
 
 /** Asks again where the reason of a refusal is gone, once for each. @throws CallError for an answer that is an error */
@@ -150,27 +150,24 @@ async function respond(
   signal: AbortSignal | undefined,
   reasons: readonly Reason[] = [],
 ): Promise<Response> {
-  const renewalsBefore = renewals;
   const ask = () => respondOnce(route, input, signal);
   try {
     return await (RENEWING.has(route.path) ? renew(ask) : ask());
   } catch (error) {
     const gate = error instanceof CallError && !WITHOUT_GATE.has(route.path) ? gateOf(error) : undefined;
     if (gate === undefined || reasons.includes(gate)) throw error;
-    const reason = await reasonToRepeat(gate, reasons, renewalsBefore);
+    const reason = await reasonToRepeat(gate, reasons);
     if (reason === undefined) throw error;
     return respond(route, input, signal, [...reasons, reason]);
   }
 }
 
 /** @returns undefined where the operator has cancelled */
-async function reasonToRepeat(
-  gate: Gate,
-  reasons: readonly Reason[],
-  renewalsBefore: number,
-): Promise<Reason | undefined> {
-  const mayBeStale = gate === 'signIn' && !reasons.includes('renewal');
-  if (mayBeStale && (await isRenewedSince(renewalsBefore))) return 'renewal';
+async function reasonToRepeat(gate: Gate, reasons: readonly Reason[]): Promise<Reason | undefined> {
+  if (gate === 'signIn' && !reasons.includes('renewal')) {
+    await endOfRenewals();
+    return 'renewal';
+  }
   return (await passGate(gate)) ? gate : undefined;
 }
 
@@ -179,26 +176,24 @@ function gateOf({ name, status }: CallError): Gate | undefined {
 }
 
 /** Routes whose answer brings a new token of the session, which ends the old one. */
-const RENEWING = new Set(['/sign-in', '/sign-in/passkey', '/proof', '/proof/passkey', '/me/password']);
-const renewing = new Set<Promise<unknown>>();
-let renewals = 0;
+const RENEWING = new Set([
+  '/sign-in',
+  '/sign-in/passkey',
+  '/proof',
+  '/proof/passkey',
+  '/me/password',
+  '/oidc/callback',
+]);
+/** A lock of all tabs, which share the token: renewals hold it together. */
+const RENEWAL = 'gatepost-renewal';
 
-async function renew(request: () => Promise<Response>): Promise<Response> {
-  const answer = request();
-  renewing.add(answer);
-  try {
-    return await answer;
-  } finally {
-    renewing.delete(answer);
-    renewals += 1;
-  }
+function renew(request: () => Promise<Response>): Promise<Response> {
+  return navigator.locks.request(RENEWAL, { mode: 'shared' }, request);
 }
 
-/** Waits for renewals that are under way. A proof at the issuer is one of another tab: its dialog stands here. */
-async function isRenewedSince(renewalsBefore: number): Promise<boolean> {
-  const isUnderWay = renewing.size > 0 || waiting.has('proof');
-  await Promise.allSettled(renewing);
-  return isUnderWay || renewals !== renewalsBefore;
+/** Waits for the renewals that are under way. */
+async function endOfRenewals(): Promise<void> {
+  await navigator.locks.request(RENEWAL, () => undefined);
 }
 
 async function respondOnce(

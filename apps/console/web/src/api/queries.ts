@@ -72,7 +72,11 @@ export function useRead<R extends ConsoleRoute>(
     queryFn: ({ signal }) => call(route, input, signal),
     // A list keeps its rows until those of another filter are there. What belongs to another object is not shown.
     placeholderData: (shown, query) => (query !== undefined && objectOf(query.queryKey) === object ? shown : undefined),
-    refetchInterval: typeof everyMs === 'function' ? ({ state }) => everyMs(state.data) : everyMs,
+    refetchInterval: ({ state }) => {
+      // The operator has not signed in again: the next act, or a look at the page, asks once more.
+      if (state.error instanceof CallError && state.error.status === 401) return false;
+      return typeof everyMs === 'function' ? everyMs(state.data) : everyMs;
+    },
     enabled,
   });
 }
