@@ -1,8 +1,9 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { appClient, masterClient, signUp, unique, useServer } from '#testing';
-import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
+import { describeEdits } from './suites/console-edits.suite.js';
 import { OWNER, PASSWORD, type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
+import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 
 /** Longer than the page takes an answer for new, the session included. */
 const STALE_MS = 61_000;
@@ -44,6 +45,8 @@ async function enterPassword(dialog: Locator): Promise<void> {
   await dialog.locator('input[type=password]').fill(PASSWORD);
   await dialog.getByRole('button', { name: 'Continue' }).click();
 }
+
+describeEdits(server, open);
 
 describe('a session that ends', () => {
   it('while a proof is asked for: the sign-in comes first, then the proof, then the act', async () => {
