@@ -28,5 +28,38 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await undo(page);
       expect((await master.get(`/1.1/users/${id}`)).body).toMatchObject({ ...contact, ...verified });
     });
+
+    it('of the roles of an operator brings nothing back that another owner has changed since', async () => {
+      const name = unique('operator');
+      const page = await open('/operators');
+      await page.getByRole('button', { name: 'Invite an operator' }).click();
+      const invitation = page.getByRole('dialog');
+      await invitation.getByLabel('Name').fill(name);
+      await invitation.getByLabel('E-mail address').fill(`${name}@example.com`);
+      await invitation.getByLabel('All applications').selectOption('viewer');
+      await invitation.getByRole('button', { name: 'Invite an operator' }).click();
+      const edit = async (at: Page) => {
+        await at.getByRole('button', { name: `Actions for ${name}` }).click();
+        await at.getByRole('menuitem', { name: 'Change roles' }).click();
+      };
+      const choose = (at: Page, role: string) =>
+        at.getByRole('dialog').getByLabel('All applications').selectOption(role);
+      await edit(page);
+      const other = await open('/operators');
+      await edit(other);
+      await choose(other, '');
+      await save(other);
+      await other.getByText('Saved.').waitFor();
+
+      await choose(page, 'support');
+      await save(page);
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('The object has changed since, so nothing was written.').waitFor();
+      await undo(other);
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+      const row = page.getByRole('row').filter({ hasText: name });
+      await page.reload();
+      await row.getByText('All applications: viewer').waitFor();
+    });
   });
 }

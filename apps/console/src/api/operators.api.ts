@@ -108,14 +108,14 @@ export const operatorsApi = {
     body: z.strictObject({ isOwner: z.boolean().optional(), isDisabled: z.boolean().optional() }),
     reply: oneOperator,
   }),
-  /** Replaces all grants of an operator. */
+  /** Replaces all grants of an operator. Fails with NO_EFFECT where the stored ones are not `former`, those that were read. */
   setGrants: route({
     method: 'PUT',
     path: '/operators/:operatorId/grants',
     access: 'operators.write',
     needsProof: true,
     params: ofOperator,
-    body: z.strictObject({ grants }),
+    body: z.strictObject({ grants, former: grants }),
     reply: oneOperator,
   }),
   endOperatorSessions: route({

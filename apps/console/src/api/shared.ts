@@ -34,6 +34,9 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number];
 
+/** The text of NO_EFFECT where another operator has changed since what a change was made on. The page has it in its languages. */
+export const CHANGED_SINCE = 'The object has changed since, so nothing was written.';
+
 /** Of a new password of an operator, in characters. */
 export const MIN_PASSWORD_LENGTH = 12;
 

@@ -66,7 +66,8 @@ export class OperatorsHandlers {
     const { operatorId } = request.params;
     const { grants } = await this.operators.get({ id: operatorId });
     request.act = { before: { grants } };
-    await this.operators.setGrants(operatorId, sortedGrants(request.body.grants));
+    const { former, grants: wanted } = request.body;
+    await this.operators.setGrants(operatorId, sortedGrants(wanted), sortedGrants(former));
     return this.one(operatorId);
   }
 

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import type { Grant } from '#console-api';
+import { CHANGED_SINCE, type Grant } from '#console-api';
 import { type Queryable, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import { ConsoleDatabase } from '../console.database.js';
-import type { OperatorRow } from './operator.rules.js';
+import { type OperatorRow, sortedGrants } from './operator.rules.js';
 import { HAS_FACTOR } from './second-factors.repository.js';
 
 /** An operator with the grants, as columns. */
@@ -119,11 +119,17 @@ export class OperatorsRepository {
     }
   }
 
-  /** Replaces all grants of an operator. @throws AppError NOT_FOUND */
-  async setGrants(id: string, grants: readonly Grant[]): Promise<void> {
+  /** Replaces the grants that were read. @throws AppError NOT_FOUND, or NO_EFFECT where others are stored by now */
+  async setGrants(id: string, grants: readonly Grant[], former: readonly Grant[]): Promise<void> {
     await this.database.transaction(async (tx) => {
       const rows = await tx.query('SELECT 1 FROM console.operators WHERE id = $1 FOR UPDATE', [id]);
       if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
+      const stored = await tx.query<Grant>(
+        'SELECT app_id AS "appId", role FROM console.grants WHERE operator_id = $1',
+        [id],
+      );
+      if (JSON.stringify(sortedGrants(stored)) !== JSON.stringify(former))
+        throw appError('NO_EFFECT', { message: CHANGED_SINCE });
       await replaceGrants(tx, id, grants);
     });
   }

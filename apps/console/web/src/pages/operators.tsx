@@ -309,8 +309,10 @@ function GrantsDialog({ operator, onClose }: { readonly operator: Operator; read
   const [grants, setGrants] = useState(operator.grants);
   const params = { operatorId: operator.id };
   const save = async () => {
-    await change.mutateAsync({ params, body: { grants } });
-    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { grants: operator.grants } }));
+    const { operator: saved } = await change.mutateAsync({ params, body: { grants, former: operator.grants } });
+    notices.undoable(t.acts.saved, () =>
+      change.mutateAsync({ params, body: { grants: operator.grants, former: saved.grants } }),
+    );
     onClose();
   };
   return (
