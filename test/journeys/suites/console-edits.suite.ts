@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { appClient, type GatepostServer, masterClient, signUp, unique, uniquePhone } from '#testing';
+import { appClient, type GatepostServer, masterClient, setSetting, signUp, unique, uniquePhone } from '#testing';
+import { isAsked } from './page-requests.js';
 
 type Open = (path: string) => Promise<Page>;
 
@@ -60,6 +61,54 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       const row = page.getByRole('row').filter({ hasText: name });
       await page.reload();
       await row.getByText('All applications: viewer').waitFor();
+    });
+  });
+
+  describe('what is typed while the stored value changes', () => {
+    const focused = (page: Page) => page.locator(':focus').inputValue();
+
+    it('stays in the channels of a device, whose save keeps the channels that the device has added', async () => {
+      const master = masterClient(server());
+      const device = { deviceType: 'android', installationId: unique('device'), channels: ['first', 'old'] };
+      const { objectId } = (await master.post('/1.1/installations', device)).body;
+      const path = `/1.1/installations/${String(objectId)}`;
+      const channels = async () => ((await master.get(path)).body['channels'] as string[]).toSorted();
+      const page = await open(`devices/${String(objectId)}`);
+      await page.getByLabel('Channels').fill('first, typed');
+      const read = page.waitForResponse(
+        async (response) =>
+          isAsked('GET', /\/devices\//)(response.request()) && (await response.text()).includes('theirs'),
+      );
+      await master.put(path, { channels: { __op: 'AddUnique', objects: ['theirs'] } });
+      await read;
+      await page.waitForTimeout(200);
+      expect(await focused(page)).toBe('first, typed');
+      await save(page);
+      await page.getByText('Saved.').waitFor();
+      expect(await channels()).toEqual(['first', 'theirs', 'typed']);
+      await expect.poll(() => page.getByLabel('Channels').inputValue()).toMatch(/theirs/);
+      await undo(page);
+      expect(await channels()).toEqual(['first', 'old', 'theirs']);
+    });
+
+    it('stays in the field of a setting', async () => {
+      const page = await open('settings');
+      const field = page.getByLabel('mailLanguage');
+      const flag = page.getByRole('switch', { name: /^requireOldPassword/ });
+      await field.waitFor();
+      await setSetting(server(), server().app, 'mailLanguage', 'zh-CN');
+      // The page reads the settings again after a change of another one.
+      await flag.focus();
+      await field.fill('fr');
+      await flag.evaluate((element: { click: () => void }) => {
+        element.click();
+      });
+      await page.getByText('Saved.').waitFor();
+      expect(await focused(page)).toBe('fr');
+      await save(page);
+      await page.getByText('Saved.').nth(1).waitFor();
+      await page.reload();
+      await expect.poll(() => field.inputValue()).toBe('fr');
     });
   });
 }

@@ -233,7 +233,7 @@ export function DevicePage(): ReactNode {
                 </Link>
               )}
             </Group>
-            <ChannelsField key={device.channels.join()} appId={appId} device={device} />
+            <ChannelsField key={deviceId} appId={appId} device={device} />
             <Code block className="wrap">
               {JSON.stringify(device.fields, undefined, 2)}
             </Code>
@@ -260,19 +260,52 @@ export function DevicePage(): ReactNode {
   );
 }
 
+interface ChannelChange {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+function channelChange(before: readonly string[], after: readonly string[]): ChannelChange {
+  return {
+    added: after.filter((name) => !before.includes(name)),
+    removed: before.filter((name) => !after.includes(name)),
+  };
+}
+
+/** Operations of the REST API that leave other channels as they are. */
+function operationOf({ added, removed }: ChannelChange): Record<string, unknown> {
+  const ops = [
+    ...(added.length === 0 ? [] : [{ __op: 'AddUnique', objects: added }]),
+    ...(removed.length === 0 ? [] : [{ __op: 'Remove', objects: removed }]),
+  ];
+  return { __op: 'Batch', ops };
+}
+
+interface TypedChannels {
+  readonly text: string;
+  /** The channels on which it was typed: those that the device has changed since stay. */
+  readonly base: readonly string[];
+}
+
 /** The channels of a device, saved with Undo. */
 function ChannelsField({ appId, device }: { readonly appId: string; readonly device: Device }): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
   const notices = useNotices();
   const change = useAct(consoleApi.changeDevice);
-  const stored = device.channels.join(', ');
-  const [typed, setTyped] = useState(stored);
-  const write = (channels: readonly string[]) =>
-    change.mutateAsync({ params: { appId, deviceId: device.objectId }, body: { changes: { channels } } });
+  const [typed, setTyped] = useState<TypedChannels>();
+  const base = typed?.base ?? device.channels;
+  const wanted = typed === undefined ? base : namesOf(typed.text);
+  const { added, removed } = channelChange(base, wanted);
+  const write = (changed: ChannelChange) =>
+    change.mutateAsync({
+      params: { appId, deviceId: device.objectId },
+      body: { changes: { channels: operationOf(changed) } },
+    });
   const save = async () => {
-    await write(namesOf(typed));
-    notices.undoable(t.acts.saved, () => write(device.channels));
+    await write({ added, removed });
+    notices.undoable(t.acts.saved, () => write({ added: removed, removed: added }));
+    setTyped((now) => (now === undefined || now.text === typed?.text ? undefined : { ...now, base: wanted }));
   };
   return (
     <Stack gap={4}>
@@ -280,13 +313,14 @@ function ChannelsField({ appId, device }: { readonly appId: string; readonly dev
         <TextInput
           label={t.devices.channels}
           description={t.devices.channelsSays}
-          value={typed}
+          value={typed?.text ?? base.join(', ')}
           readOnly={!may('devices.write')}
           onChange={(event) => {
-            setTyped(event.currentTarget.value);
+            const { value: text } = event.currentTarget;
+            setTyped(text === base.join(', ') ? undefined : { text, base });
           }}
         />
-        {typed !== stored && (
+        {added.length + removed.length > 0 && (
           <Button loading={change.isPending} onClick={() => void save().catch(() => undefined)}>
             {t.acts.save}
           </Button>

@@ -66,7 +66,7 @@ function GeneralTab({ application }: ApplicationProps): ReactNode {
     <Panel>
       <Stack gap="md">
         {application.settings.map((setting) => (
-          <SettingField key={`${setting.name} ${setting.value}`} appId={application.id} setting={setting} />
+          <SettingField key={setting.name} appId={application.id} setting={setting} />
         ))}
         {application.secretSettings.map(({ name, isSet, description }) => (
           <SecretField key={name} appId={application.id} name={name} isSet={isSet} description={description} />
@@ -91,13 +91,14 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
   const may = useMay(appId);
   const notices = useNotices();
   const change = useAct(consoleApi.changeSetting);
-  const [value, setValue] = useState(setting.value);
-  const { name, kind, isDefault } = setting;
+  const { name, kind, isDefault, value: stored } = setting;
+  const [typed, setTyped] = useState<string>();
   const description = useDescription(name, setting.description);
   const params = { appId, name };
   const save = async (next: string) => {
     await change.mutateAsync({ params, body: { value: next } });
-    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { value: setting.value } }));
+    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { value: stored } }));
+    setTyped((now) => (now === next ? undefined : now));
   };
   const store = (next: string) => {
     save(next).catch(() => undefined);
@@ -109,13 +110,14 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
       {!isDefault && <Badge component="span">{t.settings.changed}</Badge>}
     </Group>
   );
-  const typed = {
+  const field = {
     label,
     description,
-    value,
+    value: typed ?? stored,
     readOnly: !mayWrite,
     onChange: (event: { currentTarget: { value: string } }) => {
-      setValue(event.currentTarget.value);
+      const { value } = event.currentTarget;
+      setTyped(value === stored ? undefined : value);
     },
   };
   return (
@@ -124,21 +126,21 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
         <Switch
           label={label}
           description={description}
-          checked={value === 'true'}
+          checked={stored === 'true'}
           disabled={!mayWrite || change.isPending}
           onChange={(event) => {
             store(String(event.currentTarget.checked));
           }}
         />
       )}
-      {kind === 'text' && <TextInput {...typed} />}
-      {(kind === 'list' || kind === 'object') && <Textarea rows={3} className="code" {...typed} />}
-      {value !== setting.value && (
+      {kind === 'text' && <TextInput {...field} />}
+      {(kind === 'list' || kind === 'object') && <Textarea rows={3} className="code" {...field} />}
+      {typed !== undefined && (
         <Group gap="xs">
           <Button
             loading={change.isPending}
             onClick={() => {
-              store(value);
+              store(typed);
             }}
           >
             {t.acts.save}
@@ -146,7 +148,7 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
           <Button
             variant="default"
             onClick={() => {
-              setValue(setting.value);
+              setTyped(undefined);
             }}
           >
             {t.acts.discard}
