@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { appClient, type GatepostServer, masterClient, setSetting, signUp, unique, uniquePhone } from '#testing';
-import { isAsked } from './page-requests.js';
+import { answer, isAsked, refused } from './page-requests.js';
 
 type Open = (path: string) => Promise<Page>;
 
@@ -61,6 +61,35 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       const row = page.getByRole('row').filter({ hasText: name });
       await page.reload();
       await row.getByText('All applications: viewer').waitFor();
+    });
+
+    it('of a new member removes none that was a member before', async () => {
+      const { id } = await signUp(appClient(server()));
+      const users = { __op: 'AddRelation', objects: [{ __type: 'Pointer', className: '_User', objectId: id }] };
+      const role = { name: unique('role').replaceAll('-', '_'), ACL: {}, users };
+      const roleId = String((await masterClient(server()).post('/1.1/roles', role)).body['objectId']);
+      const page = await open(`roles/${roleId}`);
+      const field = page.getByLabel('User id', { exact: true });
+      const add = page.getByRole('button', { name: 'Add', exact: true }).first();
+      const undos = page.getByRole('button', { name: 'Undo' });
+      await field.fill(id);
+      await add.click();
+      await page.getByText('Saved.').waitFor();
+      expect([await undos.count(), await field.inputValue()]).toEqual([0, '']);
+
+      const { id: newId } = await signUp(appClient(server()));
+      let isRefused = true;
+      await answer(page, isAsked('PATCH', /\/roles\//), () =>
+        isRefused ? refused(503, 'SERVICE_UNAVAILABLE') : undefined,
+      );
+      await field.fill(newId);
+      await add.click();
+      await page.getByText('This did not work').waitFor();
+      expect(await field.inputValue()).toBe(newId);
+      isRefused = false;
+      await add.click();
+      await undo(page);
+      expect(await page.getByRole('table', { name: 'Users of the role' }).getByRole('row').count()).toBe(1);
     });
   });
 

@@ -263,7 +263,8 @@ export const usersApi = {
       addRoles: members,
       removeRoles: members,
     }),
-    reply: oneRole,
+    /** `changed`: of the given members those that were added or removed; the others were, or were not, members before. */
+    reply: oneRole.extend({ changed: z.array(z.string()) }),
   }),
   deleteRole: route({
     method: 'DELETE',

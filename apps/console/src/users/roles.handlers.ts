@@ -52,10 +52,14 @@ export class RolesHandlers {
 
   /** Additions and removals of one relation are two updates, because an update has one operation for each field. */
   @Handles(consoleApi.changeRole)
-  async change(request: ConsoleRequest<Api['changeRole']>): Promise<OneRole> {
+  async change(request: ConsoleRequest<Api['changeRole']>): Promise<RouteReply<Api['changeRole']>> {
     const { caller, params, body } = request;
     const { role } = await this.role(request, params.roleId);
     request.act = { before: { ACL: role.ACL } };
+    const [changedUsers, changedRoles] = await Promise.all([
+      this.changedMembers(request, '_User', { added: body.addUsers, removed: body.removeUsers }),
+      this.changedMembers(request, '_Role', { added: body.addRoles, removed: body.removeRoles }),
+    ]);
     const { ACL, updatedAt } = body;
     const added = {
       ...(ACL === undefined ? {} : { ACL: ACL as JsonObject }),
@@ -72,7 +76,21 @@ export class RolesHandlers {
       const update = { caller, className: '_Role', objectId: params.roleId, changes, ...where, returnNew: false };
       await this.rpc.call(objectsRpc.update, update);
     }
-    return this.role(request, params.roleId);
+    return { ...(await this.role(request, params.roleId)), changed: [...changedUsers, ...changedRoles] };
+  }
+
+  /** Of the given ids those whose membership a change of the role will change. */
+  private async changedMembers(
+    { caller, params }: Pick<ConsoleRequest<Api['changeRole']>, 'caller' | 'params'>,
+    className: keyof typeof CLASS,
+    { added, removed }: { readonly added: readonly string[]; readonly removed: readonly string[] },
+  ): Promise<string[]> {
+    const ids = [...added, ...removed];
+    if (ids.length === 0) return [];
+    const where = { ...memberOf(params.roleId, className), objectId: { $in: ids } };
+    const found = await this.find(caller, className, where, { order: 'createdAt', limit: ids.length });
+    const members = new Set(found.map(({ objectId }) => objectId));
+    return [...added.filter((id) => !members.has(id)), ...removed.filter((id) => members.has(id))];
   }
 
   @Handles(consoleApi.deleteRole)
@@ -112,9 +130,7 @@ export class RolesHandlers {
   }
 
   private members(caller: Caller, roleId: string, className: keyof typeof CLASS): Promise<JsonObject[]> {
-    const object = pointer('_Role', roleId);
-    const where = { $relatedTo: { object, key: CLASS[className] } };
-    return this.find(caller, className, where, { order: 'createdAt', limit: MAX_SHOWN_MEMBERS });
+    return this.find(caller, className, memberOf(roleId, className), { order: 'createdAt', limit: MAX_SHOWN_MEMBERS });
   }
 
   private async find(
@@ -139,6 +155,10 @@ function unchangedSince(updatedAt: string): JsonObject {
 
 function pointer(className: string, objectId: string): JsonObject {
   return { __type: 'Pointer', className, objectId };
+}
+
+function memberOf(roleId: string, className: keyof typeof CLASS): JsonObject {
+  return { $relatedTo: { object: pointer('_Role', roleId), key: CLASS[className] } };
 }
 
 function relation(

@@ -182,8 +182,9 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
   const swap = (kind: 'Users' | 'Roles', id: string, isAdded: boolean) =>
     change.mutateAsync({ params, body: { [`${isAdded ? 'add' : 'remove'}${kind}`]: [id] } });
   const act = async (kind: 'Users' | 'Roles', id: string, isAdded: boolean) => {
-    await swap(kind, id, isAdded);
-    notices.undoable(t.acts.saved, () => swap(kind, id, !isAdded));
+    const { changed } = await swap(kind, id, isAdded);
+    if (changed.includes(id)) notices.undoable(t.acts.saved, () => swap(kind, id, !isAdded));
+    else notices.done(t.acts.saved);
   };
   const saveAcl = async (ACL: Record<string, unknown>, { ACL: former, updatedAt }: RoleDetails) => {
     const { role: saved } = await change.mutateAsync({ params, body: { ACL, updatedAt } });
@@ -197,17 +198,17 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
       {change.error !== null && <Failure error={change.error} />}
       <Members
         title={t.roles.users}
-        add={t.roles.addUser}
+        addLabel={t.roles.addUser}
         members={role.users.map(({ objectId, username }) => ({ id: objectId, name: username ?? objectId }))}
         isReadOnly={!may('roles.write')}
-        act={(id, isAdded) => void act('Users', id, isAdded).catch(() => undefined)}
+        act={(id, isAdded) => act('Users', id, isAdded)}
       />
       <Members
         title={t.roles.roles}
-        add={t.roles.addRole}
+        addLabel={t.roles.addRole}
         members={role.roles.map(({ objectId, name }) => ({ id: objectId, name }))}
         isReadOnly={!may('roles.write')}
-        act={(id, isAdded) => void act('Roles', id, isAdded).catch(() => undefined)}
+        act={(id, isAdded) => act('Roles', id, isAdded)}
       />
       <AclPanel
         stored={role}
@@ -222,15 +223,21 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
 
 interface MembersProps {
   readonly title: string;
-  readonly add: string;
+  readonly addLabel: string;
   readonly members: readonly { readonly id: string; readonly name: string }[];
   readonly isReadOnly: boolean;
-  readonly act: (id: string, isAdded: boolean) => void;
+  /** Its failure is shown elsewhere. */
+  readonly act: (id: string, isAdded: boolean) => Promise<void>;
 }
 
-function Members({ title, add, members, isReadOnly, act }: MembersProps): ReactNode {
+function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): ReactNode {
   const t = useTexts();
   const [id, setId] = useState('');
+  const add = async () => {
+    if (id.trim() === '') return;
+    await act(id.trim(), true);
+    setId((now) => (now === id ? '' : now));
+  };
   return (
     <Panel title={title}>
       {members.length === 0 ? (
@@ -252,7 +259,7 @@ function Members({ title, add, members, isReadOnly, act }: MembersProps): ReactN
                       variant="subtle"
                       aria-label={t.acl.remove(member.name)}
                       onClick={() => {
-                        act(member.id, false);
+                        act(member.id, false).catch(() => undefined);
                       }}
                     >
                       <Icon name="close" size={16} />
@@ -268,13 +275,12 @@ function Members({ title, add, members, isReadOnly, act }: MembersProps): ReactN
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            if (id.trim() !== '') act(id.trim(), true);
-            setId('');
+            add().catch(() => undefined);
           }}
         >
           <Group gap="xs" align="flex-end">
             <TextInput
-              label={add}
+              label={addLabel}
               value={id}
               onChange={(event) => {
                 setId(event.currentTarget.value);
