@@ -91,6 +91,34 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await undo(page);
       expect(await page.getByRole('table', { name: 'Users of the role' }).getByRole('row').count()).toBe(1);
     });
+
+    it('removes a first template of a language, whose page offers no way back before', async () => {
+      const page = await open('templates/resetPassword/en');
+      const store = async () => {
+        await save(page);
+        await page.getByText('Saved.').last().waitFor();
+      };
+      const change = async (part: string, text: string) => {
+        const field = page.getByRole('textbox', { name: part });
+        await field.fill(`${await field.inputValue()}${text}`);
+      };
+      const reset = page.getByRole('button', { name: 'Back to the built-in template' });
+      await change('Subject', '!');
+      await store();
+      await reset.waitFor();
+      await page.goto(page.url().replace(/en$/, 'fr'));
+      await page.getByText('text of en', { exact: true }).waitFor();
+      expect(await reset.count()).toBe(0);
+
+      await change('Subject', ' (fr)');
+      await change('HTML', '<!-- fr -->');
+      await page.getByRole('radio', { name: 'Text' }).check();
+      await page.getByRole('textbox', { name: 'Text' }).fill('{{link}}');
+      await store();
+      await reset.waitFor();
+      await undo(page);
+      await page.getByText('text of en', { exact: true }).waitFor();
+    });
   });
 
   describe('what is typed while the stored value changes', () => {

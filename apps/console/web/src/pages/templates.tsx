@@ -97,6 +97,11 @@ interface TemplateProps {
   readonly language: string;
 }
 
+/** Whether the template is the application's own one of this language; else the text is a built-in one, or that of another language. */
+function isOwnIn(language: string, template: Template): boolean {
+  return template.isOwn && template.language.toLowerCase() === language.toLowerCase();
+}
+
 function KnownTemplate(params: TemplateProps): ReactNode {
   const t = useTexts();
   const { appId, kind, language } = params;
@@ -107,17 +112,19 @@ function KnownTemplate(params: TemplateProps): ReactNode {
         <Link to="/apps/$appId/templates" params={{ appId }}>
           {t.templates.back}
         </Link>
-        {answer.data !== undefined && (
-          <Badge color={answer.data.template.isOwn ? 'link' : 'gray'}>
-            {answer.data.template.isOwn ? t.templates.own : t.templates.builtIn}
-          </Badge>
-        )}
+        {answer.data !== undefined && <OriginBadge language={language} template={answer.data.template} />}
       </Group>
       <Answer of={answer} lines={12}>
         {({ template }) => <Editor params={params} template={template} />}
       </Answer>
     </Page>
   );
+}
+
+function OriginBadge({ language, template }: { readonly language: string; readonly template: Template }): ReactNode {
+  const t = useTexts();
+  if (isOwnIn(language, template)) return <Badge color="link">{t.templates.own}</Badge>;
+  return <Badge color="gray">{template.isOwn ? t.templates.from(template.language) : t.templates.builtIn}</Badge>;
 }
 
 interface EditorProps {
@@ -191,12 +198,13 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
   const reset = useAct(consoleApi.resetTemplate);
   const test = useAct(consoleApi.sendTestMail);
   const [isAsking, setAsking] = useState(false);
+  const isOwnHere = isOwnIn(params.language, template);
   if (!may('templates.write')) return null;
   const store = async () => {
     await save.mutateAsync({ params, body: typed });
     const { subject, html, text } = template;
     notices.undoable(t.acts.saved, () =>
-      template.isOwn ? save.mutateAsync({ params, body: { subject, html, text } }) : reset.mutateAsync({ params }),
+      isOwnHere ? save.mutateAsync({ params, body: { subject, html, text } }) : reset.mutateAsync({ params }),
     );
     clear(typed);
   };
@@ -226,7 +234,7 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
             {t.acts.discard}
           </Button>
         )}
-        {template.isOwn && (
+        {isOwnHere && (
           <Button
             variant="default"
             onClick={() => {

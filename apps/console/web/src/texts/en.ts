@@ -513,6 +513,7 @@ export const en = {
     origin: 'Origin',
     own: 'own',
     builtIn: 'built in',
+    from: (language: string) => `text of ${language}`,
     source: 'Template',
     part: 'Part',
     subject: 'Subject',

@@ -492,6 +492,7 @@ export const zh: typeof en = {
     origin: '来源',
     own: '自定义',
     builtIn: '内置',
+    from: (language: string) => `沿用 ${language}`,
     source: '模板',
     part: '部分',
     subject: '主题',
