@@ -301,6 +301,69 @@ describe('the filters of a list', () => {
     expect(await text()).toBe(`${other}-more`);
     await expect.poll(url).toBe(`${other}-more`);
   });
+
+  it('show what is applied: after Back, after another link, and for a text that a link overtakes', async () => {
+    const page = await open('users');
+    for (const [path, label, text] of [
+      ['users', 'Platform', 'github'],
+      ['devices', 'Type', 'android'],
+      ['roles', 'Search by name', 'admins'],
+      ['/audit', 'Target', 'someone'],
+      ['/audit', 'Application', 'shop'],
+    ] as const) {
+      await page.goto(operator().urlOf(path));
+      const field = page.getByLabel(label, { exact: true });
+      await field.fill(text);
+      await field.press('Enter');
+      await expect.poll(() => page.url()).toContain(`=${text}`);
+      await page.goBack();
+      await expect.poll(() => field.inputValue()).toBe('');
+      expect(page.url()).not.toContain(text);
+    }
+    await page.goto(operator().urlOf('users?hasPassword=true&platform=github'));
+    const platform = page.getByLabel('Platform');
+    await platform.fill('wechat');
+    await page.getByRole('link', { name: 'Clear the filters' }).first().click();
+    await expect.poll(() => platform.inputValue()).toBe('');
+    await platform.fill('wechat');
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Users' }).click();
+    await expect.poll(() => platform.inputValue()).toBe('');
+    expect(new URL(page.url()).search).toBe('');
+  });
+
+  it('apply a date once, from the beginning of its day in the zone of the operator', async () => {
+    const page = await open('devices');
+    const session = await page.evaluate<{ operator: object }>("fetch('/api/session').then((answer) => answer.json())");
+    const json = { ...session, operator: { ...session.operator, timeZone: 'Asia/Shanghai' } };
+    await answer(page, isAsked('GET', /\/session$/), () => ({ json }));
+    const asked: (string | null)[] = [];
+    await answer(page, isAsked('GET', /\/users$/), (request) => {
+      asked.push(new URL(request.url()).searchParams.get('createdFrom'));
+      return undefined;
+    });
+    await page.goto(operator().urlOf('users?since=x'));
+    await expect.poll(() => asked).toEqual([null]);
+    const since = page.getByLabel('Signed up since');
+    const entries = () => page.evaluate<number>('history.length');
+    const before = await entries();
+    await since.pressSequentially('03032026');
+    await since.press('Enter');
+    await expect.poll(() => page.url()).toContain('since=2026-03-03');
+    expect(await entries()).toBe(before + 1);
+    await expect.poll(() => asked.at(-1)).toBe('2026-03-02T16:00:00.000Z');
+    await page.goBack();
+    await expect.poll(() => since.inputValue()).toBe('');
+  });
+
+  it('name the acts of the audit log as the list does', async () => {
+    const page = await open('/audit?action=setUp');
+    const action = page.getByRole('combobox', { name: 'Action' });
+    await action.selectOption({ label: 'Sign-in' });
+    await expect.poll(() => page.url()).toContain('action=signIn');
+    await page.goBack();
+    await expect.poll(() => action.locator('option:checked').textContent()).toBe('Console set up');
+    await page.getByRole('button', { name: 'Console set up' }).waitFor();
+  });
 });
 
 describe('secrets', () => {

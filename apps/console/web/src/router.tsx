@@ -93,7 +93,7 @@ const users = createRoute({
       emailVerified: flag(),
       hasPassword: flag(),
       platform: text(),
-      since: text(),
+      since: maybe(z.iso.date()),
       order: oneOf('newest', 'oldest', 'username'),
     }),
   ),

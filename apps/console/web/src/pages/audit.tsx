@@ -1,14 +1,15 @@
-import { Badge, Code, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Code, Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useRead } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
+import { UrlText } from '../parts/fields';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { DataTable, Pager } from '../table/data-table';
 import { When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { tagOf, useLanguage, useTexts } from '../texts/texts';
 
 const FROM = '/frame/audit';
 const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
@@ -26,21 +27,6 @@ export function AuditPage(): ReactNode {
   const change = (part: Partial<typeof search> & { readonly app?: string | undefined }) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
   };
-  const textFilter = (name: 'action' | 'target', label: string) => (
-    <TextInput
-      key={name}
-      label={label}
-      size="xs"
-      defaultValue={search[name] ?? ''}
-      onBlur={(event) => {
-        const value = event.currentTarget.value.trim();
-        if (value !== (search[name] ?? '')) change({ [name]: value === '' ? undefined : value });
-      }}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') event.currentTarget.blur();
-      }}
-    />
-  );
   const filters = {
     ...search,
     ...(operator === undefined ? {} : { operatorId: operator }),
@@ -53,15 +39,24 @@ export function AuditPage(): ReactNode {
     >
       <Panel>
         <Group gap="xs" align="flex-end">
-          {textFilter('action', t.audit.action)}
-          {textFilter('target', t.audit.target)}
-          <TextInput
+          <ActionFilter
+            value={search.action}
+            onChange={(action) => {
+              change({ action });
+            }}
+          />
+          <UrlText
+            label={t.audit.target}
+            value={search.target}
+            onApply={(target) => {
+              change({ target });
+            }}
+          />
+          <UrlText
             label={t.audit.application}
-            size="xs"
-            defaultValue={app ?? ''}
-            onBlur={(event) => {
-              const value = event.currentTarget.value.trim();
-              if (value !== (app ?? '')) change({ app: value === '' ? undefined : value });
+            value={app}
+            onApply={(value) => {
+              change({ app: value });
             }}
           />
           <NativeSelect
@@ -80,6 +75,35 @@ export function AuditPage(): ReactNode {
         <AuditList query={{ ...filters, ...(after === undefined ? {} : { after }) }} hasPager />
       </Panel>
     </Page>
+  );
+}
+
+interface ActionFilterProps {
+  readonly value: string | undefined;
+  readonly onChange: (action: string | undefined) => void;
+}
+
+/** The acts by their names in the operator's language. */
+function ActionFilter({ value, onChange }: ActionFilterProps): ReactNode {
+  const t = useTexts();
+  const { language } = useLanguage();
+  const names: Readonly<Record<string, string>> = t.audit.actions;
+  const actions = Object.keys(names).sort((a, b) => nameOf(names, a).localeCompare(nameOf(names, b), tagOf(language)));
+  const unknown = value === undefined || value in names ? [] : [value];
+  return (
+    <NativeSelect
+      label={t.audit.action}
+      size="xs"
+      value={value ?? ''}
+      data={[
+        { value: '', label: t.common.any },
+        ...[...unknown, ...actions].map((action) => ({ value: action, label: nameOf(names, action) })),
+      ]}
+      onChange={(event) => {
+        const { value: action } = event.currentTarget;
+        onChange(action === '' ? undefined : action);
+      }}
+    />
   );
 }
 

@@ -6,6 +6,7 @@ import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
+import { UrlText } from '../parts/fields';
 import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
 import { type Column, DataTable, Pager } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
@@ -27,17 +28,12 @@ export function DevicesPage(): ReactNode {
   };
   const isConnected = search.connected === true;
   const filter = (name: 'type' | 'channel' | 'user', label: string) => (
-    <TextInput
+    <UrlText
       label={label}
-      size="xs"
-      defaultValue={search[name] ?? ''}
+      value={search[name]}
       disabled={isConnected}
-      onBlur={(event) => {
-        const value = event.currentTarget.value.trim();
-        if (value !== (search[name] ?? '')) change({ [name]: value === '' ? undefined : value });
-      }}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') event.currentTarget.blur();
+      onApply={(value) => {
+        change({ [name]: value });
       }}
     />
   );

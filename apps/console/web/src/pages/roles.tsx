@@ -6,6 +6,7 @@ import { consoleApi, type RoleDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
 import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
+import { UrlText } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { DataTable, Pager } from '../table/data-table';
@@ -38,15 +39,13 @@ export function RolesPage(): ReactNode {
   return (
     <Page title={t.pages.roles} acts={button}>
       <Panel>
-        <TextInput
+        <UrlText
           label={t.roles.search}
           type="search"
+          size="sm"
           maw="24rem"
-          defaultValue={q ?? ''}
-          onChange={(event) => {
-            const text = event.currentTarget.value;
-            void navigate({ search: { q: text === '' ? undefined : text }, replace: true });
-          }}
+          value={q}
+          onApply={(text) => void navigate({ search: { q: text } })}
         />
         <Answer of={roles}>
           {({ items, next }) => (

@@ -3,9 +3,9 @@ import { useHotkeys } from '@mantine/hooks';
 import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
-import { useMay, useRead } from '../api/queries';
+import { useMay, useRead, useSession } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { Segments } from '../parts/fields';
+import { Segments, startOfDay, UrlText } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Checked, LockedBadge } from '../parts/states';
@@ -210,24 +210,20 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
           change({ hasPassword: flagOf(event.currentTarget.value) });
         }}
       />
-      <TextInput
-        key={`platform ${search.platform ?? ''}`}
+      <UrlText
         label={t.users.platform}
-        size="xs"
         w="8rem"
-        defaultValue={search.platform ?? ''}
-        onBlur={(event) => {
-          const value = event.currentTarget.value.trim();
-          if (value !== (search.platform ?? '')) change({ platform: value === '' ? undefined : value });
+        value={search.platform}
+        onApply={(platform) => {
+          change({ platform });
         }}
       />
-      <TextInput
+      <UrlText
         label={t.users.since}
-        size="xs"
         type="date"
-        defaultValue={search.since ?? ''}
-        onChange={(event) => {
-          change({ since: event.currentTarget.value === '' ? undefined : event.currentTarget.value });
+        value={search.since}
+        onApply={(since) => {
+          change({ since });
         }}
       />
       <NativeSelect
@@ -251,10 +247,11 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
 function useUserFilters() {
   const { q: _q, after: _after, order: _order, since, ...filters } = useSearch({ from: FROM });
   const text = useSearchedText();
+  const { operator } = useSession();
   return {
     ...filters,
     ...(text === '' ? {} : { text }),
-    ...(since === undefined ? {} : { createdFrom: new Date(since).toISOString() }),
+    ...(since === undefined ? {} : { createdFrom: startOfDay(since, operator?.timeZone ?? undefined) }),
   };
 }
 

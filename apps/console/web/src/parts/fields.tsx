@@ -1,5 +1,6 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
-import { type ReactNode, useId } from 'react';
+import { useRouterState } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
 import { type Texts, useTexts } from '../texts/texts';
@@ -34,6 +35,62 @@ export function CodeField(props: TextInputProps): ReactNode {
       {...props}
     />
   );
+}
+
+interface UrlTextProps extends Pick<TextInputProps, 'disabled' | 'label' | 'maw' | 'size' | 'type' | 'w'> {
+  /** The text of the URL. */
+  readonly value: string | undefined;
+  readonly onApply: (value: string | undefined) => void;
+}
+
+/** A text or a date in the URL, applied by Enter and when its field is left. A text of the URL replaces all but what is being typed. */
+export function UrlText({ value = '', onApply, ...props }: UrlTextProps): ReactNode {
+  const field = useRef<HTMLInputElement>(null);
+  const known = useRef(value);
+  // After a filter that the next navigation overtakes, the text of the URL is the one before.
+  const place = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.state.__TSR_key });
+  useEffect(() => {
+    const input = field.current;
+    if (input === null || (input === document.activeElement && input.value !== known.current)) return;
+    input.value = value;
+    known.current = value;
+  }, [value, place]);
+  const apply = (input: HTMLInputElement) => {
+    known.current = input.value;
+    const text = input.value.trim();
+    if (text !== value) onApply(text === '' ? undefined : text);
+  };
+  return (
+    <TextInput
+      ref={field}
+      size="xs"
+      defaultValue={value}
+      onBlur={(event) => {
+        apply(event.currentTarget);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter') apply(event.currentTarget);
+      }}
+      {...props}
+    />
+  );
+}
+
+const DAY_MS = 86_400_000;
+
+/** The first moment of a day, such as `2026-03-01`, in a zone; undefined: the zone of the browser. */
+export function startOfDay(day: string, timeZone: string | undefined): string {
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const names = new Intl.DateTimeFormat('en', { ...zone, timeZoneName: 'longOffset' });
+  const offsetAt = (ms: number) => {
+    const [offset = 'Z'] = /[+-]\d\d:\d\d/.exec(names.format(ms)) ?? [];
+    return -Date.parse(`1970-01-01T00:00:00${offset}`);
+  };
+  const midnight = Date.parse(day);
+  const starts = [midnight - DAY_MS, midnight + DAY_MS].map((ms) => midnight - offsetAt(ms));
+  const first = Math.min(...starts);
+  // Where the clock skips or repeats midnight, only one of the two is on the day.
+  return new Date(first + offsetAt(first) >= midnight ? first : Math.max(...starts)).toISOString();
 }
 
 interface SegmentsProps<Value extends string> {
