@@ -363,6 +363,7 @@ describe('the filters of a list', () => {
     await page.goBack();
     await expect.poll(() => action.locator('option:checked').textContent()).toBe('Console set up');
     await page.getByRole('button', { name: 'Console set up' }).waitFor();
+    await action.locator('option', { hasText: 'Passkey added' }).waitFor({ state: 'attached' });
   });
 });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { TOTP } from 'otpauth';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { consoleApi, type RouteReply } from '#console-api';
+import { consoleApi, type ConsoleRoute, type RouteReply } from '#console-api';
 import { newDatabase } from '#testing';
 import { SealingController } from '../src/console.module.js';
 import { newSoftPasskey, type SoftPasskey } from './soft-passkey.js';
@@ -135,7 +135,7 @@ describe('one-time codes', () => {
 
 describe('passkeys', () => {
   let passkey: SoftPasskey;
-  const optionsFor = async (visitor: Visitor, route = consoleApi.beginPasskeySignIn) =>
+  const optionsFor = async (visitor: Visitor, route: ConsoleRoute = consoleApi.beginPasskeySignIn) =>
     ((await visitor.call(route)).body as { options: { challenge: string } }).options;
   const add = async (key: SoftPasskey, name = 'laptop') => {
     const options = await optionsFor(owner, consoleApi.beginPasskey);

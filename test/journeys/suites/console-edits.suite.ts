@@ -168,4 +168,29 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await expect.poll(() => field.inputValue()).toBe('fr');
     });
   });
+
+  describe('what the page says', () => {
+    const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+    const message = {
+      ...{ id: '00000000-0000-4000-8000-000000000001', channel: 'sms', kind: 'login', recipient: '+8613900000000' },
+      ...{ userId: null, status: 'dead', attempts: 1, lastError: null, nextAttemptAt: null, settledAt: null },
+      ...{ createdAt: ago(2), expiresAt: ago(-1) },
+    };
+
+    it('names the purpose of a text message, and offers no retry of an expired one', async () => {
+      const page = await open('users');
+      let expiresAt = message.expiresAt;
+      await answer(page, isAsked('GET', /\/messages\/[\w-]+$/), () => ({
+        json: { message: { ...message, expiresAt }, history: [] },
+      }));
+      await page.goto(page.url().replace(/users$/, `messages/${message.id}`));
+      const retry = page.getByRole('button', { name: 'Try again' });
+      await page.getByRole('heading', { name: 'Code for a login' }).waitFor();
+      await retry.waitFor();
+      expiresAt = ago(1);
+      await page.reload();
+      await page.getByRole('heading', { name: 'Code for a login' }).waitFor();
+      expect(await retry.count()).toBe(0);
+    });
+  });
 }

@@ -19,6 +19,13 @@ export const consoleApi = {
   ...healthApi,
 };
 
+type Api = typeof consoleApi;
+
+/** The routes that are audited. */
+export type AuditedRoute = {
+  [Name in keyof Api]: Api[Name]['isRead'] extends false ? Name : never;
+}[keyof Api];
+
 export * from './access.api.js';
 export * from './applications.api.js';
 export * from './credentials.api.js';

@@ -91,14 +91,31 @@ interface RouteOptions<
   readonly reply: Reply;
 }
 
+/** Whether a route is audited, as a part of its type: the page needs a name for each act. */
+interface Audited<IsRead extends boolean> {
+  readonly isRead: IsRead;
+}
+
 /** Defines a route; absent parts are empty objects. */
 export function route<
   Reply extends z.ZodType,
   Params extends z.ZodType = None,
   Query extends z.ZodType = None,
   Body extends z.ZodType = None,
->(options: RouteOptions<Params, Query, Body, Reply>): ConsoleRoute<Params, Query, Body, Reply> {
-  const { method, isRead = method === 'GET', isShared = false, needsProof = false, params, query, body } = options;
+  M extends Method = Method,
+  IsRead extends boolean = M extends 'GET' ? true : false,
+>(
+  options: RouteOptions<Params, Query, Body, Reply> & { readonly method: M } & Partial<Audited<IsRead>>,
+): ConsoleRoute<Params, Query, Body, Reply> & Audited<IsRead> {
+  const {
+    method,
+    isRead = (method === 'GET') as IsRead,
+    isShared = false,
+    needsProof = false,
+    params,
+    query,
+    body,
+  } = options;
   return {
     ...options,
     isRead,
@@ -130,7 +147,7 @@ interface ExportOptions<Filters extends z.ZodRawShape, Row extends z.ZodObject, 
 /** Defines a route that exports a list. It is audited and needs a proof of identity, because its answer can hold all personal data. */
 export function exportRoute<Filters extends z.ZodRawShape, Row extends z.ZodObject, Params extends z.ZodType = None>(
   options: ExportOptions<Filters, Row, Params>,
-): ExportRoute<Params, z.ZodObject<Filters & { readonly format: typeof format }>, None, Row> {
+): ExportRoute<Params, z.ZodObject<Filters & { readonly format: typeof format }>, None, Row> & Audited<false> {
   const { path, access, params, row, fileName } = options;
   const query = z.object({ ...options.query.shape, format });
   const given = { method: 'GET', path, access, isRead: false, needsProof: true, query, reply: row } as const;

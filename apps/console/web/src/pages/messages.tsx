@@ -8,7 +8,7 @@ import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { DataTable, Pager } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
+import { useFormats, useNow, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const FROM = '/frame/apps/$appId/messages';
@@ -239,6 +239,7 @@ function MessageState({ appId, message }: { readonly appId: string; readonly mes
   const may = useMay(appId);
   const formats = useFormats();
   const retry = useAct(consoleApi.retryMessage);
+  const isExpired = Date.parse(message.expiresAt) <= useNow();
   const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
   return (
     <Panel title={kinds[message.kind] ?? message.kind}>
@@ -260,7 +261,7 @@ function MessageState({ appId, message }: { readonly appId: string; readonly mes
       </Text>
       {retry.error !== null && <Failure error={retry.error} />}
       <Group gap="xs">
-        {message.status === 'dead' && may('messages.retry') && (
+        {message.status === 'dead' && !isExpired && may('messages.retry') && (
           <Button
             loading={retry.isPending}
             onClick={() => {

@@ -1,3 +1,5 @@
+import type { AuditedRoute } from '#console-api';
+
 const plural = (count: number, one: string, many: string): string => (count === 1 ? one : many);
 
 /** The texts of the page in English. Its type is that of every language. */
@@ -491,7 +493,16 @@ export const en = {
     attempts: 'Attempts',
     statuses: { queued: 'waiting', failed: 'to be tried again', sent: 'sent', dead: 'refused', dropped: 'dropped' },
     channels: { mail: 'mail', sms: 'text message' },
-    kinds: { verifyEmail: 'Verification', resetPassword: 'Password reset', test: 'Test mail' },
+    kinds: {
+      verifyEmail: 'Verification',
+      resetPassword: 'Password reset',
+      test: 'Test mail',
+      generic: 'Code',
+      login: 'Code for a login',
+      verify: 'Code to verify a number',
+      reset: 'Code for a password reset',
+      change: 'Code for a new number',
+    },
     none: 'No messages',
     noneSays: 'Mails and text messages to users appear here, with the answer of the server.',
     noAttempts: 'No attempt yet.',
@@ -716,11 +727,23 @@ export const en = {
       deleteDevices: 'Devices deleted',
       replayDeadLetters: 'Dead letters handed over again',
       dropDeadLetters: 'Dead letters dropped',
+      passkeySignIn: 'Sign-in by passkey',
+      passkeyProof: 'Identity proved by passkey',
+      beginOneTimeCodes: 'Set-up of one-time codes begun',
+      confirmOneTimeCodes: 'One-time codes switched on',
+      removeOneTimeCodes: 'One-time codes removed',
+      renewRecoveryCodes: 'Recovery codes renewed',
+      beginPasskey: 'Set-up of a passkey begun',
+      addPasskey: 'Passkey added',
+      removePasskey: 'Passkey removed',
+      createSetUpLink: 'Set-up link made',
+      recoverOperator: 'Recovery link for an operator made',
+      disableOperator: 'Operator disabled',
       importObjects: 'Export imported',
       rotateSecret: 'Stored values sealed with the new secret',
       swapSecret: 'New secret created',
       forgetSecret: 'Old secret deleted',
-    },
+    } satisfies Readonly<Record<AuditedRoute, string>> & Readonly<Record<string, string>>,
   },
   operators: {
     invite: 'Invite an operator',
