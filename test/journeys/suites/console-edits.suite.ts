@@ -192,5 +192,13 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await page.getByRole('heading', { name: 'Code for a login' }).waitFor();
       expect(await retry.count()).toBe(0);
     });
+
+    it('is the reason of the server where an act has no effect', async () => {
+      const page = await open('settings');
+      await answer(page, isAsked('PUT', /\/settings\//), () => refused(400, 'NO_EFFECT'));
+      await page.getByLabel('mailLanguage').fill('de');
+      await save(page);
+      await page.getByText('refused by the test').waitFor();
+    });
   });
 }

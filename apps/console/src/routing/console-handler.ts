@@ -5,6 +5,7 @@ import { TtlCache } from '#bootstrap';
 import {
   type Access,
   ALL_APPLICATIONS,
+  CHANGED_SINCE,
   type ConsoleRoute,
   type ExportRoute,
   type Grant,
@@ -16,7 +17,7 @@ import {
   type RouteReply,
 } from '#console-api';
 import type { Caller } from '#contracts';
-import { type AppError, appError } from '#errors';
+import { type AppError, appError, isAppError } from '#errors';
 
 /** The operator who sends a request. */
 export interface SignedIn {
@@ -236,4 +237,14 @@ export function parseRequestPart<S extends z.ZodType>(schema: S, value: unknown,
   throw appError('INCORRECT_TYPE', {
     message: `${issue === undefined || issue.path.length === 0 ? part : issue.path.join('.')}: ${issue?.message ?? 'is malformed'}`,
   });
+}
+
+/** A write on condition that the object is as the operator has read it. @throws AppError NO_EFFECT with the text of this conflict */
+export async function ifUnchanged<Reply>(write: Promise<Reply>): Promise<Reply> {
+  try {
+    return await write;
+  } catch (error) {
+    if (isAppError(error, 'NO_EFFECT')) throw appError('NO_EFFECT', { message: CHANGED_SINCE });
+    throw error;
+  }
 }

@@ -3,7 +3,7 @@ import { consoleApi, type RoleDetails, type RouteReply } from '#console-api';
 import { type Caller, type JsonObject, type JsonValue, objectsRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
 import { maskedName } from './user.rules.js';
 
 type Api = typeof consoleApi;
@@ -74,7 +74,7 @@ export class RolesHandlers {
       if (Object.keys(changes).length === 0) continue;
       const where = 'ACL' in changes && updatedAt !== undefined ? { where: unchangedSince(updatedAt) } : {};
       const update = { caller, className: '_Role', objectId: params.roleId, changes, ...where, returnNew: false };
-      await this.rpc.call(objectsRpc.update, update);
+      await ifUnchanged(this.rpc.call(objectsRpc.update, update));
     }
     return { ...(await this.role(request, params.roleId)), changed: [...changedUsers, ...changedRoles] };
   }

@@ -17,7 +17,7 @@ import {
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
 import { openedCursor, pagesOf, sealedCursor } from '../routing/list.rules.js';
 import { isContact, maskedEmail, maskedName, maskedNetwork, maskedPhone, searchedIn } from './user.rules.js';
 
@@ -120,13 +120,14 @@ export class UsersHandlers {
     const { user } = await this.describe(params);
     const names = Object.keys(body.changes);
     request.act = { before: Object.fromEntries(names.map((name) => [name, user[name] ?? null])) };
-    await this.rpc.call(accountsRpc.updateUser, {
+    const update = {
       caller,
       objectId: params.userId,
       changes: body.changes as JsonObject,
       where: { updatedAt: { __type: 'Date', iso: body.updatedAt } },
       returnNew: false,
-    });
+    };
+    await ifUnchanged(this.rpc.call(accountsRpc.updateUser, update));
     return this.user(request);
   }
 

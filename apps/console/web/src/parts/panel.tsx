@@ -2,6 +2,7 @@ import { ActionIcon, Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, T
 import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useDeferredValue } from 'react';
+import { CHANGED_SINCE } from '#console-api';
 import { CallError } from '../api/call';
 import { useTexts } from '../texts/texts';
 import { Icon } from './icon';
@@ -124,6 +125,8 @@ export function useProblem(): (error: Error) => string {
     const known: Readonly<Record<string, string | undefined>> = t.problems;
     if (error.status === 429 && error.retryAfter !== undefined)
       return t.states.tooMany(Math.ceil(error.retryAfter / 60));
+    // Many routes refuse an act that would have no effect, each with its own reason.
+    if (error.name === 'NO_EFFECT' && error.message !== CHANGED_SINCE && error.message !== '') return error.message;
     return known[error.name] ?? (error.message === '' ? t.states.pageProblem : error.message);
   };
 }
