@@ -200,5 +200,14 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await save(page);
       await page.getByText('refused by the test').waitFor();
     });
+
+    it('is where the fields of a user are no JSON object', async () => {
+      const { id } = await signUp(appClient(server()));
+      const page = await open(`users/${id}`);
+      await page.getByLabel('Own fields').fill('{"level": 3,}');
+      await save(page);
+      await page.getByText('This is no JSON object:').waitFor();
+      expect(await page.getByText('The page met an unexpected problem').count()).toBe(0);
+    });
   });
 }

@@ -5,6 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm } from '../parts/dialogs';
+import { NoJson } from '../parts/fields';
 import { Answer, CopyButton, Page, Panel } from '../parts/panel';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -74,15 +75,6 @@ export function NewPushPage(): ReactNode {
         />
       </Panel>
     </Page>
-  );
-}
-
-function NoJson({ problem }: { readonly problem: string }): ReactNode {
-  const t = useTexts();
-  return (
-    <Text size="sm" c="bad" role="alert">
-      {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
-    </Text>
   );
 }
 

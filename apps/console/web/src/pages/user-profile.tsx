@@ -5,7 +5,7 @@ import { consoleApi, type UserDetails } from '#console-api';
 import { call, CallError } from '../api/call';
 import { useAct, useMay } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
-import { typedSince } from '../parts/fields';
+import { NoJson, typedSince } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Failure, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -62,7 +62,8 @@ export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
             className="code"
             {...fieldOf('fields')}
           />
-          {error !== undefined && <Failure error={error} />}
+          {error instanceof SyntaxError && <NoJson problem={error.message} />}
+          {error !== undefined && !(error instanceof SyntaxError) && <Failure error={error} />}
           {conflict !== undefined && (
             <Conflict theirs={conflict} base={base} typed={typed} take={take} keep={() => void save(conflict)} />
           )}

@@ -1,4 +1,4 @@
-import { TextInput, type TextInputProps } from '@mantine/core';
+import { Text, TextInput, type TextInputProps } from '@mantine/core';
 import { useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { MIN_PASSWORD_LENGTH } from '#console-api';
@@ -34,6 +34,16 @@ export function CodeField(props: TextInputProps): ReactNode {
       data-autofocus
       {...props}
     />
+  );
+}
+
+/** A text that has to be a JSON object is none. */
+export function NoJson({ problem }: { readonly problem: string }): ReactNode {
+  const t = useTexts();
+  return (
+    <Text size="sm" c="bad" role="alert">
+      {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
+    </Text>
   );
 }
 
