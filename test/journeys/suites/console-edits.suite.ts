@@ -209,5 +209,17 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await page.getByText('This is no JSON object:').waitFor();
       expect(await page.getByText('The page met an unexpected problem').count()).toBe(0);
     });
+
+    it('gives a way to remove the secret of forwarded requests', async () => {
+      const page = await open('settings');
+      const field = page.getByLabel('forwardSecret');
+      await field.fill('s'.repeat(32));
+      await save(page);
+      const remove = page.getByRole('button', { name: 'Remove', exact: true });
+      await remove.click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
+      await page.getByPlaceholder('not set', { exact: true }).waitFor();
+      await expect.poll(() => remove.count()).toBe(0);
+    });
   });
 }

@@ -3,7 +3,7 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { useNotices } from '../parts/dialogs';
+import { Confirm, useNotices } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -169,14 +169,15 @@ interface SecretProps {
 
 function SecretField({ appId, name, isSet, description }: SecretProps): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
   const change = useAct(consoleApi.changeSetting);
   const notices = useNotices();
   const [value, setValue] = useState('');
+  const [isAsking, setAsking] = useState(false);
   const says = useDescription(name, description);
-  const save = async () => {
-    await change.mutateAsync({ params: { appId, name }, body: { value } });
-    setValue('');
+  const mayWrite = useMay(appId)('settings.write');
+  const save = async (next: string) => {
+    await change.mutateAsync({ params: { appId, name }, body: { value: next } });
+    setValue((now) => (now === next ? '' : now));
     notices.done(t.acts.saved);
   };
   return (
@@ -188,22 +189,43 @@ function SecretField({ appId, name, isSet, description }: SecretProps): ReactNod
         autoComplete="off"
         placeholder={isSet ? t.settings.secretSet : t.settings.secretNotSet}
         value={value}
-        readOnly={!may('settings.write')}
+        readOnly={!mayWrite}
         onChange={(event) => {
           setValue(event.currentTarget.value);
         }}
       />
-      {value !== '' && (
-        <Group>
+      <Group>
+        {value !== '' && (
           <Button
             loading={change.isPending}
             onClick={() => {
-              save().catch(() => undefined);
+              save(value).catch(() => undefined);
             }}
           >
             {t.acts.save}
           </Button>
-        </Group>
+        )}
+        {value === '' && isSet && mayWrite && (
+          <Button
+            variant="default"
+            onClick={() => {
+              setAsking(true);
+            }}
+          >
+            {t.acts.remove}
+          </Button>
+        )}
+      </Group>
+      {isAsking && (
+        <Confirm
+          title={name}
+          says={says}
+          button={t.acts.remove}
+          onConfirm={() => save('')}
+          onClose={() => {
+            setAsking(false);
+          }}
+        />
       )}
       {change.error !== null && <Failure error={change.error} />}
     </Stack>
