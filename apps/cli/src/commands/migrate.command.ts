@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { StartError } from '#bootstrap';
 import { type DatabaseOptions, migrate, migrationStatus } from '#database';
-import { messageOf } from '#errors';
+import { reasonOf } from '#errors';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
 import { consoleDatabase } from '../../../console/src/console.database.js';
@@ -34,7 +34,7 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
         const work = status ? printStatus(database) : bringUpToDate(database, quiet === true);
         await work.catch((cause: unknown) => {
           const verb = status ? 'inspected' : 'migrated';
-          throw new StartError(`The schema ${database.schema} cannot be ${verb}: ${messageOf(cause)}`, { cause });
+          throw new StartError(`The schema ${database.schema} cannot be ${verb}: ${reasonOf(cause)}`, { cause });
         });
       }
     });

@@ -80,17 +80,17 @@ function Panels({ appId, user }: UserProps): ReactNode {
       </Tabs.Panel>
       <Tabs.Panel value="messages">
         <Panel>
-          <MessageList appId={appId} query={{ userId }} />
+          <MessageList key={userId} appId={appId} query={{ userId }} />
         </Panel>
       </Tabs.Panel>
       <Tabs.Panel value="devices">
         <Panel>
-          <DeviceList appId={appId} query={{ userId }} />
+          <DeviceList key={userId} appId={appId} query={{ userId }} />
         </Panel>
       </Tabs.Panel>
       <Tabs.Panel value="history">
         <Panel>
-          <AuditList query={{ appId, target: userId }} />
+          <AuditList key={userId} query={{ appId, target: userId }} />
         </Panel>
       </Tabs.Panel>
     </>
