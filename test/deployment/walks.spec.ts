@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const PAGE = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
 const WALKS = [
   { title: 'The way of a sign-up', limit: 15 },
-  { title: 'The way of a push', limit: 20 },
+  { title: 'The files of a push', limit: 20 },
 ];
 const LINE = /^(\d+)\. \[`([^`]+)`\]\(\.\.\/([^)]+)\)(?: \(([a-z ]+) `([^`]+)`\))?: \S/i;
 

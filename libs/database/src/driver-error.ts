@@ -84,8 +84,8 @@ interface DriverFailure {
  */
 export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint }: DriverFailure = error ?? {};
-  if (isTransient(code, message)) {
-    const reason = typeof code === 'string' ? code : String(message);
+  const reason = typeof code === 'string' ? code : String(message);
+  if (isTransient(code, reason)) {
     const cause = isAway(code, reason) ? new ServerAway(`PostgreSQL: ${reason}`) : new TransientFailure(reason);
     return appError('SERVICE_UNAVAILABLE', { cause });
   }
@@ -99,7 +99,7 @@ export function isStatementTimeout(error: unknown): boolean {
 }
 
 /**
- * Whether a statement failed for a reason outside of it: PostgreSQL is unreachable or refuses the connection, or another transaction held a lock. False where
+ * Whether a statement failed for a reason outside of it: a missing or refused connection, or the lock of another transaction. False where
  * PostgreSQL gave it up, for want of disk or memory or at its timeout: the same work would end the same way.
  */
 export function isInterrupted(error: unknown): boolean {
@@ -134,9 +134,7 @@ function isAway(code: unknown, reason: string): boolean {
   return typeof code !== 'string' || NETWORK_CODES.has(code) || AWAY_SQLSTATE.test(code);
 }
 
-function isTransient(code: unknown, message: unknown): boolean {
-  const reason = typeof code === 'string' ? code : message;
-  if (typeof reason !== 'string') return false;
+function isTransient(code: unknown, reason: string): boolean {
   if (REFUSED_CONNECTION.test(reason)) return true;
   return reason === code ? NETWORK_CODES.has(reason) || TRANSIENT_SQLSTATE.test(reason) : CONNECTION_TEXT.test(reason);
 }

@@ -138,7 +138,7 @@ describe('the delivery statistics writer', () => {
     const comeAgain = async (counted: QueueStatistics, expiresIn = '1 hour') => {
       statistics.set(objectId, counted);
       await database.query(
-        `UPDATE push.notifications SET next_tally_at = now(), expires_at = now() + $1::interval WHERE next_tally_at IS NOT NULL`,
+        `UPDATE push.notifications SET next_tally_at = now() - interval '1 second', expires_at = now() + $1::interval WHERE next_tally_at IS NOT NULL`,
         [expiresIn],
       );
       await writer.processBatch();

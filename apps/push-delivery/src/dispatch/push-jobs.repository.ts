@@ -3,8 +3,13 @@ import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
 import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import type { Progress, PushJob, ScanPosition } from '../pushes/push.row.js';
+import type { PushJob, ScanPosition } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
+
+/** The progress of a push. */
+interface Progress extends Pick<PushJob, 'position' | 'counts'> {
+  readonly isDone: boolean;
+}
 
 /** A push and the lease that it is held under. */
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;

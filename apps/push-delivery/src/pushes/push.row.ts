@@ -109,11 +109,6 @@ export interface PushJob extends Pick<
   readonly failures: number;
 }
 
-/** The progress of a push. */
-export interface Progress extends Pick<PushJob, 'position' | 'counts'> {
-  readonly isDone: boolean;
-}
-
 /** A target installation of a push. */
 export interface TargetedInstallation {
   readonly objectId: string;
