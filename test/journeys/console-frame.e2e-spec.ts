@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { appClient, signUp, unique, useServer } from '#testing';
 import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
-import { OWNER, PASSWORD, type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
+import { PASSWORD, type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
 
 /** Longer than the page takes an answer for new, the session included. */
 const STALE_MS = 61_000;
@@ -12,35 +12,13 @@ const HOUR_MS = 3_600_000;
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
 const operator = useOperator(server);
-const openPages: Page[] = [];
-
-afterEach(async () => {
-  await Promise.all(openPages.splice(0).map((page) => page.close()));
-});
-
-async function open(path: string): Promise<Page> {
-  const page = await operator().open(path);
-  openPages.push(page);
-  return page;
-}
+const { open, signedIn } = useOperatorPages(operator);
 
 /** A page whose clock the test moves. */
 async function openWithClock(path: string): Promise<Page> {
   const page = await open('users');
   await page.clock.install();
   await page.goto(operator().urlOf(path));
-  return page;
-}
-
-/** A session of its own, which the test may end. */
-async function signedIn(): Promise<Page> {
-  const page = await operator().visit({ locale: 'en-GB' });
-  openPages.push(page);
-  await page.goto(operator().urlOf('/sign-in'));
-  await page.getByLabel('E-mail address').fill(OWNER.address);
-  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await menuOf(page).waitFor();
   return page;
 }
 
@@ -223,7 +201,6 @@ describe('a session that is over', () => {
     await page.goto(operator().urlOf('devices'));
     await page.getByRole('button', { name: 'Export', exact: true }).waitFor();
     const other = await page.context().newPage();
-    openPages.push(other);
     await other.goto(operator().urlOf('devices'));
     let exports = 0;
     await answer(other, isAsked('GET', /\/devices\/export$/), () => {

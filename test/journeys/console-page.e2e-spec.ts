@@ -1,8 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { appClient, masterClient, signUp, unique, useServer } from '#testing';
 import { describeEdits } from './suites/console-edits.suite.js';
-import { OWNER, PASSWORD, type ServerWithConsole, startOneProcess, useOperator } from './suites/operator.js';
+import { PASSWORD, type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
 import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 
 /** Longer than the page takes an answer for new, the session included. */
@@ -12,30 +12,7 @@ const NEXT_READ_MS = 5_000;
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
 const operator = useOperator(server);
-const openPages: Page[] = [];
-
-afterEach(async () => {
-  // A request that a test still holds is not one of the next test.
-  await Promise.all(openPages.splice(0).map((page) => page.close()));
-});
-
-async function open(path: string): Promise<Page> {
-  const page = await operator().open(path);
-  openPages.push(page);
-  return page;
-}
-
-/** A session of its own, whose token other tests do not have. */
-async function signedIn(): Promise<Page> {
-  const page = await operator().visit({ locale: 'en-GB' });
-  openPages.push(page);
-  await page.goto(operator().urlOf('/sign-in'));
-  await page.getByLabel('E-mail address').fill(OWNER.address);
-  await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
-  return page;
-}
+const { open, signedIn } = useOperatorPages(operator);
 
 const dialogOf = (page: Page, name: string) => page.getByRole('dialog', { name });
 const signIn = 'The session is over';

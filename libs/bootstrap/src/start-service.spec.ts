@@ -7,7 +7,7 @@ import { Readiness, UnfitError } from '#observability';
 import { FakeTransport, serveOver } from '#testing';
 import { packageVersion, type RunningService } from './start-service.js';
 
-/** What the check of a part throws, one call after the other; the last one stays. */
+/** The errors of the part's check, one for each call; the last one stays. */
 let failures: (Error | undefined)[];
 
 @Module({})

@@ -77,7 +77,7 @@ type Fitness = 'fit' | 'unfit' | 'unknown';
 
 interface Problem {
   readonly text: string;
-  /** What the check says about the process. */
+  /** The fitness of the process by this check. */
   readonly fitness: Fitness;
 }
 
@@ -132,7 +132,7 @@ export class Readiness {
   }
 }
 
-/** What the check has thrown; undefined if it has passed. */
+/** @returns the error of the check; undefined if it has passed */
 function failureOf(check: ReadinessCheck, timeoutMs: number): Promise<unknown> {
   const outcome = Promise.resolve()
     .then(check)

@@ -12,7 +12,7 @@ async function undo(page: Page): Promise<void> {
   await page.getByText('The former value is back.').last().waitFor();
 }
 
-/** What operators edit, save and take back. */
+/** Edits of operators: their save, their undo, and typed text meanwhile. */
 export function describeEdits(server: () => GatepostServer, open: Open): void {
   describe('Undo', () => {
     it('brings an address and a number back as verified as they were', async () => {

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import {
   freePorts,
   gatepost,
@@ -113,5 +113,38 @@ export function useOperator(server: () => ServerWithConsole): () => OperatorBrow
   return () => {
     if (operator === undefined) throw new Error('the operator is there once the tests run');
     return operator;
+  };
+}
+
+/** Pages of the operator. After each test they are closed, with all pages that share their session. */
+interface OperatorPages {
+  /** Opens a page of the signed-in browser. */
+  readonly open: (path: string) => Promise<Page>;
+  /** Signs in to a session of its own, which a test may end. */
+  readonly signedIn: () => Promise<Page>;
+}
+
+export function useOperatorPages(operator: () => OperatorBrowser): OperatorPages {
+  const pages: Page[] = [];
+  // A request that a test still holds is not one of the next test.
+  afterEach(async () => {
+    const opened = pages.splice(0).flatMap((page) => page.context().pages());
+    await Promise.all(opened.map((page) => page.close()));
+  });
+  const kept = (page: Page) => {
+    pages.push(page);
+    return page;
+  };
+  return {
+    open: async (path) => kept(await operator().open(path)),
+    signedIn: async () => {
+      const page = kept(await operator().visit({ locale: 'en-GB' }));
+      await page.goto(operator().urlOf('/sign-in'));
+      await page.getByLabel('E-mail address').fill(OWNER.address);
+      await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+      return page;
+    },
   };
 }

@@ -14,10 +14,10 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.
 import { Connections } from './connections.js';
 import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
-import { CLOSE, closeCodeLabel } from './framings/framing.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';
 import { isUnavailable, QueueWrites, RetryingWorkQueue } from './retrying-work.js';
+import { CLOSE, closeCodeLabel } from './session-effects.js';
 
 /** Limit of concurrent logins, and of concurrent pages. */
 const CONCURRENCY = 256;

@@ -11,8 +11,8 @@ import {
 } from '../device-queues/device-queues.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import type { DeviceConnection } from './device-connection.js';
-import { CLOSE, type Effect, UNKNOWN_APPLICATION } from './framings/framing.js';
 import { QueueWrites } from './retrying-work.js';
+import { CLOSE, type Effect, UNKNOWN_APPLICATION } from './session-effects.js';
 
 /** Messages per page: more than fit into the window of a device. */
 export const PAGE_LENGTH = 64;

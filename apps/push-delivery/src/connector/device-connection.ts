@@ -3,14 +3,8 @@ import { Logger } from '@nestjs/common';
 import { type RawData, WebSocket } from 'ws';
 import type { MessageRef } from '../device-queues/device-queues.js';
 import type { DeviceSession } from './device-session.js';
-import {
-  CLOSE,
-  type DeliveredMessage,
-  type Effect,
-  type Framing,
-  MalformedFrame,
-  type ServerFrame,
-} from './framings/framing.js';
+import { type DeliveredMessage, type Framing, MalformedFrame, type ServerFrame } from './framings/framing.js';
+import { CLOSE, type Effect } from './session-effects.js';
 
 const FINAL_TEXT = 0x81;
 const FINAL_BINARY = 0x82;

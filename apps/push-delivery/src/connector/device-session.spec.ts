@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { MessageRef, QueuePage } from '../device-queues/device-queues.js';
 import { type Deliverable, DeviceSession } from './device-session.js';
-import type { ClientCommand, Effect } from './framings/framing.js';
+import type { ClientCommand } from './framings/framing.js';
+import type { Effect } from './session-effects.js';
 
 const LOGIN: ClientCommand = { kind: 'login', appId: 'app', installationId: 'device', i: undefined, seen: [] };
 const MESSAGE_BYTES = 100;

@@ -1,6 +1,7 @@
 import type { DeviceAddress, MessageRef, QueuePage } from '../device-queues/device-queues.js';
 import { DeliveryWindow, FrameAllowance } from './delivery-window.js';
-import { type ClientCommand, CLOSE, type DeliveredMessage, type Effect, loginProblem } from './framings/framing.js';
+import type { ClientCommand, DeliveredMessage } from './framings/framing.js';
+import { CLOSE, type Effect, loginProblem } from './session-effects.js';
 
 /** A message for a device, and its reference in the queue. */
 export interface Deliverable {

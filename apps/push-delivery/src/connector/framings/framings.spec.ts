@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { closeCodeLabel, MalformedFrame } from './framing.js';
+import { MalformedFrame } from './framing.js';
 import { chooseProtocol, framingOf } from './framings.js';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
@@ -147,11 +147,5 @@ describe('gatepost.push.v1', () => {
       '{"cmd":"loggedin","heartbeatSeconds":55,"serverTime":1795305600000}',
     );
     vi.useRealTimers();
-  });
-});
-
-describe('close codes', () => {
-  it('have labels of their own in metrics; unknown codes share one label', () => {
-    expect([1000, 1006, 4111, 3000, 4999].map(closeCodeLabel)).toEqual(['1000', '1006', '4111', 'other', 'other']);
   });
 });

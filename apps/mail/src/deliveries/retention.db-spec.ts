@@ -6,7 +6,7 @@ import { migrate } from '#database';
 import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
 import { MailDatabase, mailDatabase } from '../mail.database.js';
-import { RetentionJob } from './retention.job.js';
+import { RetentionJob } from './deliveries.repository.js';
 
 describe('the retention of the mail service', () => {
   let databaseUrl: string;
