@@ -17,10 +17,15 @@ interface InboxOptions {
 export class Inbox {
   #waiting = 0;
   #last: Promise<void> = Promise.resolve();
-  /** How far the server's clock is ahead of the device's, whose clock may be wrong by hours. */
-  clockSkewMs = 0;
+  /** The server's time at the origin of `performance.now()`, which no correction of the device's clock changes. */
+  #serverOrigin: number | undefined;
 
   constructor(private readonly options: InboxOptions) {}
+
+  /** Makes messages expire by the server's clock: the device's may be wrong by hours. */
+  setClock(serverTime: number): void {
+    this.#serverOrigin = serverTime - performance.now();
+  }
 
   /** @returns false where more messages wait than a server that follows the protocol would send */
   receive(messages: readonly PushMessage[], acknowledge: (id: string) => void): boolean {
@@ -43,7 +48,8 @@ export class Inbox {
 
   async #hand(message: PushMessage): Promise<void> {
     const { memory, onMessage, onError } = this.options;
-    const isExpired = message.expiresAt !== undefined && message.expiresAt <= Date.now() + this.clockSkewMs;
+    const now = this.#serverOrigin === undefined ? Date.now() : this.#serverOrigin + performance.now();
+    const isExpired = message.expiresAt !== undefined && message.expiresAt <= now;
     if (isExpired || memory.has(message.id)) return;
     try {
       await onMessage(message);

@@ -326,6 +326,17 @@ describe('the push client', () => {
       expect(FakeSocket.last.acknowledged).toEqual(['late', 'intime', 'late by our clock only']);
     });
 
+    it('are not dropped where the device corrects its clock after the login', async () => {
+      await connected();
+      const serverTime = Date.now();
+      await says({ cmd: 'loggedin', serverTime });
+      vi.setSystemTime(serverTime + 3_600_000);
+      await says({ cmd: 'data', ids: ['valid'], msg: [{ _expiration_time: serverTime + 60_000 }] });
+      await passes(120_000);
+      await says({ cmd: 'data', ids: ['late'], msg: [{ _expiration_time: serverTime + 60_000 }] });
+      expect(ids()).toEqual(['valid']);
+    });
+
     it('whose handler fails are reported, and not repeated', async () => {
       await connected({
         onMessage: () => {

@@ -163,7 +163,7 @@ export class PushClient {
     this.#session = new Session(new this.#WebSocket(url, [PROTOCOL]), {
       login: loginFrame(appId, memory.installationId, memory.latest(MAX_LOGIN_IDS)),
       onLoggedIn: ({ serverTime }) => {
-        if (serverTime !== undefined) inbox.clockSkewMs = serverTime - Date.now();
+        if (serverTime !== undefined) inbox.setClock(serverTime);
         this.#router.worked();
         this.#setState('connected');
       },
