@@ -168,7 +168,9 @@ export class PushClient {
         this.#setState('connected');
       },
       onMessages: ({ messages }, acknowledge) => inbox.receive(messages, acknowledge),
-      onGap: (dropped) => onGap?.({ dropped }),
+      onGap: (dropped) => {
+        this.#call('onGap', () => onGap?.({ dropped }));
+      },
       onError: this.#fail,
     });
     return this.#session;
@@ -197,11 +199,27 @@ export class PushClient {
   #setState(state: ConnectionState, retryInMs?: number): void {
     if (state === this.#state) return;
     this.#state = state;
-    this.#options.onState?.(retryInMs === undefined ? { state } : { state, retryInMs });
+    this.#call('onState', () => this.#options.onState?.(retryInMs === undefined ? { state } : { state, retryInMs }));
+  }
+
+  /** Reports what a callback throws, which would otherwise end the client. */
+  #call(name: string, callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.#fail(new Error(`${name} failed`, { cause: error }));
+    }
   }
 
   readonly #fail = (error: Error): void => {
-    this.#options.onError?.(error);
+    try {
+      this.#options.onError?.(error);
+    } catch (thrown) {
+      // The error is the application's: it stays visible and does not end the client.
+      queueMicrotask(() => {
+        throw thrown;
+      });
+    }
   };
 }
 

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ACKS_LEAVE_MS, data, FakeSocket, passes, says, settled, URL } from '../test/fake-socket.js';
+import { PushClient } from './push-client.js';
+import type { PushClientOptions } from './push-client.types.js';
+
+describe('the push client, with what an application does to it,', () => {
+  let client: PushClient;
+  let handled: string[];
+  let states: string[];
+  let errors: Error[];
+
+  const make = (options: Partial<PushClientOptions> = {}): PushClient =>
+    (client = new PushClient({
+      appId: 'app',
+      url: URL,
+      installationId: 'device',
+      onMessage: ({ id }) => void handled.push(id),
+      onState: ({ state }) => states.push(state),
+      onError: (error) => errors.push(error),
+      WebSocket: FakeSocket,
+      ...options,
+    }));
+  const connected = async (options: Partial<PushClientOptions> = {}): Promise<void> => {
+    make(options).start();
+    await settled();
+    await FakeSocket.last.opens();
+  };
+  const broken = () => {
+    throw new Error('broken');
+  };
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: Date.UTC(2027, 0, 1) });
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    [handled, states, errors] = [[], [], []];
+    FakeSocket.all = [];
+  });
+  afterEach(async () => {
+    await client.stop();
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+
+  describe('callbacks that throw', () => {
+    it('are reported, and the client continues', async () => {
+      await connected({ onState: broken, onGap: broken });
+      await says({ cmd: 'gap', id: 'gap-1', dropped: 7 });
+      await passes(ACKS_LEAVE_MS);
+      expect([client.state, FakeSocket.last.acknowledged]).toEqual(['connected', ['gap-1']]);
+      expect(errors).toMatchObject(
+        ['onState', 'onState', 'onGap'].map((name) => ({ message: `${name} failed`, cause: { message: 'broken' } })),
+      );
+    });
+
+    it('for errors do not stop the messages', async () => {
+      const rethrown = vi.spyOn(globalThis, 'queueMicrotask').mockImplementation(() => undefined);
+      await connected({ onError: broken, onMessage: broken });
+      await says(data('a'));
+      await says(data('b'));
+      await passes(ACKS_LEAVE_MS);
+      expect(FakeSocket.last.acknowledged).toEqual(['a', 'b']);
+      expect(rethrown).toHaveBeenCalledTimes(2);
+      expect(rethrown.mock.calls[0]?.[0]).toThrow('broken');
+    });
+  });
+});
