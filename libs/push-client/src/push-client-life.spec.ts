@@ -41,6 +41,25 @@ describe('the push client, with what an application does to it,', () => {
     vi.restoreAllMocks();
   });
 
+  describe('a stop', () => {
+    it('waits for the messages received before it, and leaves later ones at the server', async () => {
+      await connected({
+        onMessage: async ({ id }) => {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          handled.push(id);
+        },
+      });
+      await says(data('a'));
+      const stopped = client.stop().then(() => handled.push('stopped'));
+      await says(data('b'));
+      await says({ cmd: 'gap', id: 'gap-1', dropped: 7 });
+      await passes(1_000);
+      await stopped;
+      expect(handled).toEqual(['a', 'stopped']);
+      expect([FakeSocket.last.acknowledged, FakeSocket.last.closed]).toEqual([['a'], 1000]);
+    });
+  });
+
   describe('callbacks that throw', () => {
     it('are reported, and the client continues', async () => {
       await connected({ onState: broken, onGap: broken });

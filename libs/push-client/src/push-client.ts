@@ -96,6 +96,7 @@ export class PushClient {
 
   /** Ends the connection. Resolves once all received messages are handled and stored. Later messages wait at the server. */
   async stop(): Promise<void> {
+    this.#session?.ignoreMessages();
     await this.#inbox?.idle();
     this.#stopping?.abort();
     this.#stopping = undefined;

@@ -77,6 +77,7 @@ export class Session {
   #ackTimer: ReturnType<typeof setTimeout> | undefined;
   #acks: string[] = [];
   #hasHeard = true;
+  #ignoresMessages = false;
   #loggedInAt: number | undefined;
   #retryAfterMs: number | undefined;
 
@@ -110,10 +111,19 @@ export class Session {
     this.#finish(code, reason);
   }
 
+  /** Leaves messages and gaps that arrive from now on at the server, which repeats what is not acknowledged. */
+  ignoreMessages(): void {
+    this.#ignoresMessages = true;
+  }
+
   #hear(data: unknown): void {
     this.#hasHeard = true;
     const frame = parseFrame(data);
-    if (frame === undefined) return;
+    const isIgnored = this.#ignoresMessages && (frame?.cmd === 'data' || frame?.cmd === 'gap');
+    if (frame !== undefined && !isIgnored) this.#handle(frame);
+  }
+
+  #handle(frame: ServerFrame): void {
     switch (frame.cmd) {
       case 'heartbeat':
         return;
