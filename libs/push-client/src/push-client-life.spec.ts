@@ -60,6 +60,29 @@ describe('the push client, with what an application does to it,', () => {
     });
   });
 
+  describe('a start during a stop', () => {
+    it('connects again', async () => {
+      await connected();
+      const stopped = client.stop();
+      client.start();
+      await stopped;
+      await settled();
+      expect(FakeSocket.all.map(({ closed }) => closed)).toEqual([1000, undefined]);
+      await FakeSocket.last.opens();
+      expect(client.state).toBe('connected');
+    });
+
+    it('connects once, where both follow the first start at once', async () => {
+      make().start();
+      const stopped = client.stop();
+      client.start();
+      await stopped;
+      await settled();
+      await FakeSocket.last.opens();
+      expect([FakeSocket.all.length, client.state]).toEqual([1, 'connected']);
+    });
+  });
+
   describe('callbacks that throw', () => {
     it('are reported, and the client continues', async () => {
       await connected({ onState: broken, onGap: broken });

@@ -96,14 +96,17 @@ export class PushClient {
 
   /** Ends the connection. Resolves once all received messages are handled and stored. Later messages wait at the server. */
   async stop(): Promise<void> {
-    this.#session?.ignoreMessages();
-    await this.#inbox?.idle();
+    const session = this.#session;
+    const running = this.#running;
     this.#stopping?.abort();
     this.#stopping = undefined;
     this.#pause.end();
-    this.#session?.close();
-    await this.#running;
-    this.#setState('stopped');
+    session?.ignoreMessages();
+    await this.#inbox?.idle();
+    session?.close();
+    await running;
+    // The client may have been started again meanwhile.
+    if (this.#running === running) this.#setState('stopped');
   }
 
   /** Retries now instead of after the pause, for applications that know when the device has a network again. */
