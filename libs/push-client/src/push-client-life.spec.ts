@@ -60,6 +60,24 @@ describe('the push client, with what an application does to it,', () => {
     });
   });
 
+  describe('a stop in a callback', () => {
+    const inCallback = async (name: 'onError' | 'onState'): Promise<void> => {
+      let stopped: Promise<void> | undefined;
+      const stop = () => {
+        if (client.state === 'waiting' || name === 'onError') stopped ??= client.stop();
+      };
+      const fetch = () => Promise.reject(new Error('no network'));
+      make({ url: '', server: 'https://api.test', fetch, [name]: stop }).start();
+      await settled();
+      await stopped;
+    };
+
+    it.each(['onError', 'onState'] as const)('resolves without a pause: %s', async (name) => {
+      await inCallback(name);
+      expect(client.state).toBe('stopped');
+    });
+  });
+
   describe('a start during a stop', () => {
     it('connects again', async () => {
       await connected();

@@ -124,10 +124,12 @@ export class PushClient {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    for (;;) {
+    const isStopped = () => signal.aborted;
+    while (!isStopped()) {
       this.#setState('connecting');
       const outcome = await this.#attempt(signal);
-      if (outcome === 'stopped') return;
+      // The application may have stopped the client in a callback.
+      if (isStopped() || outcome === 'stopped') return;
       if (outcome === 'replaced') {
         this.#stopping = undefined;
         this.#setState('replaced');
@@ -135,7 +137,7 @@ export class PushClient {
       }
       const pauseMs = pauseBefore(outcome, this.#options.backOff ?? {}, Math.random());
       this.#setState('waiting', pauseMs);
-      await this.#pause.wait(pauseMs);
+      if (!isStopped()) await this.#pause.wait(pauseMs);
     }
   }
 
