@@ -60,6 +60,42 @@ describe('the push client, with what an application does to it,', () => {
     });
   });
 
+  describe('the registration', () => {
+    const HOUR = 3_600_000;
+    let status: number;
+    let saves: number;
+    const registering = (): Partial<PushClientOptions> => ({
+      server: 'https://api.test',
+      registration: { appKey: 'key' },
+      fetch: () => {
+        saves += 1;
+        const json = () => Promise.resolve({ objectId: 'i1' });
+        return Promise.resolve({ ok: status < 300, status, headers: { get: () => null }, json });
+      },
+    });
+
+    beforeEach(() => {
+      [status, saves] = [200, 0];
+    });
+
+    it('is renewed once a day on a connection that lasts, and an hour after a failure', async () => {
+      await connected(registering());
+      await says({ cmd: 'loggedin', heartbeatSeconds: 1_000_000 });
+      await passes(23 * HOUR);
+      expect(saves).toBe(1);
+      status = 503;
+      await passes(HOUR);
+      expect([saves, client.state]).toEqual([2, 'connected']);
+      expect(errors).toMatchObject([{ name: 'RefusedRequest', status: 503 }]);
+      status = 200;
+      await passes(HOUR);
+      expect(saves).toBe(3);
+      await client.stop();
+      await passes(48 * HOUR);
+      expect([saves, FakeSocket.all.length]).toEqual([3, 1]);
+    });
+  });
+
   describe('a stop in a callback', () => {
     const inCallback = async (name: 'onError' | 'onState'): Promise<void> => {
       let stopped: Promise<void> | undefined;

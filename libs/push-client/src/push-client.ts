@@ -43,6 +43,8 @@ class Pause {
   }
 }
 
+/** How often a client that stays connected looks whether its registration is due. */
+const RENEWAL_MS = 3_600_000;
 /** A connection counts as stable after this time. */
 const STABLE_MS = 30_000;
 /** Number of ids in a login: their acknowledgements may have been lost with the last connection. */
@@ -143,18 +145,30 @@ export class PushClient {
 
   /** One connection, from the registration to its end. */
   async #attempt(signal: AbortSignal): Promise<Setback | 'replaced' | 'stopped'> {
+    let renewal: ReturnType<typeof setInterval> | undefined;
     try {
       signal.throwIfAborted();
       const memory = (this.#memory ??= await this.#loadMemory());
       await this.#registration?.ensure(memory.installationId, signal);
       const url = await this.#router.next(memory.installationId, signal);
       signal.throwIfAborted();
+      renewal = setInterval(() => void this.#renew(memory.installationId, signal), RENEWAL_MS);
       const end = await this.#connect(url, memory).ended;
       return signal.aborted ? 'stopped' : this.#setbackAfter(end);
     } catch (error) {
       return signal.aborted ? 'stopped' : this.#setbackOf(error);
     } finally {
+      clearInterval(renewal);
       this.#session = undefined;
+    }
+  }
+
+  /** Saves the installation where that is due: pushes do not reach one that was saved too long ago. */
+  async #renew(installationId: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#registration?.ensure(installationId, signal);
+    } catch (error) {
+      if (!signal.aborted) this.#fail(errorOf(error));
     }
   }
 
@@ -193,7 +207,7 @@ export class PushClient {
 
   #setbackOf(error: unknown): Setback {
     this.#failures += 1;
-    this.#fail(error instanceof Error ? error : new Error(String(error)));
+    this.#fail(errorOf(error));
     const refusal = error instanceof RefusedRequest ? error : undefined;
     return {
       failures: this.#failures,
@@ -235,6 +249,10 @@ function serverOf({ appId, server, url, registration }: PushClientOptions): stri
   if (!server && (!url || registration !== undefined))
     throw new TypeError('server is missing: the client needs it to find a connector and to register the installation');
   return server?.replace(/\/+$/, '') ?? '';
+}
+
+function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function globalWebSocket(): WebSocketConstructor {
