@@ -32,17 +32,33 @@ interface JsonRequest {
   readonly body?: unknown;
 }
 
-/** @throws RefusedRequest, or the error of `fetch` where no response arrives within 15 seconds */
+/** @throws RefusedRequest, or the error of `fetch`, also where no response arrives within 15 seconds */
 async function requestJson(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
+  signal.throwIfAborted();
+  // Browsers before 2024 have no AbortSignal.any.
+  const limited = new AbortController();
+  const abort = () => {
+    limited.abort(signal.reason);
+  };
+  const timer = setTimeout(() => {
+    limited.abort(new Error(`${request.what} got no response within ${TIMEOUT_MS / 1_000} seconds`));
+  }, TIMEOUT_MS);
+  signal.addEventListener('abort', abort);
+  try {
+    return await answerTo(fetch, request, limited.signal);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+async function answerTo(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
   const { what, url, method = 'GET', headers = {}, body } = request;
-  const limit = AbortSignal.timeout(TIMEOUT_MS);
-  // Node.js 20 collects a time limit as garbage that has no listener of its own: then it never aborts.
-  limit.addEventListener('abort', () => undefined, { once: true });
   const response = await fetch(url, {
     method,
     headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    signal: AbortSignal.any([signal, limit]),
+    signal,
   });
   const answer = await response.json().catch(() => undefined);
   if (!response.ok)

@@ -96,6 +96,38 @@ describe('the push client, with what an application does to it,', () => {
     });
   });
 
+  describe('requests', () => {
+    const pending = (): Partial<PushClientOptions> => ({
+      url: '',
+      server: 'https://api.test',
+      fetch: (_url, { signal }) =>
+        new Promise((_resolve, reject) => {
+          signal?.addEventListener('abort', () => {
+            reject(signal.reason as Error);
+          });
+        }),
+    });
+
+    it('end after 15 seconds, also in browsers without AbortSignal.any', async () => {
+      vi.spyOn(AbortSignal, 'any').mockImplementation(broken);
+      make(pending()).start();
+      await passes(14_999);
+      expect(errors).toEqual([]);
+      await passes(1);
+      expect(errors.map(({ message }) => message)).toEqual([
+        'the request for a connector got no response within 15 seconds',
+      ]);
+    });
+
+    it('end at a stop', async () => {
+      vi.spyOn(AbortSignal, 'any').mockImplementation(broken);
+      make(pending()).start();
+      await settled();
+      await client.stop();
+      expect([client.state, errors, vi.getTimerCount()]).toEqual(['stopped', [], 0]);
+    });
+  });
+
   describe('a stop in a callback', () => {
     const inCallback = async (name: 'onError' | 'onState'): Promise<void> => {
       let stopped: Promise<void> | undefined;
