@@ -70,19 +70,40 @@ function secondsOf(header: string | null): number | undefined {
   return header !== null && /^\d+$/.test(header) ? Number(header) * 1_000 : undefined;
 }
 
+/** The error itself, or one with the text of what was thrown instead. */
+export function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+interface RouterOptions {
+  readonly appId: string;
+  readonly server: string;
+  readonly url: string | undefined;
+  readonly fetch: Fetch;
+  readonly onError: (error: Error) => void;
+}
+
 /** Provides the connector's URL: the configured one, or those that the server returns, for as long as they are valid. */
 export class Router {
   #urls: readonly string[] = [];
   #validUntil = 0;
   #failures = 0;
 
-  constructor(private readonly options: { appId: string; server: string; url: string | undefined; fetch: Fetch }) {}
+  constructor(private readonly options: RouterOptions) {}
 
-  /** The URL for the next attempt. The URLs are used in turn; once all of them have failed, the server is asked again. */
+  /**
+   * The URL for the next attempt. The URLs are used in turn; once all of them have failed, the server is asked again. Where that fails,
+   * too, the known URLs stay in use.
+   */
   async next(installationId: string, signal: AbortSignal): Promise<string> {
     if (this.options.url) return this.options.url;
     const isOutworn = Date.now() >= this.#validUntil || this.#failures >= this.#urls.length;
-    if (isOutworn) await this.#ask(installationId, signal);
+    if (isOutworn)
+      await this.#ask(installationId, signal).catch((error: unknown) => {
+        const requestsPause = error instanceof RefusedRequest && error.retryAfterMs !== undefined;
+        if (this.#urls.length === 0 || requestsPause || signal.aborted) throw error;
+        this.options.onError(errorOf(error));
+      });
     return this.#urls[this.#failures % this.#urls.length] ?? '';
   }
 
@@ -119,6 +140,8 @@ const RENEW_AFTER_MS = 24 * 3_600_000;
 export class Registration {
   #fields: Readonly<Record<string, unknown>>;
   #renewAt = 0;
+  /** Whether the installation was saved since the client was created. */
+  isSaved = false;
 
   constructor(private readonly options: RegistrationOptions & { appId: string; server: string; fetch: Fetch }) {
     this.#fields = options.fields ?? {};
@@ -143,6 +166,7 @@ export class Registration {
       body: { deviceType: 'web', ...sent, installationId },
     };
     await requestJson(fetch, request, signal);
+    this.isSaved = true;
     // A change during the request still has to be saved.
     if (sent === this.#fields) this.#renewAt = Date.now() + RENEW_AFTER_MS;
   }

@@ -96,6 +96,26 @@ describe('the push client, with what an application does to it,', () => {
     });
   });
 
+  describe('a server that fails after a connection', () => {
+    let failing: string;
+    const fetch: PushClientOptions['fetch'] = (url) => {
+      const status = failing !== '' && url.includes(failing) ? 500 : 200;
+      const json = () => Promise.resolve({ objectId: 'i1', server: 'wss://one.test/', ttl: 0 });
+      return Promise.resolve({ ok: status < 300, status, headers: { get: () => null }, json });
+    };
+
+    it.each(['/v1/route', '/1.1/installations'])('does not prevent the next connection: %s', async (path) => {
+      failing = '';
+      await connected({ url: '', server: 'https://api.test', fetch, registration: { appKey: 'key' } });
+      vi.setSystemTime(Date.now() + 25 * 3_600_000);
+      failing = path;
+      FakeSocket.last.breaks();
+      await passes(2_000);
+      expect(FakeSocket.all.map(({ url }) => url)).toEqual(['wss://one.test/', 'wss://one.test/']);
+      expect(errors).toMatchObject([{ status: 500 }]);
+    });
+  });
+
   describe('requests', () => {
     const pending = (): Partial<PushClientOptions> => ({
       url: '',

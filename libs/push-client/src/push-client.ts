@@ -1,5 +1,5 @@
 import { DeviceMemory, memoryStore } from './device-memory.js';
-import { RefusedRequest, Registration, Router } from './http.js';
+import { errorOf, RefusedRequest, Registration, Router } from './http.js';
 import { Inbox } from './inbox.js';
 import type {
   BackOffOptions,
@@ -76,7 +76,7 @@ export class PushClient {
     this.#options = options;
     this.#WebSocket = options.WebSocket ?? globalWebSocket();
     this.#registration = registration && new Registration({ ...registration, appId, server, fetch });
-    this.#router = new Router({ appId, server, url, fetch });
+    this.#router = new Router({ appId, server, url, fetch, onError: this.#fail });
   }
 
   get state(): ConnectionState {
@@ -149,7 +149,7 @@ export class PushClient {
     try {
       signal.throwIfAborted();
       const memory = (this.#memory ??= await this.#loadMemory());
-      await this.#registration?.ensure(memory.installationId, signal);
+      await this.#renew(memory.installationId, signal);
       const url = await this.#router.next(memory.installationId, signal);
       signal.throwIfAborted();
       renewal = setInterval(() => void this.#renew(memory.installationId, signal), RENEWAL_MS);
@@ -163,11 +163,12 @@ export class PushClient {
     }
   }
 
-  /** Saves the installation where that is due: pushes do not reach one that was saved too long ago. */
+  /** Saves the installation where that is due. One that was saved before receives pushes even where this fails. */
   async #renew(installationId: string, signal: AbortSignal): Promise<void> {
     try {
       await this.#registration?.ensure(installationId, signal);
     } catch (error) {
+      if (this.#registration?.isSaved !== true) throw error;
       if (!signal.aborted) this.#fail(errorOf(error));
     }
   }
@@ -249,10 +250,6 @@ function serverOf({ appId, server, url, registration }: PushClientOptions): stri
   if (!server && (!url || registration !== undefined))
     throw new TypeError('server is missing: the client needs it to find a connector and to register the installation');
   return server?.replace(/\/+$/, '') ?? '';
-}
-
-function errorOf(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 function globalWebSocket(): WebSocketConstructor {
