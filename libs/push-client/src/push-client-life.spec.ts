@@ -116,6 +116,34 @@ describe('the push client, with what an application does to it,', () => {
     });
   });
 
+  describe('a wake on a connection', () => {
+    it('keeps one that the server replies on', async () => {
+      await connected();
+      client.wake();
+      expect(FakeSocket.last.sent.at(-1)).toEqual({});
+      await says({});
+      await passes(6_000);
+      expect(FakeSocket.last.closed).toBeUndefined();
+    });
+
+    it('replaces a dead one after five seconds, with one heartbeat', async () => {
+      await connected();
+      client.wake();
+      await passes(4_000);
+      client.wake();
+      await passes(1_000);
+      expect([FakeSocket.last.closed, FakeSocket.last.sent.length]).toEqual([4900, 2]);
+    });
+
+    it('changes nothing before the login', async () => {
+      make().start();
+      await settled();
+      client.wake();
+      await passes(6_000);
+      expect([FakeSocket.last.closed, FakeSocket.last.sent]).toEqual([undefined, []]);
+    });
+  });
+
   describe('requests', () => {
     const pending = (): Partial<PushClientOptions> => ({
       url: '',

@@ -111,9 +111,12 @@ export class PushClient {
     if (this.#running === running) this.#setState('stopped');
   }
 
-  /** Retries now instead of after the pause, for applications that know when the device has a network again. */
+  /**
+   * Retries now instead of after the pause, and checks a connection, for applications that know when the device has a network again.
+   */
   wake(): void {
     this.#pause.end();
+    this.#session?.probe();
   }
 
   /** Changes fields of the installation, such as `channels`. They are saved now, or with the next successful registration. */

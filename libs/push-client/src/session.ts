@@ -37,6 +37,8 @@ const PARSERS: Readonly<Record<string, (frame: Record<string, unknown>) => Serve
 const CONNECT_MS = 20_000;
 /** The server delays the login reply by up to 30 seconds where clients end each other's sessions. */
 const LOGIN_MS = 45_000;
+/** For the reply to a heartbeat that the application caused. */
+const PROBE_MS = 5_000;
 const DEFAULT_HEARTBEAT_SECONDS = 30;
 /** Acknowledgements are sent together: after this delay, or at the maximum number. */
 const ACK_DELAY_MS = 40;
@@ -111,6 +113,13 @@ export class Session {
     this.#finish(code, reason);
   }
 
+  /** Closes a connection on which nothing arrives soon. */
+  probe(): void {
+    if (this.#isOver || this.#loggedInAt === undefined || this.#deadline !== undefined) return;
+    this.#expectWithin(PROBE_MS);
+    if (this.socket.readyState === OPEN) this.socket.send(HEARTBEAT);
+  }
+
   /** Leaves messages and gaps that arrive from now on at the server, which repeats what is not acknowledged. */
   ignoreMessages(): void {
     this.#ignoresMessages = true;
@@ -118,6 +127,7 @@ export class Session {
 
   #hear(data: unknown): void {
     this.#hasHeard = true;
+    if (this.#loggedInAt !== undefined) this.#expectNothing();
     const frame = parseFrame(data);
     const isIgnored = this.#ignoresMessages && (frame?.cmd === 'data' || frame?.cmd === 'gap');
     if (frame !== undefined && !isIgnored) this.#handle(frame);
@@ -148,7 +158,7 @@ export class Session {
   }
 
   #logIn(frame: Extract<ServerFrame, { cmd: 'loggedin' }>): void {
-    clearTimeout(this.#deadline);
+    this.#expectNothing();
     clearInterval(this.#heartbeat);
     this.#loggedInAt = performance.now();
     const seconds = frame.heartbeatSeconds ?? DEFAULT_HEARTBEAT_SECONDS;
@@ -193,6 +203,11 @@ export class Session {
     this.#deadline = setTimeout(() => {
       this.close(NOTHING_HEARD, 'no answer');
     }, timeoutMs);
+  }
+
+  #expectNothing(): void {
+    clearTimeout(this.#deadline);
+    this.#deadline = undefined;
   }
 
   #finish(code: number, reason: string): void {
