@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ACKS_LEAVE_MS, data, FakeSocket, passes, says, settled, URL } from '../test/fake-socket.js';
+import { memoryStore } from './device-memory.js';
 import { PushClient } from './push-client.js';
 import type { PushClientOptions } from './push-client.types.js';
 
@@ -141,6 +142,40 @@ describe('the push client, with what an application does to it,', () => {
       client.wake();
       await passes(6_000);
       expect([FakeSocket.last.closed, FakeSocket.last.sent]).toEqual([undefined, []]);
+    });
+  });
+
+  describe('a replaced client that starts again', () => {
+    const seen = () => FakeSocket.last.sent[0]?.['seen'];
+
+    it('keeps what the newer session has stored', async () => {
+      const store = memoryStore();
+      await connected({ store });
+      await says(data('a'));
+      FakeSocket.last.breaks(4111);
+      await settled();
+      await store.save({ installationId: 'device', seen: ['a', 'b'] });
+      client.start();
+      await settled();
+      await FakeSocket.last.opens();
+      expect(seen()).toEqual(['a', 'b']);
+      await says(data('b', 'c'));
+      expect(handled).toEqual(['a', 'c']);
+    });
+
+    it('keeps its identity where it has no store', async () => {
+      client = new PushClient({ appId: 'app', url: URL, onMessage: broken, WebSocket: FakeSocket });
+      client.start();
+      await settled();
+      await FakeSocket.last.opens();
+      const { installationId } = client;
+      FakeSocket.last.breaks(4111);
+      await settled();
+      client.start();
+      await settled();
+      await FakeSocket.last.opens();
+      expect(installationId).toHaveLength(32);
+      expect(client.installationId).toBe(installationId);
     });
   });
 

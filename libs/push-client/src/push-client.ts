@@ -1,4 +1,4 @@
-import { DeviceMemory, memoryStore } from './device-memory.js';
+import { DeviceMemory, type DeviceStore, memoryStore } from './device-memory.js';
 import { errorOf, RefusedRequest, Registration, Router } from './http.js';
 import { Inbox } from './inbox.js';
 import type {
@@ -56,6 +56,7 @@ const REFUSALS = [4100, 4103, 4110];
 /** Keeps a device connected and passes its pushes to the application, each once. */
 export class PushClient {
   readonly #options: PushClientOptions;
+  readonly #store: DeviceStore;
   readonly #registration: Registration | undefined;
   readonly #router: Router;
   readonly #WebSocket: WebSocketConstructor;
@@ -63,6 +64,7 @@ export class PushClient {
   #state: ConnectionState = 'stopped';
   #stopping: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
+  #installationId: string | undefined;
   #memory: DeviceMemory | undefined;
   #inbox: Inbox | undefined;
   #session: Session | undefined;
@@ -74,6 +76,7 @@ export class PushClient {
     const server = serverOf(options);
     const fetch: Fetch = options.fetch ?? ((address, request) => globalThis.fetch(address, request));
     this.#options = options;
+    this.#store = options.store ?? memoryStore();
     this.#WebSocket = options.WebSocket ?? globalWebSocket();
     this.#registration = registration && new Registration({ ...registration, appId, server, fetch });
     this.#router = new Router({ appId, server, url, fetch, onError: this.#fail });
@@ -85,7 +88,7 @@ export class PushClient {
 
   /** The device's name and secret, once the client has started. */
   get installationId(): string | undefined {
-    return this.#memory?.installationId;
+    return this.#installationId;
   }
 
   /** Connects, and stays connected until `stop`. A started client ignores the call. */
@@ -124,8 +127,8 @@ export class PushClient {
     if (this.#registration === undefined)
       throw new TypeError('the client has no option registration: set it, or save the installation in the application');
     this.#registration.change(fields);
-    if (this.#memory !== undefined)
-      await this.#registration.ensure(this.#memory.installationId, new AbortController().signal);
+    if (this.#installationId !== undefined)
+      await this.#registration.ensure(this.#installationId, new AbortController().signal);
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -138,12 +141,20 @@ export class PushClient {
       if (outcome === 'replaced') {
         this.#stopping = undefined;
         this.#setState('replaced');
+        await this.#forget();
         return;
       }
       const pauseMs = pauseBefore(outcome, this.#options.backOff ?? {}, Math.random());
       this.#setState('waiting', pauseMs);
       if (!isStopped()) await this.#pause.wait(pauseMs);
     }
+  }
+
+  /** Another client writes the store from now on: the next start reads it. */
+  async #forget(): Promise<void> {
+    await this.#inbox?.idle();
+    this.#inbox = undefined;
+    this.#memory = undefined;
   }
 
   /** One connection, from the registration to its end. */
@@ -177,8 +188,9 @@ export class PushClient {
   }
 
   async #loadMemory(): Promise<DeviceMemory> {
-    const { store = memoryStore(), installationId } = this.#options;
-    return DeviceMemory.load(store, installationId, this.#fail);
+    const memory = await DeviceMemory.load(this.#store, this.#options.installationId, this.#fail);
+    this.#installationId = memory.installationId;
+    return memory;
   }
 
   #connect(url: string, memory: DeviceMemory): Session {
