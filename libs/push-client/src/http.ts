@@ -165,7 +165,9 @@ export class Registration {
       headers: { 'x-lc-id': appId, 'x-lc-key': appKey },
       body: { deviceType: 'web', ...sent, installationId },
     };
-    await requestJson(fetch, request, signal);
+    const saved = (await requestJson(fetch, request, signal)) as { objectId?: unknown } | null | undefined;
+    if (typeof saved?.objectId !== 'string')
+      throw new Error(`${request.what} got no objectId: check that \`server\` is the URL of the REST API`);
     this.isSaved = true;
     // A change during the request still has to be saved.
     if (sent === this.#fields) this.#renewAt = Date.now() + RENEW_AFTER_MS;

@@ -79,6 +79,17 @@ describe('the push client, with what an application does to it,', () => {
       [status, saves] = [200, 0];
     });
 
+    it('is repeated where something else than the server replies, such as the page of a hotspot', async () => {
+      const json = () => Promise.reject(new Error('HTML'));
+      const response = { ok: true, status: 200, headers: { get: () => null }, json };
+      make({ ...registering(), fetch: () => Promise.resolve(response) }).start();
+      await settled();
+      expect([client.state, FakeSocket.all]).toEqual(['waiting', []]);
+      expect(errors.map(({ message }) => message)).toEqual([
+        'the registration of the installation got no objectId: check that `server` is the URL of the REST API',
+      ]);
+    });
+
     it('is renewed once a day on a connection that lasts, and an hour after a failure', async () => {
       await connected(registering());
       await says({ cmd: 'loggedin', heartbeatSeconds: 1_000_000 });

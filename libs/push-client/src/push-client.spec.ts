@@ -314,7 +314,10 @@ describe('the push client', () => {
 
     beforeEach(() => {
       asked.length = 0;
-      answers = { '/v1/route': { body: { server: 'wss://one.test/', secondary: 'wss://two.test/', ttl: 3_600 } } };
+      answers = {
+        '/v1/route': { body: { server: 'wss://one.test/', secondary: 'wss://two.test/', ttl: 3_600 } },
+        '/1.1/installations': { status: 201, body: { objectId: 'i1', createdAt: '2027-01-01T00:00:00.000Z' } },
+      };
     });
 
     it('returns the connectors, which are tried in turn before the next request', async () => {
