@@ -1,9 +1,14 @@
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { DeviceMemory, type DeviceState, type DeviceStore, memoryStore, webStorageStore } from './device-memory.js';
 import { fileStore } from './file-store.js';
+
+vi.mock(import('node:fs/promises'), async (load) => {
+  const real = await load();
+  return { ...real, writeFile: vi.fn(real.writeFile) as typeof real.writeFile };
+});
 
 const noError = vi.fn<(error: Error) => void>();
 
@@ -107,6 +112,16 @@ describe('stores', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await readdir(folder)).toEqual(['state.json']);
     expect(await readFile(file, 'utf8')).toBe(JSON.stringify(state));
+  });
+
+  it('are on the disk before they replace the old file', async () => {
+    const file = join(folder, 'state.json');
+    await fileStore(file).save(state);
+    expect(vi.mocked(writeFile)).toHaveBeenLastCalledWith(
+      `${file}.new`,
+      JSON.stringify(state),
+      expect.objectContaining({ flush: true }),
+    );
   });
 
   it('return no state where there is no file yet, and report an unreadable one', async () => {

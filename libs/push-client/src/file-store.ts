@@ -1,13 +1,13 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { type DeviceStore, parseDeviceState } from './device-memory.js';
 
-/** Keeps the state in a file, which is replaced atomically: after a crash the file holds the old state or the new one. */
+/** Keeps the state in a file, which is replaced atomically: after a crash or a power cut the file holds the old state or the new one. */
 export function fileStore(path: string): DeviceStore {
   return {
     load: async () => parseDeviceState(await contentOf(path)),
     save: async (state) => {
       // The installation's id is the device's secret.
-      await writeFile(`${path}.new`, JSON.stringify(state), { mode: 0o600 });
+      await writeFile(`${path}.new`, JSON.stringify(state), { mode: 0o600, flush: true });
       await rename(`${path}.new`, path);
     },
   };
