@@ -96,11 +96,11 @@ export class DeliveryWindow {
   }
 }
 
-/** Frames that a device may send at once, and per second after that, plus one for each message frame sent to it. */
+/** Frames that a device may send at once, and per second after that, plus one for each message sent to it. */
 const BURST = 100;
 const PER_SECOND = 10;
 
-/** Limits the frames of a device, with one more for each frame that it has to acknowledge. */
+/** Limits the frames of a device, with one more for each message that it has to acknowledge. */
 export class FrameAllowance {
   #left = BURST;
   #countedAt = 0;
@@ -113,8 +113,8 @@ export class FrameAllowance {
     return this.#left >= 0;
   }
 
-  /** Call it for each sent frame that requires an answer. */
-  earn(): void {
-    this.#left += 1;
+  /** Call it for messages sent: a device may acknowledge each in a frame of its own. */
+  earn(messages: number): void {
+    this.#left += messages;
   }
 }

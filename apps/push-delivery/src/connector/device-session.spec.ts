@@ -272,6 +272,18 @@ describe('a session', () => {
     expect(receive({ kind: 'heartbeat' })).toEqual([]);
   });
 
+  it('does not close for a device that acknowledges the messages of a backlog one by one', () => {
+    let next = 32;
+    open(page(numbered(next), { hasMore: true }));
+    for (let count = 0; count < 1_000; count += 1) {
+      const answers = kinds(receive(ack(`m${count}`)));
+      expect(answers).not.toContain('close');
+      if (!answers.includes('peek')) continue;
+      bring(page(numbered(16, next), { hasMore: true }));
+      next += 16;
+    }
+  });
+
   it('counts pings and pongs as frames', () => {
     open();
     const answers = Array.from({ length: 120 }, () => session.heard(nowMs));

@@ -279,7 +279,7 @@ export class DeviceSession {
   }
 
   #data(messages: readonly Deliverable[]): Effect {
-    this.#allowance.earn();
+    this.#allowance.earn(messages.length);
     return { kind: 'send', frame: { kind: 'data', messages: messages.map(({ message }) => message) } };
   }
 
