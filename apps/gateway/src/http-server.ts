@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ARRIVAL_TIMES, fromHttp, parseJsonBody } from '#bootstrap';
 import { addForwarding } from './forwarding/forwarder.js';
 import type { GatewayConfig } from './gateway.config.js';
+import { CREDENTIAL_HEADERS } from './http/credentials.js';
 import { respondToUnreadable, sendError } from './http/error.filter.js';
 import { routeMethodOverride } from './http/method-override.js';
 import {
@@ -23,13 +24,12 @@ const MAX_PARAM_LENGTH = 8_192;
 const CORS_HEADERS = [
   'Content-Type',
   'Origin',
-  'X-LC-Id',
-  'X-LC-Key',
-  'X-LC-Sign',
-  'X-LC-Session',
-  'X-LC-Prod',
+  ...CREDENTIAL_HEADERS,
   'X-LC-UA',
+  'X-AVOSCloud-Client-Version',
+  'X-Uluru-Client-Version',
   'X-LC-IM-Session-Token',
+  'X-Request-Id',
 ];
 
 /** The HTTP server of the API. */

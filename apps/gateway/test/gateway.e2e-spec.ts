@@ -69,6 +69,20 @@ describe('the gateway with a fake accounts service', () => {
     expect(answer).toMatch(/"code":\d+/);
   });
 
+  it.each(['X-AVOSCloud', 'X-Uluru'])(
+    'lets browsers send the older header names %s-…, and a request id',
+    async (prefix) => {
+      const { headers } = await send('/1.1/users', {
+        method: 'OPTIONS',
+        headers: { origin: 'https://shop.example', 'access-control-request-method': 'PUT' },
+      });
+      const allowed = (headers.get('access-control-allow-headers') ?? '').toLowerCase().split(/, ?/);
+      const parts = ['Application-Id', 'Application-Key', 'Master-Key', 'Session-Token', 'Client-Version'];
+      const names = [...parts.map((part) => `${prefix}-${part}`), 'X-AVOSCloud-Request-Sign', 'X-Request-Id'];
+      expect(allowed).toEqual(expect.arrayContaining(names.map((name) => name.toLowerCase())));
+    },
+  );
+
   it('answers 404 where the route of overridden requests is named itself', async () => {
     expect((await post('/method-override', {})).status).toBe(404);
   });

@@ -21,6 +21,16 @@ const SIGN_HEADERS = ['x-lc-sign', 'x-avoscloud-request-sign'];
 const SESSION_HEADERS = ['x-lc-session', 'x-avoscloud-session-token', 'x-uluru-session-token'];
 const PRODUCTION_HEADERS = ['x-lc-prod', 'x-avoscloud-application-production', 'x-uluru-application-production'];
 
+/** The names of all headers that contain credentials. Scripts of any origin may send them. */
+export const CREDENTIAL_HEADERS: readonly string[] = [
+  ...APP_ID_HEADERS,
+  ...KEY_HEADERS,
+  ...MASTER_KEY_HEADERS,
+  ...SIGN_HEADERS,
+  ...SESSION_HEADERS,
+  ...PRODUCTION_HEADERS,
+];
+
 const MASTER_SUFFIX = ',master';
 const APP_ID = /^[\x21-\x7e]{1,128}$/;
 const SIGN = /^([0-9a-f]{32}),(\d{1,16})(,master)?$/i;
