@@ -83,6 +83,13 @@ describe('the gateway with a fake accounts service', () => {
     },
   );
 
+  it('keeps all members of a text/plain body whose credentials are in headers', async () => {
+    const body = { username: 'ada', password: 'p', _method: 'PUT', _custom: 1 };
+    const { status } = await post('/1.1/users', body, { 'content-type': 'text/plain;charset=UTF-8' });
+    expect(status).toBe(201);
+    expect(accounts.calls.at(-1)?.data).toMatchObject({ fields: body });
+  });
+
   it('answers 404 where the route of overridden requests is named itself', async () => {
     expect((await post('/method-override', {})).status).toBe(404);
   });

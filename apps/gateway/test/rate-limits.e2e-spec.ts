@@ -36,6 +36,12 @@ describe('limits of requests', () => {
     });
   const logIn = async (headers: Record<string, string> = {}) =>
     (await send('/1.1/login', { ...LOGIN, headers })).status;
+  const override = (path: string, body: object, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${service.port}${path}`, {
+      method: 'POST',
+      body: JSON.stringify({ _ApplicationId: APPLICATION.id, _ApplicationKey: APPLICATION.appKey, ...body }),
+      headers: { 'content-type': 'text/plain', ...headers },
+    });
   const from = (forwarded: string) => ({ 'x-forwarded-for': forwarded });
   const times = async <T>(count: number, act: () => Promise<T>): Promise<T[]> => {
     const outcomes: T[] = [];
@@ -193,12 +199,7 @@ describe('limits of requests', () => {
       const requests = Array.from({ length: 3 }, () => CHANGE);
       const answer = await send('/1.1/batch', { method: 'POST', body: { requests } });
       expect(await answer.json()).toEqual([{ success: {} }, { success: {} }, { error: TOO_MANY }]);
-      const overridden = await send(CHANGE.path, {
-        method: 'POST',
-        body: { ...CHANGE.body, _method: 'PUT' },
-        headers: { 'content-type': 'text/plain' },
-      });
-      expect(overridden.status).toBe(429);
+      expect((await override(CHANGE.path, { ...CHANGE.body, _method: 'PUT' })).status).toBe(429);
     });
   });
 
@@ -214,17 +215,10 @@ describe('limits of requests', () => {
 
     it('by an overridden method, which counts as the one request that it stands for', async () => {
       await start({ requests: { count: 4, windowSeconds: MINUTE }, logins: { count: 1, windowSeconds: MINUTE } });
-      const inBody = { _ApplicationId: APPLICATION.id, _ApplicationKey: APPLICATION.appKey };
-      const override = (body: object, headers: Record<string, string>) =>
-        fetch(`http://127.0.0.1:${service.port}/1.1/login`, {
-          method: 'POST',
-          body: JSON.stringify(body),
-          headers: { 'content-type': 'text/plain', ...headers },
-        });
       const statuses = [
-        await override(inBody, {}),
-        await override(inBody, {}),
-        await override({}, SIGNED),
+        await override(LOGIN.path, {}),
+        await override(LOGIN.path, {}),
+        await override(LOGIN.path, {}, SIGNED),
         await send(`/1.1/users/${ID}`),
         await send(`/1.1/users/${ID}`),
       ].map(({ status }) => status);
@@ -300,7 +294,8 @@ describe('limits of requests', () => {
         (await send('/1.1/batch', { method: 'POST', body: { requests: [LOGIN] }, headers: from(forwarded) })).json();
       expect(await batch('192.0.2.1, 198.51.100.1')).toEqual([{ success: user }]);
       expect(await batch('192.0.2.2, 198.51.100.1, 203.0.113.1')).toEqual([{ error: TOO_MANY }]);
-      expect(await logIn({ ...from('192.0.2.3, 198.51.100.1'), 'content-type': 'text/plain' })).toBe(429);
+      const overridden = await override(LOGIN.path, LOGIN.body, from('192.0.2.3, 198.51.100.1'));
+      expect(overridden.status).toBe(429);
       expect(await batch('198.51.100.1, 192.0.2.2')).toEqual([{ success: user }]);
     });
   });

@@ -8,7 +8,6 @@ import { readCredentials } from './credentials.js';
 import { dispatch, methodOf, type SubRequest } from './sub-request.js';
 
 export const OVERRIDE_PATH = '/method-override';
-const FILES = '/1.1/files/';
 /** Members of the body that replace headers. */
 const BODY_CREDENTIALS: Readonly<Record<string, string>> = {
   _ApplicationId: 'x-lc-id',
@@ -29,10 +28,10 @@ export function routeMethodOverride(request: IncomingMessage): string {
   return OVERRIDE_PATH;
 }
 
-/** A file may be plain text itself: a client that sends its credentials in headers uploads it. */
-function isOverride({ method, url = '', headers }: IncomingMessage): boolean {
+/** A body whose client sends its credentials in headers has no form: it may be a file of plain text, or have members with `_`. */
+function isOverride({ method, headers }: IncomingMessage): boolean {
   if (method !== 'POST' || !/^text\/plain\b/i.test(headers['content-type'] ?? '')) return false;
-  return !url.startsWith(FILES) || readCredentials(headers) === undefined;
+  return readCredentials(headers) === undefined;
 }
 
 /** Only rewritten requests may reach the route below: a client that requested its path would cause an endless loop. */
@@ -59,8 +58,7 @@ function overriddenRequest(request: FastifyRequest): SubRequest {
   const method = methodOf(body['_method'] ?? 'POST');
   if (method === undefined) throw appError('MALFORMED_JSON', { message: 'Unknown _method.' });
   const fields = Object.fromEntries(Object.entries(body).filter(([key]) => !key.startsWith('_')));
-  // The credentials in the body are used only if the headers contain none.
-  const headers = readCredentials(request.headers) === undefined ? credentialHeaders(body) : {};
+  const headers = credentialHeaders(body);
   return { method, url: request.originalUrl, headers, ...(method === 'GET' ? { params: fields } : { body: fields }) };
 }
 
