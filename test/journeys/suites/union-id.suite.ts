@@ -187,6 +187,17 @@ export function describeUnionId(server: () => GatepostServer): void {
       expect((await signUpBy(api, { weixin: main() })).body['authData']).toHaveProperty('_weixin_unionid');
     });
 
+    it('that an unlinking has removed may be resent beside other entries, and stays removed', async () => {
+      const user = await signUpBy(api, { weixin: main() });
+      await change(api, user, { 'authData.weixin': { __op: 'Delete' } });
+      const [qq, github] = [openidEntry(), uidEntry()];
+      expect((await change(api, user, { authData: { qq, ...unionEntry() } })).status).toBe(200);
+      expect((await change(api, user, { authData: { github, ...unionEntry() } })).status).toBe(200);
+      expect((await change(api, user, { authData: { github: null, ...unionEntry() } })).status).toBe(200);
+      expect(await authDataOf(server(), user)).toEqual({ qq });
+      expect(await refusal(change(api, user, { authData: unionEntry() }))).toEqual([400, 117]);
+    });
+
     it('is linked and unlinked by no client', async () => {
       const user = await signUpBy(api, { weixin: main() });
       const before = await authDataOf(server(), user);

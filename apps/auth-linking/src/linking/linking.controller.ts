@@ -105,7 +105,11 @@ export class LinkingController {
   /** Sends unproven entries with their errors, because SDKs resend entries that the user already has. */
   private async changesOf(caller: Caller, { entries, removed }: AuthData): Promise<IdentityChanges> {
     if (!caller.isMaster) removed.forEach(assertNotReserved);
-    const outcomes = await Promise.all(entries.map(([platform, entry]) => this.tryToProve(caller, platform, entry)));
+    const others = entries.filter(([platform]) => !isUnionIdEntryName(platform));
+    // SDKs resend all authData that they know, also the entry of a union id that an unlinking has removed.
+    const isResent = others.length > 0 || removed.some((platform) => !isUnionIdEntryName(platform));
+    const claimed = isResent ? others : entries;
+    const outcomes = await Promise.all(claimed.map(([platform, entry]) => this.tryToProve(caller, platform, entry)));
     return {
       link: outcomes.filter(isProven),
       unproven: outcomes.filter(isUnproven),
