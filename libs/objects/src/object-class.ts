@@ -56,7 +56,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     const others: [string, JsonValue][] = [];
     for (const [key, value] of Object.entries(fields)) {
       const field = this.#field(key);
-      if (key === IGNORED_KEY) continue;
+      if (key === IGNORED_KEY || this.#isOwnName(key, value)) continue;
       if (key === 'ACL') draft['acl'] = this.#parseAcl(value);
       else if (field?.parse === undefined) others.push([key, value]);
       else Object.assign(draft, parsedColumn(key, field, value, isMaster));
@@ -146,6 +146,11 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
       if (missingError !== undefined && !Object.hasOwn(fields, name)) throw appError(missingError);
     const { missingAclError } = this.definition;
     if (missingAclError !== undefined && fields['ACL'] === undefined) throw appError(missingAclError);
+  }
+
+  /** Swift SDKs before 17.3.2 send type and class of an installation among its fields. */
+  #isOwnName(key: string, value: JsonValue): boolean {
+    return (key === '__type' && value === 'Object') || (key === 'className' && value === this.name);
   }
 
   #field(name: string): FieldDefinition | undefined {

@@ -62,6 +62,24 @@ export function describeInstallations(server: () => GatepostServer): void {
       expect(Object.keys(again.body).sort()).toEqual(['createdAt', 'installationId', 'level', 'objectId', 'updatedAt']);
     });
 
+    it('may name their own type and class, as older Swift SDKs do, and no other', async () => {
+      const own = { __type: 'Object', className: '_Installation' };
+      const installationId = newDevice();
+      const id = await register({ installationId, ...own });
+      expect((await api.put(`${path}/${id}`, { ...own, level: 1 })).status).toBe(200);
+      const body = { __internalId: id, ...own, level: 2 };
+      const joint = { requests: [{ method: 'PUT', path: `/1.1/installations/${id}`, body }] };
+      expect((await api.post('/1.1/batch/save', joint)).body).toMatchObject({ [id]: { objectId: id } });
+      const state = await stateOf(id);
+      expect(state).toMatchObject({ installationId, level: 2 });
+      expect(Object.keys(own).filter((key) => key in state)).toEqual([]);
+      for (const [other, code] of [
+        [{ className: '_User' }, 117],
+        [{ __type: 'Pointer' }, 105],
+      ] as const)
+        expect(await refusal(api.put(`${path}/${id}`, { ...own, ...other }))).toEqual([400, code]);
+    });
+
     it('are known by the headers of older libraries', async () => {
       const { app } = server();
       const older = api.as({ 'x-avoscloud-application-id': app.id, 'x-avoscloud-application-key': app.appKey });
