@@ -22,7 +22,11 @@ const pushOptions = z.looseObject({
   expiration_time: timestamp
     .optional()
     .describe('No device receives it after this time. The default is a week after it is sent.'),
-  expiration_interval: z.int().optional().describe('The same, in seconds after it is sent. Use one of the two.'),
+  expiration_interval: z
+    .number()
+    .min(1)
+    .optional()
+    .describe('The same, in seconds after it is sent; a fraction is cut off. Use one of the two.'),
   req_id: shortName
     .optional()
     .describe('A second request with the same value within five minutes gets the response of the first.'),

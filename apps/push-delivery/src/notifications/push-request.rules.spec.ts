@@ -71,6 +71,7 @@ describe('parsePush', () => {
     ],
     ['with an end', { expiration_time: '2026-01-01T08:00:01+08:00' }, '2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'],
     ['with a life', { expiration_interval: 1 }, '2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'],
+    ['with a life of Swift', { expiration_interval: 1.9 }, '2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'],
     [
       'with a life from then on',
       { push_time: '2026-01-01T01:00:00Z', expiration_interval: 60 },
@@ -88,7 +89,7 @@ describe('parsePush', () => {
     { expiration_time: '2037-01-01T00:00:00Z' },
     { expiration_interval: 0 },
     { expiration_interval: -1 },
-    { expiration_interval: 1.5 },
+    { expiration_interval: 0.9 },
     { expiration_interval: 1e300 },
     { expiration_interval: '60' },
     { expiration_interval: 60, expiration_time: '2026-01-02T00:00:00Z' },

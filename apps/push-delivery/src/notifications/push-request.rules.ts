@@ -140,9 +140,10 @@ function parseExpiry({ expiration_time: time, expiration_interval: seconds }: Js
   if (!isLeftOut(time) && !isLeftOut(seconds)) throw incorrect('Set expiration_time or expiration_interval, not both.');
   if (!isLeftOut(time)) return parseTime('expiration_time', time);
   if (isLeftOut(seconds)) return new Date(dueAt.getTime() + DEFAULT_LIFE_MS);
-  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds > LONGEST_AHEAD_SECONDS)
-    throw incorrect('expiration_interval must be a whole number of seconds, at most ten years.');
-  return new Date(dueAt.getTime() + seconds * 1_000);
+  // Swift SDKs send a number with a fraction.
+  if (typeof seconds !== 'number' || seconds < 1 || seconds > LONGEST_AHEAD_SECONDS)
+    throw incorrect('expiration_interval must be a number of seconds, at least 1 and at most ten years.');
+  return new Date(dueAt.getTime() + Math.floor(seconds) * 1_000);
 }
 
 function parseTime(name: string, value: JsonValue): Date {
