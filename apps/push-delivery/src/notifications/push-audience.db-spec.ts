@@ -176,7 +176,11 @@ describe('the audience of a push', () => {
     expect(leftOut).toEqual({ invalid: real?.invalid, notSeen: DEVICES - total - (real?.invalid ?? 0) });
     expect(sample).toHaveLength(5);
     // The message has content for one platform only.
-    expect((await count({ data: { ios: data } })).platforms).toEqual({ ios: (await count({})).platforms['ios'] });
+    const ofApple = { ios: (await count({})).platforms['ios'] };
+    expect((await count({ data: { ios: data } })).platforms).toEqual(ofApple);
+    // No Android device has this vendor.
+    expect((await count({ data: { ios: data, mi: data } })).platforms).toEqual(ofApple);
+    expect((await count({ data: { mi: data } })).total).toBe(0);
   });
 
   it('says "at least" when the time is over', async () => {

@@ -267,6 +267,26 @@ describe('messageForDevices', () => {
     });
   });
 
+  it('is for the vendors that it has content for, besides platforms', () => {
+    const [mi, hms] = [{ title: 't', alert: 'mi' }, { message: {} }];
+    expect(read({ ios: { alert: 'i' }, mi, hms })).toMatchObject({
+      bodies: { ios: { alert: 'i' }, android: { ...mi, _expiration_time } },
+      platforms: ['ios', 'android'],
+    });
+    const { target } = parse({ data: { mi, hms }, where: { city: 'Ulm' } }).notification;
+    const vendor = { $regex: '^(mi|hms)(-intl)?$', $options: 'i' };
+    const ofVendors = { $or: [{ deviceType: { $ne: 'android' } }, { vendor, registrationId: { $exists: true } }] };
+    expect(target).toEqual({ where: [{ city: 'Ulm' }, ofVendors], platforms: ['android'] });
+  });
+
+  it.each<[string, JsonObject, string[] | undefined]>([
+    ['shared members', { alert: 'a', mi: { alert: 'mi' } }, undefined],
+    ['a block of android', { android: { alert: 'a' }, mi: { alert: 'mi' } }, ['android']],
+  ])('is for all vendors with %s', (_, data, platforms) => {
+    const { target } = parse({ data }).notification;
+    expect(target).toEqual({ where: [], ...(platforms === undefined ? {} : { platforms }) });
+  });
+
   it('treats the name of a platform as an ordinary member if its value is no object', () => {
     expect(read({ web: 'https://example.com', mi: 5 }).body).toEqual({
       web: 'https://example.com',

@@ -42,8 +42,11 @@ export function parsePushToDevices(body: JsonObject, circumstances: PushCircumst
 function parsed(body: JsonObject, where: readonly JsonObject[], { now, prod }: PushCircumstances): ParsedPush {
   const data = parseData(body['data']);
   const times = parseTimes(body, now);
-  const { message, platforms } = messageForDevices(data, parseChannelOfDevice(body), times.expiresAt);
-  const target = { where, ...(platforms === undefined ? {} : { platforms }) };
+  const { message, platforms, vendors } = messageForDevices(data, parseChannelOfDevice(body), times.expiresAt);
+  const target = {
+    where: vendors === undefined ? where : [...where, ofVendors(vendors)],
+    ...(platforms === undefined ? {} : { platforms }),
+  };
   return {
     notification: {
       createdAt: now,
@@ -250,6 +253,8 @@ interface PushMessageParts {
   readonly message: MessageBodies;
   /** The platforms that the message has content for; undefined: all. */
   readonly platforms: readonly string[] | undefined;
+  /** The vendors of Android devices that the message has content for; undefined: all. */
+  readonly vendors: readonly string[] | undefined;
 }
 
 /**
@@ -258,12 +263,31 @@ interface PushMessageParts {
  */
 export function messageForDevices(data: JsonObject, added: JsonObject, expiresAt: Date): PushMessageParts {
   const blocks = new Map(PLATFORMS.flatMap((platform) => blockOf(data, platform)));
-  const shared = without(data, [...blocks.keys(), ...VENDORS.filter((vendor) => isJsonObject(data[vendor]))]);
+  const ofVendor = new Map(VENDORS.flatMap((vendor) => blockOf(data, vendor)));
+  const shared = without(data, [...blocks.keys(), ...ofVendor.keys()]);
+  const isForAll = blocks.size + ofVendor.size === 0 || Object.keys(shared).length > 0;
+  const isForVendors = !isForAll && ofVendor.size > 0 && !blocks.has('android');
+  if (isForVendors) blocks.set('android', textsOf([...ofVendor.values()]));
   const bodyOf = (own: JsonObject) =>
     JSON.stringify({ ...added, ...shared, ...own, _expiration_time: expiresAt.toISOString() });
   const bodies = Object.fromEntries([...blocks].map(([platform, block]) => [platform, bodyOf(block)]));
-  const isForAll = blocks.size === 0 || Object.keys(shared).length > 0;
-  return { message: { body: bodyOf({}), bodies }, platforms: isForAll ? undefined : [...blocks.keys()] };
+  return {
+    message: { body: bodyOf({}), bodies },
+    platforms: isForAll ? undefined : [...blocks.keys()],
+    vendors: isForVendors ? [...ofVendor.keys()] : undefined,
+  };
+}
+
+/** The text for a device that its vendor's channel does not reach, so that its notification is not empty. */
+function textsOf(blocks: readonly JsonObject[]): JsonObject {
+  const { title, alert } = blocks.find((block) => block['alert'] !== undefined) ?? {};
+  return { ...(title === undefined ? {} : { title }), ...(alert === undefined ? {} : { alert }) };
+}
+
+/** Android devices of these vendors, and all other devices. Vendors are named in any case; `mi-intl` reads the block `mi`. */
+function ofVendors(vendors: readonly string[]): JsonObject {
+  const vendor = { $regex: `^(${vendors.join('|')})(-intl)?$`, $options: 'i' };
+  return { $or: [{ deviceType: { $ne: 'android' } }, { vendor, registrationId: { $exists: true } }] };
 }
 
 function blockOf(data: JsonObject, platform: string): [string, JsonObject][] {
