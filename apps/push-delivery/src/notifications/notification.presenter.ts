@@ -1,7 +1,6 @@
 import type { DeliveryCounts, JsonObject, VendorCounts } from '#contracts';
 import type { QueryClass } from '#objects';
-import type { ListedNotification, NotificationRow } from '../pushes/push.row.js';
-import { shownWhere } from './push-request.rules.js';
+import type { ListedNotification, NotificationRow, PushTarget } from '../pushes/push.row.js';
 
 /** The fields of pushes that a query may name. `msg` is the content sent to devices. */
 export const NOTIFICATION_QUERY_CLASS: QueryClass = {
@@ -110,4 +109,11 @@ export function presentScheduled(row: NotificationRow): JsonObject {
       msg: row.data,
     },
   };
+}
+
+/** The target as one `where`. */
+function shownWhere({ where, platforms }: PushTarget): JsonObject {
+  const all = [...where, ...(platforms === undefined ? [] : [{ deviceType: { $in: [...platforms] } }])];
+  const [only = {}] = all;
+  return all.length > 1 ? { $and: all } : only;
 }

@@ -48,6 +48,15 @@ describe('parsePush', () => {
     expect(parse(body).notification.target).toEqual({ where });
   });
 
+  it('refuses an unknown member where it may be a misspelled condition, so that it never means all devices', () => {
+    expect(() => parse({ channel: ['news'] })).toThrow(refusal('INCORRECT_TYPE'));
+    expect(() => parse({ wher: { city: 'Ulm' }, where: null })).toThrow(refusal('INCORRECT_TYPE'));
+    expect(parse({ device_profile: 'a', channels: 'news' })).toEqual(parse({ channels: 'news' }));
+    expect(parse({ device_profile: 'a', where: {} })).toEqual(parse({}));
+    const members = { topic: 'a.b', apns_team_id: 'T', notification_id: 'n', req_id: 'r', flow_control: 1000, _any: 1 };
+    expect(parse({ ...members, prod: 'dev', expiration_interval: 1, push_time: NOW.toISOString() }).reqId).toBe('r');
+  });
+
   it.each<[JsonObject, boolean]>([
     [{ where: { installationId: 'i' } }, false],
     [{ where: { objectId: 'o', city: 'Ulm' } }, false],

@@ -2,7 +2,7 @@ import { type JsonObject, type JsonValue, PUSH_LIMITS } from '#contracts';
 import { appError, type AppError } from '#errors';
 import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels, storedBytes } from '#objects';
 import { PLATFORMS } from '../dispatch/delivery-counts.rules.js';
-import type { MessageBodies, NewNotification, PushTarget, StoredMessage } from '../pushes/push.row.js';
+import type { MessageBodies, NewNotification, StoredMessage } from '../pushes/push.row.js';
 
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
@@ -155,9 +155,14 @@ function parseTime(name: string, value: JsonValue): Date {
   return time;
 }
 
-/** The conditions of `POST /1.1/push`. No condition selects all installations. @throws AppError INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
-function parseConditions({ where, channels, cql }: JsonObject): JsonObject[] {
+const KNOWN = /^(?:_.*|data|prod|topic|flow_control|push_time|(?:req|notification|apns_team)_id|expiration_.*)$/;
+
+/** No condition selects all installations; an unknown member may be a misspelled one. @throws AppError as `parsePush` */
+function parseConditions({ where, channels, cql, ...others }: JsonObject): JsonObject[] {
   if (!isLeftOut(cql)) throw appError('NOT_SUPPORTED', { message: 'This server does not support cql. Use where.' });
+  const unknown = Object.keys(others).find((name) => !KNOWN.test(name));
+  if (unknown !== undefined && isLeftOut(where) && isLeftOut(channels))
+    throw incorrect(`Unknown member ${unknown}. Remove it, or set where or channels: without both, all devices match.`);
   return [...parseWhereMember(where), ...parseChannelNames(channels)];
 }
 
@@ -167,13 +172,6 @@ function parseDevices({ device_type: type, device_ids: ids, vendor }: JsonObject
     throw appError('KEY_REQUIRED', { message: 'device_type and device_ids are required.' });
   if (typeof type !== 'string' || !DEVICE_TYPE.test(type)) throw incorrect('device_type must be a name such as ios.');
   return [{ deviceType: type, [idField(type, vendor)]: oneOf(parseDeviceIds(ids)) }];
-}
-
-/** The target as one `where`, for responses. */
-export function shownWhere({ where, platforms }: PushTarget): JsonObject {
-  const all = [...where, ...(platforms === undefined ? [] : [{ deviceType: { $in: [...platforms] } }])];
-  const [only = {}] = all;
-  return all.length > 1 ? { $and: all } : only;
 }
 
 /** Whether a request omits a member: SDKs send `null` for an omitted one. An empty string is a value, usually an invalid one. */
