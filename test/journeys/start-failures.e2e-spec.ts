@@ -9,7 +9,12 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Starts over a folder on which it must fail with a single line. @returns that line */
 async function failedStart(folder: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   const port = String(await freePorts(1));
-  const server = TestProcess.start('tools/start.mjs', [], { GATEPOST_DATA_DIR: folder, GATEPOST_PORT: port, ...env });
+  const server = TestProcess.start('tools/start.mjs', [], {
+    GATEPOST_DATA_DIR: folder,
+    GATEPOST_PORT: port,
+    GATEPOST_CONSOLE_PORT: 'off',
+    ...env,
+  });
   expect(await server.exited).toEqual({ status: 1, signal: null });
   expect(server.stderr.trim().split('\n')).toHaveLength(1);
   return server.stderr;
