@@ -35,7 +35,7 @@ Races, faults and hostile input have commands of their own: npm run test:races, 
 
 const RUN_ID = randomBytes(4).toString('hex');
 const INTERRUPTED = 130;
-const BACKGROUND_PRIORITY = 10;
+const BACKGROUND_PRIORITY = 19;
 /** Where more files failed, the load of the machine is not the cause. */
 const MAX_REPEATED_FILES = 6;
 /** Ours; everything else is for vitest. --all: also the slow project, and no part may be missing. --slow: the first of both alone. */
