@@ -462,7 +462,7 @@ describe.each(LOOKS)('the pages in $colorScheme, $locale, $width px wide', ({ co
     await page.waitForURL(/\/apps\//);
     const deployment = ['apps', 'health', 'audit', 'operators', 'profile'].map((path) => `${origin()}/${path}`);
     for (const url of [...PAGES.map(ofApp), ...deployment]) {
-      await page.goto(url, { waitUntil: 'networkidle' });
+      await page.goto(url);
       await expectAccessible(page, url);
       await picture(page, `${url.split(/[/?=]/).at(-1) ?? ''}-${width}-${colorScheme}`);
     }
@@ -471,6 +471,7 @@ describe.each(LOOKS)('the pages in $colorScheme, $locale, $width px wide', ({ co
 
 async function expectAccessible(page: Page, name: string): Promise<void> {
   await heading(page, /./).waitFor();
+  await expect.poll(() => page.locator('.mantine-Skeleton-root').count(), { message: name }).toBe(0);
   expect(await accessibilityProblems(page), name).toEqual([]);
 }
 
