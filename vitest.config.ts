@@ -26,6 +26,19 @@ const SLOW = [
   'test/journeys/{rolling-restart,secret-rotation,services-life,standalone,standalone-life}.e2e-spec.ts',
   'test/journeys/{console-crash,console-life,import-life,operations,text-messages,third-party-life,vendors}.e2e-spec.ts',
 ];
+/** Journeys occupy the processors; the files after them mostly wait. */
+const FIRST_GROUP = { maxWorkers: 3, sequence: { groupOrder: 0 } };
+const WAITING = { maxWorkers: 4, sequence: { groupOrder: 1 } };
+/** At last, and two at once: each file starts several processes, and judges what is over in seconds. */
+const SLOW_GROUP = { maxWorkers: 2, sequence: { groupOrder: 2 } };
+const GROUPS: Readonly<Record<string, typeof WAITING>> = {
+  unit: WAITING,
+  database: WAITING,
+  broker: WAITING,
+  e2e: WAITING,
+  deployment: WAITING,
+  slow: SLOW_GROUP,
+};
 /** Files that need what this machine does not have (tools/test.mjs). */
 const LEFT_OUT = (process.env['TEST_LEFT_OUT'] ?? '').split(',').filter((file) => file !== '');
 /** Parts of paths. A tiny file may be the longest, which Vitest does not know. */
@@ -62,8 +75,7 @@ function project(
       pool: name === 'unit' || name === 'database' ? 'threads' : 'forks',
       // Unit tests log nothing and use no broker; the others expect what goes wrong.
       setupFiles: name === 'unit' ? [] : SETUP,
-      // Afterwards, and two at once: each file starts several processes, and judges what is over in seconds.
-      ...(name === 'slow' ? { maxWorkers: 2, sequence: { groupOrder: 1 } } : {}),
+      ...(GROUPS[name] ?? FIRST_GROUP),
       // A page on a busy machine takes seconds.
       ...(name === 'unit' ? {} : { expect: { poll: { timeout: 10 * SECOND } } }),
       testTimeout: timeouts.test,
@@ -87,7 +99,6 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     passWithNoTests: false,
-    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     reporters: ['default'],
     projects: [
