@@ -94,7 +94,8 @@ async function start(service, port) {
   });
   const deadline = Date.now() + READY_TIMEOUT_MS;
   const listening = await listeningPort(child);
-  if (listening === undefined || !(await isReady(child, listening, deadline))) return stop(1);
+  if (listening === undefined || !(await isReady(child, `http://${hostOf(app)}:${listening}`, deadline)))
+    return stop(1);
   process.stdout.write(`${JSON.stringify({ service, pid: child.pid, port: listening })}\n`);
 }
 
@@ -114,10 +115,10 @@ function listeningPort(child) {
   });
 }
 
-async function isReady(child, port, deadline) {
+async function isReady(child, url, deadline) {
   let problems = 'no answer';
   while (Date.now() < deadline && child.exitCode === null && !isStopping) {
-    const response = await fetch(`http://${reachableHost()}:${port}/readyz`).catch(() => undefined);
+    const response = await fetch(`${url}/readyz`).catch(() => undefined);
     if (response?.ok) return true;
     if (response) problems = (await response.json()).problems.join('; ');
     await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
@@ -126,9 +127,10 @@ async function isReady(child, port, deadline) {
   return isStopping;
 }
 
-/** The address that services listen on, as it stands in a URL. */
-function reachableHost() {
-  const host = process.env.GATEPOST_HOST || '0.0.0.0';
+/** The address that a service listens on, as it stands in a URL. */
+function hostOf(app) {
+  const { GATEPOST_HOST, GATEPOST_CONSOLE_HOST } = process.env;
+  const host = app === 'console' ? GATEPOST_CONSOLE_HOST || '127.0.0.1' : GATEPOST_HOST || '0.0.0.0';
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return host.includes(':') ? `[${host}]` : host;

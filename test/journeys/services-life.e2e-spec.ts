@@ -1,7 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { appClient, eventually, isAlive, signUp, startServices, TestProcess, unique, usePlatforms } from '#testing';
+import {
+  appClient,
+  eventually,
+  freePorts,
+  isAlive,
+  signUp,
+  startServices,
+  TestProcess,
+  unique,
+  usePlatforms,
+} from '#testing';
 import { createPlatformApp } from './suites/platform-apps.js';
 import { enter } from './suites/third-party-accounts.js';
 
@@ -20,7 +30,9 @@ describe('the life of npm run services', () => {
   });
 
   it('looks for its services at the address they listen on', async () => {
-    const running = await startServices({ gateway: 1, accounts: 1 }, { GATEPOST_HOST: '127.0.0.2' });
+    const hosts = { GATEPOST_HOST: '127.0.0.2', GATEPOST_CONSOLE_HOST: '127.0.0.3' };
+    const env = { ...hosts, GATEPOST_CONSOLE_PORT: String(await freePorts(1)) };
+    const running = await startServices({ gateway: 1, accounts: 1, console: 1 }, env);
     await running.stop();
   });
 
