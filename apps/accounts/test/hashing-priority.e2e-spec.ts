@@ -1,36 +1,53 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
-import { expect, it } from 'vitest';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
 import { Metrics } from '#observability';
 import { PasswordHasher } from '#security/passwords';
 
-const THREADS = '/proc/self/task';
+const LIMITS = { passwordCost: 4, passwordQueueLimit: 1, passwordConcurrency: 1 };
 
-/** The priority of each thread of this process, on Linux. */
-function nicenessOfThreads(): number[] {
-  if (!existsSync(THREADS)) return [];
+/** Hashes with a low priority of its own, and stays until its input ends. */
+const PROGRAM = `
+import { setPriority } from 'node:os';
+import { Metrics } from '#observability';
+import { PasswordHasher } from '#security/passwords';
+setPriority(15);
+const hasher = new PasswordHasher(${JSON.stringify(LIMITS)}, new Metrics());
+process.stdout.write(await hasher.hash('secret'));
+process.stdin.resume().once('end', () => hasher.onApplicationShutdown());
+`;
+
+/** The priority of each thread of a process, on Linux. */
+function nicenessOfThreads(pid: number): number[] {
+  const threads = `/proc/${pid}/task`;
   // After the thread's name, which is in parentheses: the 17th field.
-  return readdirSync(THREADS).map((id) =>
-    Number(readFileSync(`${THREADS}/${id}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[16]),
+  return readdirSync(threads).map((id) =>
+    Number(readFileSync(`${threads}/${id}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[16]),
   );
 }
 
-const newHasher = () =>
-  new PasswordHasher({ passwordCost: 4, passwordQueueLimit: 1, passwordConcurrency: 1 }, new Metrics());
+describe.runIf(existsSync('/proc/self/task'))('a hashing thread', () => {
+  it('has a lower priority than its process', async () => {
+    const hasher = new PasswordHasher(LIMITS, new Metrics());
+    await hasher.hash('secret');
+    expect(nicenessOfThreads(process.pid)).toContain(10);
+    await hasher.onApplicationShutdown();
+    await expect.poll(() => nicenessOfThreads(process.pid)).not.toContain(10);
+  });
 
-it.runIf(existsSync(THREADS))(
-  'a hashing thread has a lower priority, and never a higher one than the process was started with',
-  async () => {
-    const first = newHasher();
-    await first.hash('secret');
-    expect(nicenessOfThreads()).toContain(10);
-    await first.onApplicationShutdown();
-    await expect.poll(nicenessOfThreads).not.toContain(10);
-    // For new threads of this one, and until the process of this file ends: only root could raise it again.
-    setPriority(15);
-    const second = newHasher();
-    await expect(second.hash('secret')).resolves.toMatch(/^bcrypt/);
-    expect(nicenessOfThreads()).not.toContain(10);
-    await second.onApplicationShutdown();
-  },
-);
+  it('has never a higher priority than the process was started with', async () => {
+    // A process of its own: only root could raise the priority again.
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM], {
+      cwd: join(import.meta.dirname, '../../..'),
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const [hash] = (await once(child.stdout, 'data')) as [Buffer];
+    expect(hash.toString()).toMatch(/^bcrypt/);
+    expect(nicenessOfThreads(child.pid ?? 0)).toContain(15);
+    expect(nicenessOfThreads(child.pid ?? 0)).not.toContain(10);
+    child.stdin.end();
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+});
