@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import {
   accessibilityProblems,
@@ -31,6 +31,8 @@ const server = useServer(async () =>
   startStandalone({ GATEPOST_CONSOLE_PORT: String(await freePorts(1)), ...sink().env() }),
 );
 const begin = useBrowser();
+type Session = Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>;
+let session: Session | undefined;
 const visits: Visit[] = [];
 /** Every body that the server has sent to a page. */
 const bodies: string[] = [];
@@ -64,12 +66,23 @@ async function signIn(page: Page, address: string, password: string): Promise<vo
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-async function signedIn(address = ADA, options?: Parameters<typeof begin>[0]): Promise<Page> {
-  const { page } = await visit(options);
-  await signIn(page, address, PASSWORD);
+/** A page of the owner. All of them share one session. */
+async function signedIn(): Promise<Page> {
+  session ??= await (await signedInAnew()).context().storageState();
+  const { page } = await visit({ locale: 'en-GB', storageState: session });
+  return page;
+}
+
+/** A page with a session of its own. */
+async function signedInAnew(): Promise<Page> {
+  const { page } = await visit();
+  await signIn(page, ADA, PASSWORD);
   await page.getByRole('navigation', { name: 'Pages' }).waitFor();
   return page;
 }
+
+// A page that stays open asks the server again and again.
+afterEach(() => Promise.all(visits.map(({ page }) => page.context().close())));
 
 describe('the operator console in a browser', () => {
   afterAll(() => {
@@ -342,7 +355,8 @@ describe('the operator console in a browser', () => {
   });
 
   it('asks for a proof before an export, and saves no file of one that is stopped', async () => {
-    const page = await signedIn();
+    // A proof replaces the session.
+    const page = await signedInAnew();
     await page.goto(ofApp('devices'));
     let downloads = 0;
     page.on('download', () => (downloads += 1));
