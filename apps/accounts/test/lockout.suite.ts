@@ -26,9 +26,10 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
 
     beforeEach(() => {
       patient = open(LOCKOUT_LIMITS);
-      user = { appId: unique('app'), userId: unique('user') };
+      user = newUser();
     });
 
+    const newUser = () => ({ appId: unique('app'), userId: unique('user') });
     const verdict = (id: string, isRight: boolean, door: LoginDoor = 'username') => ({ id, isRight, door });
     const newId = () => `attempt-${(attempts += 1)}`;
     const attempt = async (store: LockoutStore, isRight: boolean, subject = user) => {
@@ -41,9 +42,9 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       for (let index = 0; index < times; index += 1) outcomes.push(await attempt(store, false, subject));
       return outcomes;
     };
-    const reserveMany = (store: LockoutStore, count: number) => {
+    const reserveMany = (store: LockoutStore, count: number, subject = user) => {
       const ids = Array.from({ length: count }, newId);
-      return Promise.all(ids.map(async (id) => ({ id, ...(await store.reserve(user, id)) })));
+      return Promise.all(ids.map(async (id) => ({ id, ...(await store.reserve(subject, id)) })));
     };
 
     it('counts six failures; the seventh locks, and right ones are refused like wrong ones', async () => {
@@ -57,26 +58,6 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       });
       expect([await attempt(patient, true), await attempt(patient, false)]).toEqual(['locked', 'locked']);
       expect(await patient.find(user)).toMatchObject({ lockedUntil: expect.any(Date) as Date });
-    });
-
-    it('keeps time and door of the failures, and those of a lock as long as it lasts', async () => {
-      const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
-      const doors = ['username', 'email', 'phone', 'oldPassword', 'code', 'email', 'code'] as const;
-      const startedAt = Date.now();
-      for (const [index, door] of doors.entries()) {
-        const id = newId();
-        await store.reserve(user, id);
-        await store.settle(user, verdict(id, false, door));
-        // Failures of the same millisecond have no order.
-        await sleep(2);
-        expect((await store.find(user)).failures.map((failure) => failure.door)).toEqual(doors.slice(0, index + 1));
-      }
-      const { lockedUntil, failures } = await store.find(user);
-      expect(lockedUntil?.getTime()).toBe(failures[6]!.atMs + SHORT_MS);
-      expect(Math.abs(failures[0]!.atMs - startedAt)).toBeLessThan(60_000);
-      await eventually(async () => {
-        expect(await store.find(user)).toEqual({ lockedUntil: undefined, failures: [] });
-      });
     });
 
     it('a success removes no failures', async () => {
@@ -97,41 +78,6 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       const lockedForMs = await patient.lockedForMs(user);
       expect(lockedForMs).toBeGreaterThan(LOCKOUT_LIMITS.lockMs - 5_000);
       expect(lockedForMs).toBeLessThanOrEqual(remaining[1]!);
-    });
-
-    it('is not locked before the failure that locks, nor when the lock is over', async () => {
-      expect(await patient.lockedForMs(user)).toBe(0);
-      const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
-      await fail(store, LOCKING - 1);
-      expect(await store.lockedForMs(user)).toBe(0);
-      await fail(store, 1);
-      expect(await store.lockedForMs(user)).toBeGreaterThan(0);
-      await eventually(async () => {
-        expect(await store.lockedForMs(user)).toBe(0);
-      });
-    });
-
-    it('drops each failure at the end of its window', async () => {
-      const store = open({ ...LOCKOUT_LIMITS, windowMs: SHORT_MS });
-      await fail(store, 3);
-      await sleep(SHORT_MS / 2);
-      expect(await fail(store, 3)).not.toContain('locked');
-      await eventually(async () => {
-        expect((await store.find(user)).failures.length).toBe(3);
-      });
-      expect(await fail(store, 3)).not.toContain('locked');
-      expect(await attempt(store, false)).toBe('locked');
-    });
-
-    it('opens by itself, and starts to count at zero', async () => {
-      const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
-      await fail(store, LOCKING);
-      expect(await attempt(store, true)).toBe('locked');
-      await eventually(async () => {
-        expect(await store.find(user)).toEqual({ lockedUntil: undefined, failures: [] });
-      });
-      expect(await attempt(store, true)).toBe('settled');
-      expect(await fail(store, LOCKING)).toEqual([...Array<string>(LOCKING - 1).fill('settled'), 'locked']);
     });
 
     it('verifies seven of a hundred parallel attempts', async () => {
@@ -157,16 +103,6 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       await patient.release(user, first!.id);
       expect(await attempt(patient, true)).toBe('settled');
       expect((await patient.find(user)).failures.length).toBe(0);
-    });
-
-    it('releases the reservations of abandoned attempts', async () => {
-      const store = open({ ...LOCKOUT_LIMITS, reservationMs: SHORT_MS });
-      await reserveMany(store, LOCKING);
-      expect(await attempt(store, true)).toBe('full');
-      await eventually(async () => {
-        expect(await attempt(store, true)).toBe('settled');
-      });
-      expect((await store.find(user)).failures.length).toBe(0);
     });
 
     it('does not return a late verdict, and counts it if it is wrong', async () => {
@@ -281,17 +217,91 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(new Set(paged.map(({ userId }) => userId)).size).toBe(users.length);
     });
 
-    it('stores nothing that has expired', async () => {
-      const limits = { windowMs: SHORT_MS, lockMs: SHORT_MS, reservationMs: SHORT_MS };
-      const store = open({ ...LOCKOUT_LIMITS, ...limits });
-      await fail(store, LOCKING);
-      await fail(store, 3, { ...user, userId: 'failed' });
-      await store.reserve({ ...user, userId: 'reserved' }, newId());
-      expect(await rowsOf(user.appId)).toBeGreaterThanOrEqual(3);
-      await eventually(async () => {
-        // An attempt of another user also removes expired records.
-        await attempt(store, true, { appId: unique('app'), userId: 'other' });
-        expect(await rowsOf(user.appId)).toBe(0);
+    // They wait: each at once, with a user of its own.
+    describe.concurrent('as time passes', () => {
+      it('keeps time and door of the failures, and those of a lock as long as it lasts', async () => {
+        const own = newUser();
+        const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
+        const doors = ['username', 'email', 'phone', 'oldPassword', 'code', 'email', 'code'] as const;
+        const startedAt = Date.now();
+        for (const [index, door] of doors.entries()) {
+          const id = newId();
+          await store.reserve(own, id);
+          await store.settle(own, verdict(id, false, door));
+          // Failures of the same millisecond have no order.
+          await sleep(2);
+          expect((await store.find(own)).failures.map((failure) => failure.door)).toEqual(doors.slice(0, index + 1));
+        }
+        const { lockedUntil, failures } = await store.find(own);
+        expect(lockedUntil?.getTime()).toBe(failures[6]!.atMs + SHORT_MS);
+        expect(Math.abs(failures[0]!.atMs - startedAt)).toBeLessThan(60_000);
+        await eventually(async () => {
+          expect(await store.find(own)).toEqual({ lockedUntil: undefined, failures: [] });
+        });
+      });
+
+      it('is not locked before the failure that locks, nor when the lock is over', async () => {
+        const own = newUser();
+        expect(await patient.lockedForMs(own)).toBe(0);
+        const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
+        await fail(store, LOCKING - 1, own);
+        expect(await store.lockedForMs(own)).toBe(0);
+        await fail(store, 1, own);
+        expect(await store.lockedForMs(own)).toBeGreaterThan(0);
+        await eventually(async () => {
+          expect(await store.lockedForMs(own)).toBe(0);
+        });
+      });
+
+      it('drops each failure at the end of its window', async () => {
+        const own = newUser();
+        const store = open({ ...LOCKOUT_LIMITS, windowMs: SHORT_MS });
+        await fail(store, 3, own);
+        await sleep(SHORT_MS / 2);
+        expect(await fail(store, 3, own)).not.toContain('locked');
+        await eventually(async () => {
+          expect((await store.find(own)).failures.length).toBe(3);
+        });
+        expect(await fail(store, 3, own)).not.toContain('locked');
+        expect(await attempt(store, false, own)).toBe('locked');
+      });
+
+      it('opens by itself, and starts to count at zero', async () => {
+        const own = newUser();
+        const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
+        await fail(store, LOCKING, own);
+        expect(await attempt(store, true, own)).toBe('locked');
+        await eventually(async () => {
+          expect(await store.find(own)).toEqual({ lockedUntil: undefined, failures: [] });
+        });
+        expect(await attempt(store, true, own)).toBe('settled');
+        expect(await fail(store, LOCKING, own)).toEqual([...Array<string>(LOCKING - 1).fill('settled'), 'locked']);
+      });
+
+      it('releases the reservations of abandoned attempts', async () => {
+        const own = newUser();
+        const store = open({ ...LOCKOUT_LIMITS, reservationMs: SHORT_MS });
+        await reserveMany(store, LOCKING, own);
+        expect(await attempt(store, true, own)).toBe('full');
+        await eventually(async () => {
+          expect(await attempt(store, true, own)).toBe('settled');
+        });
+        expect((await store.find(own)).failures.length).toBe(0);
+      });
+
+      it('stores nothing that has expired', async () => {
+        const own = newUser();
+        const limits = { windowMs: SHORT_MS, lockMs: SHORT_MS, reservationMs: SHORT_MS };
+        const store = open({ ...LOCKOUT_LIMITS, ...limits });
+        await fail(store, LOCKING, own);
+        await fail(store, 3, { ...own, userId: 'failed' });
+        await store.reserve({ ...own, userId: 'reserved' }, newId());
+        expect(await rowsOf(own.appId)).toBeGreaterThanOrEqual(3);
+        await eventually(async () => {
+          // An attempt of another user also removes expired records.
+          await attempt(store, true, { appId: unique('app'), userId: 'other' });
+          expect(await rowsOf(own.appId)).toBe(0);
+        });
       });
     });
 
