@@ -1,59 +1,33 @@
+import { z } from 'zod';
 import { environment, serviceEnvironment } from '#bootstrap';
+import { accountsEnvironment } from '../../accounts/src/accounts.config.js';
+import { authLinkingEnvironment } from '../../auth-linking/src/auth-linking.config.js';
+import { consoleEnvironment } from '../../console/src/console.config.js';
+import { gatewayEnvironment } from '../../gateway/src/gateway.config.js';
+import { mailEnvironment } from '../../mail/src/mail.config.js';
+import { pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 
-/** The variables of the standalone server. It includes PostgreSQL, and needs neither Redis nor RabbitMQ. */
-export const standaloneEnvironment = environment
-  .pick({
-    GATEPOST_ACCEPTED_SECRETS: true,
-    GATEPOST_APP_ID: true,
-    GATEPOST_APP_KEY: true,
-    GATEPOST_BASE_URL: true,
-    GATEPOST_BODY_LIMIT_BYTES: true,
-    GATEPOST_CONSOLE_AUDIT_DAYS: true,
-    GATEPOST_CONSOLE_HOST: true,
-    GATEPOST_CONSOLE_OIDC_CLIENT_ID: true,
-    GATEPOST_CONSOLE_OIDC_CLIENT_SECRET: true,
-    GATEPOST_CONSOLE_OIDC_ISSUER: true,
-    GATEPOST_CONSOLE_OIDC_ROLES: true,
-    GATEPOST_CONSOLE_PASSWORDS: true,
-    GATEPOST_CONSOLE_PORT: true,
-    GATEPOST_CONSOLE_SECOND_FACTOR: true,
-    GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: true,
-    GATEPOST_CONSOLE_SESSION_SECONDS: true,
-    GATEPOST_CONSOLE_URL: true,
-    GATEPOST_DATABASE_POOL: true,
-    GATEPOST_DATA_DIR: true,
-    GATEPOST_FORWARD_LIMIT_BYTES: true,
-    GATEPOST_INTERNAL_NETWORKS: true,
-    GATEPOST_MAIL_FROM: true,
-    GATEPOST_MASTER_KEY: true,
-    GATEPOST_PASSWORD_COST: true,
-    GATEPOST_PASSWORD_QUEUE_LIMIT: true,
-    GATEPOST_PLATFORM_URLS: true,
-    GATEPOST_PUSH_CONNECTIONS: true,
-    GATEPOST_PUSH_PING_SECONDS: true,
-    GATEPOST_PUSH_QUEUE_LIMIT: true,
-    GATEPOST_PUSH_RECONNECT_SECONDS: true,
-    GATEPOST_PUSH_URL: true,
-    GATEPOST_PUSH_URL_SECONDARY: true,
-    GATEPOST_PUSH_VENDOR_CONNECTIONS: true,
-    GATEPOST_PUSH_VENDOR_URLS: true,
-    GATEPOST_PUSH_VENDOR_WINDOW: true,
-    GATEPOST_RATE_LIMIT_DEVICE_LOGINS: true,
-    GATEPOST_RATE_LIMIT_FAILED_CREDENTIALS: true,
-    GATEPOST_RATE_LIMIT_LOGINS: true,
-    GATEPOST_RATE_LIMIT_MAILS: true,
-    GATEPOST_RATE_LIMIT_MESSAGES: true,
-    GATEPOST_RATE_LIMIT_REQUESTS: true,
-    GATEPOST_RATE_LIMIT_SIGN_UPS: true,
-    GATEPOST_RESET_LINK_SECONDS: true,
-    GATEPOST_SECRET: true,
-    GATEPOST_SMTP_CONNECTIONS: true,
-    GATEPOST_TRUSTED_PROXIES: true,
-    GATEPOST_TWILIO_URL: true,
-    GATEPOST_VERIFICATION_LINK_SECONDS: true,
-    NODE_ENV: true,
-    SMTP_URL: true,
+/** The variables of the standalone server: those of all services, without the addresses of servers that it includes. */
+export const standaloneEnvironment = z
+  .object({
+    ...accountsEnvironment.shape,
+    ...authLinkingEnvironment.shape,
+    ...mailEnvironment.shape,
+    ...pushDeliveryEnvironment.shape,
+    ...gatewayEnvironment.shape,
+    ...consoleEnvironment.shape,
+    ...serviceEnvironment.shape,
+    // Made at the first start where it is missing.
+    GATEPOST_SECRET: environment.shape.GATEPOST_SECRET,
+    // A developer reads this console: the welcome text reports success, the log only problems.
+    GATEPOST_LOG_LEVEL: environment.shape.GATEPOST_LOG_LEVEL.unwrap().default('warn'),
   })
-  .extend(serviceEnvironment.shape)
-  // A developer reads this console: the welcome text reports success, the log only problems.
-  .extend({ GATEPOST_LOG_LEVEL: environment.shape.GATEPOST_LOG_LEVEL.unwrap().default('warn') });
+  .omit({
+    DATABASE_URL: true,
+    GATEPOST_ACCOUNTS_DATABASE_URL: true,
+    GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+    GATEPOST_CONSOLE_DATABASE_URL: true,
+    GATEPOST_MAIL_DATABASE_URL: true,
+    GATEPOST_PUSH_DATABASE_URL: true,
+    GATEPOST_PUSH_ROLES: true,
+  });
