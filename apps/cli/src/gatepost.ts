@@ -7,12 +7,11 @@ import { platformsCommand, textMessagesCommand } from './commands/credentials.co
 import { consoleCommand } from './commands/console.command.js';
 import { deadLettersCommand, type WithDeadLetters } from './commands/dead-letters.command.js';
 import { importCommand } from './import/import.command.js';
-import { indexesCommand } from './commands/indexes.command.js';
+import { indexesCommand, searchCommand } from './commands/indexes.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
 import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
 import { pushCommand } from './commands/push.command.js';
-import { searchCommand } from './commands/search.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { vendorsCommand } from './commands/vendors.command.js';
 import { doctorCommand } from './doctor/doctor.command.js';

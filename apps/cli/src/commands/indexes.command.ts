@@ -8,26 +8,35 @@ import {
   type FieldIndexesRpc,
   type FieldIndexReport,
   MAX_INDEXED_FIELDS,
+  MAX_USERS_WITHOUT_SEARCH_INDEX,
   pushIndexesRpc,
+  type RpcReply,
   type SlowQuery,
+  userSearchRpc,
 } from '#contracts';
-import type { RpcClient } from '#messaging';
 import { SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print, quoted, reportFailure } from '../terminal.js';
 
 const POLL_MS = 500;
 const MEBIBYTE = 1_048_576;
 
-const HELP = `
+const INDEXES_HELP = `
 An index speeds up queries that filter or sort by a custom field. It needs memory and slows down writes a little. An index of
 several fields serves queries for values of the first fields that sort by the next field or select a range of it.
 Custom fields are those without a meaning in the API.`;
+
+const SEARCH_HELP = `
+Operators find users by the beginning of a username, an e-mail address, a phone number or an id without this index.
+It serves searches for any part of a username, an address or a number, which are refused above ${MAX_USERS_WITHOUT_SEARCH_INDEX.toLocaleString('en')} users
+without it. It uses the extension pg_trgm of PostgreSQL, needs memory, and slows down sign-ups.`;
+
+const BUILD_HELP = '\nThe server builds the index: interrupting this command does not stop it.';
 
 /** `gatepost indexes …` */
 export function indexesCommand(withServer: WithServer): Command {
   return new Command('indexes')
     .description('create indexes of custom fields, and suggest indexes for slow queries')
-    .addHelpText('after', HELP)
+    .addHelpText('after', INDEXES_HELP)
     .addCommand(add(withServer))
     .addCommand(list(withServer))
     .addCommand(remove(withServer))
@@ -39,13 +48,16 @@ function add(withServer: WithServer): Command {
     .description(
       `create an index of up to ${MAX_INDEXED_FIELDS} custom fields without blocking requests, and show its progress`,
     )
-    .addHelpText('after', '\nThe server builds the index: interrupting this command does not stop it.')
+    .addHelpText('after', BUILD_HELP)
     .action((appId: string, className: ClassName, fields: string[]) =>
       withServer(async (rpc) => {
         // Fails if the application does not exist.
         await rpc.call(applicationsRpc.get, { id: appId });
         await rpc.call(contractOf(className).add, { appId, className, fields });
-        await watch(rpc, { appId, className, fields });
+        await watchIndex(async () => {
+          const { indexes } = await rpc.call(contractOf(className).list, { appId });
+          return indexes.find((each) => each.className === className && each.fields.join() === fields.join());
+        }, lineOf);
       }),
     );
 }
@@ -113,28 +125,6 @@ async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Pro
   return [...ofAccounts, ...(await ask(pushIndexesRpc).catch(orNothing))];
 }
 
-interface Wanted {
-  readonly appId: string;
-  readonly className: ClassName;
-  readonly fields: readonly string[];
-}
-
-/** Prints each change of the progress until the index is built. */
-async function watch(rpc: RpcClient, { appId, className, fields }: Wanted): Promise<void> {
-  let shown: string | undefined;
-  for (;;) {
-    const { indexes } = await rpc.call(contractOf(className).list, { appId });
-    const index = indexes.find((each) => each.className === className && each.fields.join() === fields.join());
-    if (index === undefined) throw new Error('The index was removed in the meantime.');
-    const line = lineOf(index);
-    if (line !== shown) print(line);
-    shown = line;
-    if (index.state === 'failed') reportFailure();
-    if (index.state !== 'building') return;
-    await sleep(POLL_MS);
-  }
-}
-
 function lineOf({ className, fields, state, problem, progress, bytes }: FieldIndexReport): string {
   const details = problem ?? (state === 'building' ? progressOf(progress) : `${(bytes / MEBIBYTE).toFixed(1)} MiB`);
   return `${className}  ${fields.join(', ')}  ${state}  ${details}`;
@@ -152,4 +142,82 @@ function linesOf(appId: string, { className, question, runs, meanMs, maxMs, fiel
     `${className}  ${quoted(question)}  ${runs} times  ${meanMs} ms on average, ${maxMs} ms at most`,
     `  ${fields.length === 0 ? 'no index of custom fields would serve it' : advice}`,
   ];
+}
+
+/** `gatepost search …` */
+export function searchCommand(withServer: WithServer): Command {
+  return new Command('search')
+    .description('switch the search for a part of a username, address or number on and off')
+    .addHelpText('after', SEARCH_HELP)
+    .addCommand(enableSearch(withServer))
+    .addCommand(searchStatus(withServer))
+    .addCommand(disableSearch(withServer));
+}
+
+function enableSearch(withServer: WithServer): Command {
+  return ofApplication('enable')
+    .description('build the search index of an application without blocking requests, and show the progress')
+    .addHelpText('after', BUILD_HELP)
+    .action((appId: string) =>
+      withServer(async (rpc) => {
+        await rpc.call(userSearchRpc.addIndex, { appId });
+        await watchIndex(() => rpc.call(userSearchRpc.getIndex, { appId }), searchLineOf);
+      }),
+    );
+}
+
+function searchStatus(withServer: WithServer): Command {
+  return ofApplication('status')
+    .description('show the state and the size of the search index')
+    .action((appId: string) =>
+      withServer(async (rpc) => {
+        print(searchLineOf(await rpc.call(userSearchRpc.getIndex, { appId })));
+      }),
+    );
+}
+
+function disableSearch(withServer: WithServer): Command {
+  return ofApplication('disable')
+    .description('remove the search index: searches stop using it at once, and it is dropped some seconds later')
+    .action((appId: string) =>
+      withServer(async (rpc) => {
+        await rpc.call(userSearchRpc.removeIndex, { appId });
+        print(`The search index of ${appId} is being removed.`);
+      }),
+    );
+}
+
+function ofApplication(name: string): Command {
+  return new Command(name).argument('<app-id>');
+}
+
+function searchLineOf({
+  state,
+  problem,
+  progress,
+  bytes,
+  isContainsPossible,
+}: RpcReply<typeof userSearchRpc.getIndex>): string {
+  if (state === 'off')
+    return isContainsPossible ? 'off  few users: searches need no index' : 'off  searches for a part are refused';
+  if (state !== 'building') return `${state}  ${problem ?? `${(bytes / MEBIBYTE).toFixed(1)} MiB`}`;
+  return `${state}  ${progressOf(progress)}`;
+}
+
+/** Prints each change of the progress until the index is built. */
+async function watchIndex<Index extends { readonly state: string }>(
+  read: () => Promise<Index | undefined>,
+  describe: (index: Index) => string,
+): Promise<void> {
+  let shown: string | undefined;
+  for (;;) {
+    const index = await read();
+    if (index === undefined || index.state === 'off') throw new Error('The index was removed in the meantime.');
+    const line = describe(index);
+    if (line !== shown) print(line);
+    shown = line;
+    if (index.state === 'failed') reportFailure();
+    if (index.state !== 'building') return;
+    await sleep(POLL_MS);
+  }
 }
