@@ -4,12 +4,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddressOf } from '#admission';
 import { ARRIVAL_TIMES, parseJson } from '#bootstrap';
 import { appError } from '#errors';
-import { CONSOLE_CONFIG, type ConsoleConfig } from './console.config.js';
+import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
 import { addPageFiles, SAFE_HEADERS } from './http/page-files.js';
 import { isOwnHost, refusalOf } from './http/request.rules.js';
 import { CALLBACK_PATH } from './operators/issuer.js';
-import { PublicUrl } from './console.config.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,10 +2,9 @@ import { Inject, Injectable, Logger } from '@nestjs/common';
 import type * as Client from 'openid-client';
 import { Clock } from '#bootstrap';
 import { appError } from '#errors';
-import { CONSOLE_CONFIG, type ConsoleConfig, type OidcConfig } from '../console.config.js';
+import { CONSOLE_CONFIG, type ConsoleConfig, type OidcConfig, PublicUrl } from '../console.config.js';
 import { rightsOf } from './operator.rules.js';
 import type { IssuerAccount } from './oidc.repository.js';
-import { PublicUrl } from '../console.config.js';
 
 const logger = new Logger('Issuer');
 

@@ -3,11 +3,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { appError } from '#errors';
 import { Sealer } from '#security';
-import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
+import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from '../console.config.js';
 import type { ConsoleRequest, SignedIn } from '../routing/console-handler.js';
 import { CALLBACK_PATH, Issuer, type ProvenAccount, type SignInSecrets } from './issuer.js';
 import { OidcRepository } from './oidc.repository.js';
-import { PublicUrl } from '../console.config.js';
 import { SecondFactorsRepository } from './second-factors.repository.js';
 
 const STATE_SECONDS = 600;

@@ -14,8 +14,7 @@ import { Secret, TOTP } from 'otpauth';
 import { Clock } from '#bootstrap';
 import { AppError, appError } from '#errors';
 import { Sealer } from '#security';
-import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
-import { PublicUrl } from '../console.config.js';
+import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from '../console.config.js';
 import { hasPowers } from './operator.rules.js';
 import { type FactorOwner, type FactorsRow, SecondFactorsRepository } from './second-factors.repository.js';
 

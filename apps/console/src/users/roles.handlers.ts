@@ -4,7 +4,7 @@ import { type Caller, type JsonObject, type JsonValue, objectsRpc } from '#contr
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
-import { maskedName } from './user.rules.js';
+import { maskedName, textOrNull } from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneRole = RouteReply<Api['getRole']>;
@@ -173,8 +173,4 @@ function relation(
 
 function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
-}
-
-function textOrNull(value: JsonValue | undefined): string | null {
-  return typeof value === 'string' ? value : null;
 }

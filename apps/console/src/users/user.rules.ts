@@ -1,4 +1,4 @@
-import { CONTACT_NAME } from '#contracts';
+import { CONTACT_NAME, type JsonValue } from '#contracts';
 import { appError } from '#errors';
 
 type SearchedField = 'any' | 'email' | 'id' | 'phone' | 'username';
@@ -87,4 +87,9 @@ function maskedMember(name: string, value: unknown): unknown {
   if (name === 'email' && typeof value === 'string') return maskedEmail(value);
   if (name === 'mobilePhoneNumber' && typeof value === 'string') return maskedPhone(value);
   return HIDDEN;
+}
+
+/** The text of a field of a stored object; null for any other value. */
+export function textOrNull(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' ? value : null;
 }

@@ -6,7 +6,6 @@ import {
   gatewayRpc,
   type FoundUser,
   type JsonObject,
-  type JsonValue,
   lockoutsRpc,
   MAX_FOUND_USERS,
   objectsRpc,
@@ -19,7 +18,15 @@ import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
 import { openedCursor, pagesOf, sealedCursor } from '../routing/list.rules.js';
-import { isContact, maskedEmail, maskedName, maskedNetwork, maskedPhone, searchedIn } from './user.rules.js';
+import {
+  isContact,
+  maskedEmail,
+  maskedName,
+  maskedNetwork,
+  maskedPhone,
+  searchedIn,
+  textOrNull,
+} from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneUser = RouteReply<Api['getUser']>;
@@ -34,7 +41,6 @@ interface ListedPlace {
 type Described = RpcReply<typeof userSearchRpc.describe>;
 type UserRequest = Pick<ConsoleRequest, 'caller' | 'may'> & { readonly params: { appId: string; userId: string } };
 
-/** Fields that are shown by themselves. */
 const BUILT_IN = new Set([
   'ACL',
   'authData',
@@ -239,13 +245,11 @@ function rightsOf(request: ConsoleRequest): Pick<ConsoleRequest, 'caller' | 'may
   return { caller: request.caller, may: (permission) => request.may(permission) };
 }
 
-/** @throws AppError INCORRECT_TYPE */
 function refuseUnchangeable(fields: Readonly<Record<string, unknown>>): void {
   const name = UNCHANGEABLE.find((each) => each in fields);
   if (name !== undefined) throw appError('INCORRECT_TYPE', { message: `${name}: cannot be changed here.` });
 }
 
-/** @throws AppError INVALID_QUERY */
 function jsonOf(text: string): JsonObject {
   try {
     return JSON.parse(text) as JsonObject;
@@ -292,8 +296,4 @@ function shown({ user, hasPassword, roles, linkedAccounts, lockout }: Described,
       doors: failedLogins.map(({ door }) => door ?? 'unknown'),
     },
   };
-}
-
-function textOrNull(value: JsonValue | undefined): string | null {
-  return typeof value === 'string' ? value : null;
 }
