@@ -6,28 +6,23 @@ export const PLATFORMS: readonly string[] = ['android', 'ios', 'macos', 'tvos', 
 
 const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
 
-/** The delivery statistics of the queues. */
 type QueueSums = Pick<PlatformCounts, 'enqueued' | 'acknowledged' | 'overflowed'>;
 
-/** The platform of an installation without `deviceType`. */
 export const UNKNOWN_PLATFORM = 'unknown';
 
 /** The platform of further names once a push has MAX_PLATFORMS. */
 const OTHER_PLATFORM = 'other';
-/** Any client with the application key can invent platform names, so their number per push is limited. */
+/** Clients with the application key invent platform names, so their number per push is limited. */
 const MAX_PLATFORMS = 32;
 
-/** The platform that an installation is counted under, and that selects its body of a message. */
 export function platformOf({ deviceType }: Pick<TargetedInstallation, 'deviceType'>): string {
   return deviceType ?? UNKNOWN_PLATFORM;
 }
 
-/** Whether a channel of a vendor takes the device. */
 export function isVendored({ lane }: TargetedInstallation): boolean {
   return lane !== undefined;
 }
 
-/** Whether the device gets the push through its own queue. */
 export function isQueued(
   installation: TargetedInstallation,
 ): installation is TargetedInstallation & { readonly installationId: string } {
@@ -35,8 +30,8 @@ export function isQueued(
 }
 
 /**
- * The installations, with further platform names replaced once the push has MAX_PLATFORMS. Platforms with bodies of their own
- * keep their names. A repeated page gives the same names.
+ * Replaces further platform names once the push has MAX_PLATFORMS, except platforms with bodies of their own; a
+ * repeated page gives the same names.
  */
 export function withFewPlatforms(
   counts: NotificationCounts,
@@ -52,7 +47,6 @@ export function withFewPlatforms(
   });
 }
 
-/** The counts including the installations of one more page. */
 export function withTargeted(
   counts: NotificationCounts,
   installations: readonly TargetedInstallation[],
@@ -69,7 +63,7 @@ export function withTargeted(
   return Object.fromEntries(platforms);
 }
 
-/** The counts, with the larger values of the queues' statistics: the queues delete their statistics in the end, the push keeps them. */
+/** The larger values win: the queues delete their statistics in the end, the push keeps them. */
 export function withStatistics(
   counts: NotificationCounts,
   statistics: ReadonlyMap<string, QueueSums>,
@@ -87,7 +81,7 @@ export function withStatistics(
   return Object.fromEntries(platforms);
 }
 
-/** The results of a push by platform. Deliveries that are open when the message expires count as expired. */
+/** Deliveries that are open when the message expires count as expired. */
 export function deliveryCountsOf(
   counts: NotificationCounts,
   { isExpired }: { readonly isExpired: boolean },
@@ -101,7 +95,6 @@ export function isSettled(counts: NotificationCounts): boolean {
   return Object.values(deliveryCountsOf(counts, { isExpired: false })).every(({ queued }) => queued === 0);
 }
 
-/** The number of devices whose result the queues have reported since `before`. */
 export function growthOf(
   before: NotificationCounts,
   counts: NotificationCounts,
@@ -114,7 +107,6 @@ export function growthOf(
   };
 }
 
-/** The number of devices that have not taken a push whose counts are final. */
 export function expiredOf(counts: NotificationCounts): number {
   return sumOf(deliveryCountsOf(counts, { isExpired: true })).expired;
 }

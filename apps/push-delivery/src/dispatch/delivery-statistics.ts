@@ -14,10 +14,8 @@ import type { NotificationCounts } from '../pushes/push.row.js';
 const INTERVAL_MS = 5_000;
 const BATCH_SIZE = 20;
 
-/** A process that claims a push for its statistics has this time; then another process may claim it. */
 const CLAIM_TIME = `interval '1 minute'`;
 
-/** A completely dispatched push whose statistics may still grow. */
 interface UnsettledPush {
   readonly appId: string;
   readonly objectId: string;
@@ -26,19 +24,17 @@ interface UnsettledPush {
   readonly expiresAt: Date;
 }
 
-/** The records' copies of the statistics of the queues. */
 @Injectable()
 export class DeliveryStatisticsRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Claims pushes whose statistics are due. */
   claim(limit: number): Promise<UnsettledPush[]> {
     return this.database.query<UnsettledPush>(CLAIM_DUE, [limit], 'deliveryStatistics.claim');
   }
 
   /**
-   * @param nextAt undefined if these counts are final: `settle` follows
-   * @returns the replaced counts; undefined if the push is already settled or removed
+   * @param nextAt undefined if these counts are final @returns the replaced counts; undefined if the push is settled or
+   * removed
    */
   async record(
     { appId, objectId }: UnsettledPush,
@@ -54,7 +50,7 @@ export class DeliveryStatisticsRepository {
     return replaced?.counts;
   }
 
-  /** The recorded counts are final. @returns false if the push is already settled or removed */
+  /** @returns false if the push is already settled or removed */
   async settle({ appId, objectId }: UnsettledPush): Promise<boolean> {
     const rows = await this.database.query(SETTLE, [appId, objectId], 'deliveryStatistics.settle');
     return rows.length > 0;
@@ -80,8 +76,7 @@ const CLAIM_DUE = `
   RETURNING n.app_id AS "appId", n.object_id AS "objectId", counts, created_at AS "createdAt", expires_at AS "expiresAt"`;
 
 /**
- * Copies the statistics of the queues into the records of pushes, for the last time when they are final. The queues then delete
- * their statistics.
+ * Copies the statistics of the queues into the records of pushes until they are final; then the queues delete theirs.
  */
 @Injectable()
 export class DeliveryStatisticsWriter extends PeriodicJob {
@@ -94,7 +89,7 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
     super({ name: 'delivery-statistics', intervalMs: INTERVAL_MS, metrics });
   }
 
-  /** Copies the statistics of some pushes that are due. @returns whether more may be due */
+  /** @returns whether more may be due */
   async processBatch(): Promise<boolean> {
     const pushes = await this.statistics.claim(BATCH_SIZE);
     const found = await this.queues.statistics(pushes.map(messageIdOf));
@@ -120,7 +115,7 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
   }
 }
 
-/** Twice a second, so that lists of records are at most two seconds old, also after the process that did it has died. */
+/** Lists of records are at most two seconds old, also after the process that did this has died. */
 const TOTALS_INTERVAL_MS = 500;
 
 /** Keeps the counts of lists up to date (`DeviceQueues.recentStatistics`). */
@@ -138,7 +133,6 @@ export class DeliveryTotals extends PeriodicJob {
   }
 }
 
-/** The id that the queues know a push by. */
 export function messageIdOf({ appId, objectId }: Pick<UnsettledPush, 'appId' | 'objectId'>): MessageId {
   return { appId, id: objectId };
 }

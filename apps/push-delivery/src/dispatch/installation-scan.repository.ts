@@ -7,9 +7,7 @@ import { INSTALLATION_QUERY_CLASS, IS_TARGET, pushScope } from '../installations
 import { PushDatabase } from '../push-delivery.database.js';
 import { isForOneDevice, type PushJob, type ScanPosition, type TargetedInstallation } from '../pushes/push.row.js';
 
-/** The position before all installations. */
 const BEFORE_ALL: ScanPosition = { partition: -1, objectId: '' };
-/** Devices of one statement of a count. */
 const COUNTED_PAGE = 10_000;
 
 /** A range of the scan: it excludes `after` and includes `until`. */
@@ -19,7 +17,6 @@ export interface ScanRange {
   readonly limit: number;
 }
 
-/** A push, as far as its scan depends on it. */
 export type ScannedPush = Pick<PushJob, 'appId' | 'target' | 'hasVendors'>;
 
 /** Finds the installations of pushes in the order of their positions. */
@@ -27,10 +24,7 @@ export type ScannedPush = Pick<PushJob, 'appId' | 'target' | 'hasVendors'>;
 export class InstallationScanRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /**
-   * The next target installations of a push.
-   * @throws AppError QUERY_TIMED_OUT; INVALID_QUERY if PostgreSQL refuses a regular expression
-   */
+  /** @throws AppError QUERY_TIMED_OUT; INVALID_QUERY if PostgreSQL refuses a regular expression */
   async find(
     { appId, target, hasVendors }: ScannedPush,
     range: ScanRange,
@@ -51,10 +45,7 @@ export class InstallationScanRepository {
     }
   }
 
-  /**
-   * All target installations of a push; undefined if there are more than `limit`, or if the search takes longer than `timeoutMs`.
-   * @throws AppError INVALID_QUERY if PostgreSQL refuses a regular expression
-   */
+  /** @returns undefined if there are more than `limit` or the search takes longer than `timeoutMs` @throws as `find` */
   async findFew(push: ScannedPush, limit: number, timeoutMs: number): Promise<TargetedInstallation[] | undefined> {
     const range = { after: BEFORE_ALL, limit: limit + 1 };
     const found = await unlessTimedOut(
@@ -66,9 +57,7 @@ export class InstallationScanRepository {
   }
 
   /**
-   * The target installations of a push page by page, until all are found or the time is over.
-   * @param onPage gets each page. @returns whether all were found
-   * @throws AppError INVALID_QUERY if PostgreSQL refuses a regular expression
+   * Calls `onPage` with each page. @returns whether all were found in time @throws AppError INVALID_QUERY, as `find`
    */
   async findInTime(
     push: ScannedPush,
@@ -91,7 +80,7 @@ export class InstallationScanRepository {
     }
   }
 
-  /** The installations that meet the conditions of a push and are no target all the same; undefined if the count takes too long. */
+  /** Counts installations that meet the conditions but are no target; undefined if the count takes too long. */
   async countLeftOut(
     { appId, target }: ScannedPush,
     timeoutMs: number,
@@ -116,7 +105,7 @@ export class InstallationScanRepository {
     return rows?.[0];
   }
 
-  /** The position `count` installations further, including those that are no target; undefined if fewer remain. */
+  /** Counts installations that are no target, too; undefined if fewer than `count` remain. */
   async positionAfter(
     appId: string,
     { partition, objectId }: ScanPosition,
@@ -145,14 +134,13 @@ const find = (hasVendors: boolean) => `
      AND ($4::smallint IS NULL OR ${POSITION} <= ($4, $5::text))
      AND ($7::text[] IS NULL OR device_type = ANY ($7))
      AND ${IS_TARGET}`;
-/** A `VendorAddress`. */
 const ADDRESS = `,
          json_build_object('hasToken', device_token IS NOT NULL, 'hasRegistrationId', coalesce(fields->>'registrationId', '') <> '',
                            'hasSubscription', fields ? 'webPush', 'vendor', fields->>'vendor', 'profile', nullif(fields->>'deviceProfile', ''),
                            'topic', nullif(fields->>'apnsTopic', ''), 'teamId', nullif(fields->>'apnsTeamId', '')) AS address`;
 const IN_ORDER = 'ORDER BY app_id, partition, object_id COLLATE "C" LIMIT $6';
 
-/** @returns undefined where PostgreSQL has cancelled the search at its time */
+/** @returns undefined if PostgreSQL cancelled the search at its timeout */
 async function unlessTimedOut<Result>(search: Promise<Result>): Promise<Result | undefined> {
   try {
     return await search;

@@ -15,27 +15,23 @@ import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf } from './push-worker.j
 import type { TargetedInstallation } from '../pushes/push.row.js';
 import { badgesOf, routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
 
-/** Lanes per process. */
 const SLOTS = 16;
-/** Without a free slot, a lane that has been processed for this time lets others have their turns. */
+/** Without a free slot, a lane gives way after this time. */
 const TURN_MS = 1_000;
-/** Pushes of a lane that are processed together: their devices are searched at once, and their queues are written in order. */
+/** Pushes of a lane whose devices are searched at once; their queues are written in order. */
 const GROUP = 32;
-/** Concurrent searches of a group; each uses a database connection. */
+/** Each uses a database connection. */
 const SEARCHES = 4;
-/** A group ends with the push that reaches this number of badges: registrations of their devices wait while it is recorded. */
+/** Badges per group, about: registrations of their devices wait while a group is recorded. */
 const MAX_BADGES = 500;
-/** A push to more devices is large. */
 const MAX_DEVICES = 2_000;
 /** A push is large as well if the search for its devices takes longer. */
 const SEARCH_TIMEOUT_MS = 250;
-/** The shortest and the longest wait for a lane that another process holds. */
 const FIRST_WAIT_MS = 5;
 const LONGEST_WAIT_MS = 100;
 /** A lane that gives way while a dependency is unavailable is free again after this time. */
 const RETRY_SECONDS = 5;
 
-/** The dependencies of a lane. */
 export interface LaneTools {
   readonly lanes: LanesRepository;
   readonly installations: InstallationScanRepository;
@@ -44,7 +40,6 @@ export interface LaneTools {
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, 'pushDevices' | 'pushRuns'>;
   readonly logger: Logger;
-  /** Reports that a push has become large. */
   readonly onLarge: () => void;
 }
 
@@ -73,7 +68,7 @@ export class LaneWorker {
     this.#worker.start();
   }
 
-  /** Claims no more lanes, and resolves when the held ones are released. */
+  /** Resolves when the held lanes are released. */
   async stop(): Promise<void> {
     await this.#worker.stopClaiming();
     this.#leases.stopAll();
@@ -107,7 +102,6 @@ export class LaneWorker {
   }
 }
 
-/** A push, the devices that it targets, and its end. */
 interface Turn {
   readonly push: LanePush;
   readonly installations: readonly TargetedInstallation[];
@@ -116,12 +110,10 @@ interface Turn {
   readonly wakeUp?: WakeUp;
 }
 
-/** Processes the waiting pushes of one application, group by group, until none waits. */
 class LaneRun {
   readonly #signal: AbortSignal;
   readonly #backoff = new Backoff();
   readonly #turnEnd = performance.now() + TURN_MS;
-  /** The next group may have been delivered before, completely or in part. */
   #isRepeated: boolean;
 
   /** @param areOthersHeldUp no slot is free for another lane */
@@ -186,7 +178,7 @@ class LaneRun {
     return turns;
   }
 
-  /** Finds the devices of a push. @throws AppError SERVICE_UNAVAILABLE */
+  /** @throws AppError SERVICE_UNAVAILABLE */
   async #search(push: LanePush): Promise<Turn> {
     const { objectId, failures } = push;
     const without = (end: TurnEnd): Turn => ({ push, installations: [], end });
@@ -226,7 +218,7 @@ class LaneRun {
     return { objectId, status: 'large', failures: failures + 1, delaySeconds: FAILURE_DELAY_SECONDS };
   }
 
-  /** Adds a push to the queues of its devices. @throws AppError SERVICE_UNAVAILABLE */
+  /** @throws AppError SERVICE_UNAVAILABLE */
   async #enqueue(turn: Turn): Promise<Turn> {
     const { push, installations, end } = turn;
     if (end.status !== 'done') return turn;
@@ -250,7 +242,7 @@ class LaneRun {
     }
   }
 
-  /** Notifies the connectors. The span is part of the first push's trace; each connector continues the traces of all. */
+  /** The span is part of the first push's trace; each connector continues the traces of all. */
   #wake(wakeUps: readonly WakeUp[]): Promise<void> {
     const span = { name: 'push wake-ups', attributes: { 'gatepost.push.count': wakeUps.length } };
     return continueTrace(wakeUps[0]?.traceparent, span, () =>
@@ -277,7 +269,6 @@ class LaneRun {
   }
 }
 
-/** The number of turns up to the one with which the badges reach MAX_BADGES. */
 function countWithFewBadges(turns: readonly Turn[]): number {
   let badges = 0;
   const last = turns.findIndex(({ share }) => {

@@ -7,7 +7,6 @@ import { FIRST_STATISTICS, JOB_COLUMNS, AT_TIMES } from './push-jobs.repository.
 import type { NotificationCounts, PushJob } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
-/** The lane of an application under a lease. */
 export interface LaneLease {
   readonly appId: string;
   readonly lease: string;
@@ -15,12 +14,9 @@ export interface LaneLease {
   readonly isTakenOver: boolean;
 }
 
-/** A push whose turn has come. */
 export type LanePush = Omit<PushJob, 'lease' | 'isResumed' | 'position'>;
 
-/**
- * The end of a push's turn. `large`: the push is processed page by page beside the lane, after the delay.
- */
+/** `large`: the push is processed page by page beside the lane, after the delay. */
 export type TurnEnd = { readonly objectId: string; readonly counts?: NotificationCounts } & (
   | { readonly status: 'done' }
   | { readonly status: 'error'; readonly error: string }
@@ -32,7 +28,7 @@ export type TurnEnd = { readonly objectId: string; readonly counts?: Notificatio
 export class LanesRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Claims free lanes with waiting pushes. @returns them, and whether pushes wait in other lanes */
+  /** @returns free lanes with waiting pushes, and whether pushes wait in other lanes */
   async claim(limit: number, lease: string): Promise<{ claimed: LaneLease[]; areOthersWaiting: boolean }> {
     const rows = await this.database.query<{ appId: string; isClaimed: boolean; isTakenOver: boolean }>(
       CLAIM,
@@ -45,14 +41,14 @@ export class LanesRepository {
     return { claimed, areOthersWaiting: claimed.length < rows.length };
   }
 
-  /** The first waiting pushes of a lane, in the order of their acceptance. */
+  /** In the order of their acceptance. */
   findPushes({ appId }: LaneLease, limit: number): Promise<LanePush[]> {
     return this.database.query<LanePush>(FIND_PUSHES, [appId, limit], 'lanes.findPushes');
   }
 
   /**
-   * Records the ends of turns together with the devices that channels of vendors take, and releases the lane if no further push waits.
-   * @returns `lost` if another process holds the lane: nothing is recorded
+   * Records the ends of turns with the vendors' shares; releases the lane if no push waits. @returns `lost` if another
+   * process holds the lane: nothing is recorded
    */
   async finish(
     lane: LaneLease,
@@ -72,7 +68,7 @@ export class LanesRepository {
     await this.database.query(sql, [appId, lease], 'lanes.yield');
   }
 
-  /** Releases the lane; any process can claim it after the delay. The next holder may repeat its last pushes. */
+  /** Any process can claim the lane after the delay, and may repeat its last pushes. */
   async release({ appId, lease }: LaneLease, delaySeconds: number): Promise<void> {
     const sql =
       'UPDATE push.lanes SET lease_until = now() + make_interval(secs => $3) WHERE app_id = $1 AND lease_owner = $2';
@@ -89,7 +85,7 @@ export class LanesRepository {
     return new Set(leases.filter(({ appId, lease }) => ours.has(`${appId} ${lease}`)));
   }
 
-  /** Gives their turns to scheduled pushes that are due, to as many of each application. @returns whether there were any, and whether more may be due */
+  /** @returns whether any scheduled pushes were due, and whether more may be */
   async beginDue(): Promise<{ hasBegun: boolean; isMoreDue: boolean }> {
     const { length } = await this.database.query(BEGIN_DUE, [], 'lanes.beginDue');
     return { hasBegun: length > 0, isMoreDue: length === DUE_AT_ONCE };
@@ -111,9 +107,8 @@ export class LanesRepository {
 }
 
 /**
- * The statement that gives their turns to scheduled pushes. A scheduled push that is due gets the next number, and waits
- * for its turn. The acceptance of a push does this first for its application, or the push is scheduled behind them, so a scheduled push
- * comes before all that were accepted after its time.
+ * SQL: a scheduled push that is due gets the next number and waits for its turn. The acceptance of a push does this
+ * first for its application, so scheduled pushes precede those accepted after their time.
  */
 export function beginDue(condition: string): string {
   return `
@@ -127,7 +122,7 @@ export function beginDue(condition: string): string {
 }
 
 const DUE_AT_ONCE = 2_000;
-/** Limit of the pushes that are divided into applications: it bounds the time of the statement. */
+/** Bounds the time of the statement. */
 const DUE_DIVIDED = 50_000;
 
 const BEGIN_DUE = beginDue(`(app_id, object_id) IN (
@@ -137,12 +132,11 @@ const BEGIN_DUE = beginDue(`(app_id, object_id) IN (
                    WHERE status = 'scheduled' AND due_at <= now() ORDER BY due_at, seq LIMIT ${DUE_DIVIDED}) AS first) AS divided
    ORDER BY place LIMIT ${DUE_AT_ONCE})`);
 
-/** A push that waits for its turn. */
 const IS_WAITING = `status = 'in-queue' AND NOT is_bulk AND (lease_until IS NULL OR lease_until <= now())`;
 
 const IS_TAKEN_OVER = 'lane.lease_owner IS NOT NULL';
 
-/** `waiting` is the first push of each application: it takes one look into the index for each, however many wait. */
+/** `waiting` is the first push of each application: one index look-up for each, however many wait. */
 const CLAIM = `
   WITH RECURSIVE waiting AS (
     (SELECT app_id, seq AS first FROM push.notifications WHERE ${IS_WAITING} ORDER BY app_id, seq LIMIT 1)

@@ -16,39 +16,35 @@ import type { LanePush } from './lanes.repository.js';
 import { abortableSleep, Backoff } from '../pushes/leases.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
 
-/** A message in the queues of connected devices. */
 export interface WakeUp {
   readonly message: PushMessage;
   readonly devices: readonly ConnectedDevice[];
   /** The devices may have been notified of the message before. */
   readonly isRepeated: boolean;
-  /** The `performance.now()` before the message was added to the queues. */
+  /** The `performance.now()` before the queues were written. */
   readonly enqueuedAt: number;
-  /** The span that the connectors continue. */
   readonly traceparent: string | undefined;
 }
 
 type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
 type Target = [installationId: string, platform: string];
 
-/** A wake-up for some devices of one connector. */
 interface NodeWakeUp {
   readonly wakeUp: WakeUp;
   readonly targets: readonly Target[];
 }
 
-/** By connector, its notifications in their order. */
 type NotificationsByNode = ReadonlyMap<string, readonly (readonly NodeWakeUp[])[]>;
 
 /**
- * After this time the queue decides what a device gets: it may have logged in again since, and got the message. Connectors distrust
- * wake-ups for ten seconds after a login.
+ * Afterwards the queue decides: the device may have logged in again and got the message. Connectors distrust wake-ups
+ * for ten seconds after a login.
  */
 const FRESH_MS = 5_000;
-/** Limit of the devices of a notification: even with the longest ids it fits into a message of the broker. */
+/** Even with the longest ids so many fit into a message of the broker. */
 const MAX_TARGETS = 10_000;
 
-/** Notifies connectors of new messages in the queues of their devices: few direct messages for each connector, which keep the order. */
+/** Notifies connectors of new messages with few direct messages for each, which keep the order. */
 @Injectable()
 export class WakeUpNotifications {
   private readonly logger = new Logger('Pushes');
@@ -59,9 +55,8 @@ export class WakeUpNotifications {
   ) {}
 
   /**
-   * Resolves when every live connector is notified. A connector that is too far behind delays the pushes, and so does an unavailable
-   * broker: only this notification wakes the devices of a live connector.
-   * @throws AppError SERVICE_UNAVAILABLE if the caller gives way meanwhile
+   * Resolves when every live connector is notified: only this wakes its devices, so a slow one delays the pushes, as
+   * does an unavailable broker. @throws AppError SERVICE_UNAVAILABLE if the caller gives way meanwhile
    */
   async send(wakeUps: readonly WakeUp[], { isBulk, signal, givesWay }: WakeUpOptions): Promise<void> {
     let pending = byNode(wakeUps);
@@ -103,7 +98,7 @@ export class WakeUpNotifications {
 }
 
 interface WakeUpOptions {
-  /** The messages are of a large push, and others may overtake them. */
+  /** Messages of other pushes may overtake these. */
   readonly isBulk: boolean;
   readonly signal: AbortSignal;
   /** Whether other pushes need the slot of the caller. */
@@ -143,10 +138,8 @@ function targetOf({ installationId, platform }: ConnectedDevice): Target {
   return [installationId, platform];
 }
 
-/** Concurrent operations on the queues for one page. */
 const PARALLEL_OPERATIONS = 16;
 
-/** Adds a push to the queues of devices and wakes the connected ones. */
 @Injectable()
 export class PushDelivery {
   constructor(
@@ -154,11 +147,7 @@ export class PushDelivery {
     private readonly wakeUps: WakeUpNotifications,
   ) {}
 
-  /**
-   * Adds a message to the queues of devices. The call can be repeated.
-   * @returns the devices that are connected
-   * @throws AppError SERVICE_UNAVAILABLE
-   */
+  /** Can be repeated. @returns the devices that are connected @throws AppError SERVICE_UNAVAILABLE */
   async enqueue(message: PushMessage, installations: readonly TargetedInstallation[]): Promise<ConnectedDevice[]> {
     const batches = batchesOf(message, installations);
     const devices: ConnectedDevice[] = [];
@@ -175,7 +164,6 @@ export class PushDelivery {
   }
 }
 
-/** The message of a push for its devices. */
 export function messageOfPush({ objectId, appId, seq, expiresAt, message }: LanePush): PushMessage {
   return {
     id: objectId,

@@ -42,18 +42,16 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     for (const worker of [this.schedule, this.lanes, ...this.large]) worker.start();
   }
 
-  /** Before the databases close. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([this.schedule, this.lanes, ...this.large].map((worker) => worker.stop()));
   }
 
-  /** Reports an accepted push. The worker finds a scheduled push when it is due. */
+  /** The worker finds a scheduled push when it is due. */
   accepted(isDue: boolean): void {
     this.metrics.pushesAccepted.inc();
     if (isDue) this.wake();
   }
 
-  /** Reports a push that is due. */
   wake(): void {
     this.lanes.wake();
   }

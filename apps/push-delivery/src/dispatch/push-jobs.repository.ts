@@ -6,14 +6,11 @@ import { LEASE_SECONDS } from '../pushes/leases.js';
 import type { PushJob, ScanPosition } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
-/** The progress of a push. */
 interface Progress extends Pick<PushJob, 'position' | 'counts'> {
   readonly isDone: boolean;
 }
 
-/** A push and the lease that it is held under. */
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
-/** A held push and the position from which its page was found. */
 type PositionedJob = HeldJob & Pick<PushJob, 'position'>;
 
 /** Large pushes as jobs. Every change names the lease, so a process that has lost the lease changes nothing. */
@@ -21,18 +18,18 @@ type PositionedJob = HeldJob & Pick<PushJob, 'position'>;
 export class PushJobsRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Claims large pushes that can advance, those with flow control (`isPaced`) or the others. No other process gets them before the lease expires. */
+  /** `isPaced`: those with flow control, else the others. */
   claim(limit: number, lease: string, isPaced: boolean): Promise<PushJob[]> {
     return this.database.query<PushJob>(CLAIM, [limit, lease, LEASE_SECONDS, isPaced], 'pushJobs.claim');
   }
 
-  /** The position that earlier large pushes of the application have reached; undefined if there are none. */
+  /** The position that earlier large pushes of the application have reached. */
   async limitOf({ appId, seq }: Pick<PushJob, 'appId' | 'seq'>): Promise<ScanPosition | undefined> {
     const [position] = await this.database.query<ScanPosition>(LIMIT_OF, [appId, seq], 'pushJobs.limitOf');
     return position;
   }
 
-  /** @returns the number of pushes that are due and not finished, and for how many seconds the oldest without flow control has been due */
+  /** @returns the number of due, unfinished pushes, and since when the oldest without flow control is due */
   async waiting(): Promise<{ count: number; seconds: number }> {
     const [row] = await this.database.query<{ count: number; seconds: number }>(WAITING, [COUNTED], 'pushJobs.waiting');
     return row ?? { count: 0, seconds: 0 };
@@ -45,8 +42,8 @@ export class PushJobsRepository {
   }
 
   /**
-   * Records the progress of a push together with the devices that channels of vendors take.
-   * @returns false if the lease is lost, the push was removed, or it has left the position: nothing is recorded
+   * Records the progress with the vendors' share. @returns false, and records nothing, if the lease is lost, the push
+   * was removed, or it has left the position
    */
   async advance(job: PositionedJob, progress: Progress, share?: VendorShare): Promise<boolean> {
     const shares = share === undefined ? [] : [share];
@@ -54,7 +51,7 @@ export class PushJobsRepository {
     return (await recordWithShares(this.database, { appId: job.appId, shares }, record)) !== undefined;
   }
 
-  /** The recorded progress of a push; undefined if the lease is lost or the push has ended. */
+  /** @returns undefined if the lease is lost or the push has ended */
   async progressOf({ appId, objectId, lease }: HeldJob): Promise<Omit<Progress, 'isDone'> | undefined> {
     const [progress] = await this.database.query<Omit<Progress, 'isDone'>>(
       `SELECT ${POSITION} AS position, counts FROM push.notifications
@@ -65,7 +62,6 @@ export class PushJobsRepository {
     return progress;
   }
 
-  /** Ends a push that cannot be completed. */
   async fail({ appId, objectId, lease }: HeldJob, reason: string): Promise<void> {
     await this.database.query(
       `UPDATE push.notifications
@@ -75,7 +71,7 @@ export class PushJobsRepository {
     );
   }
 
-  /** Releases a push whose last page is complete: the next holder repeats nothing. */
+  /** After a complete page: the next holder repeats nothing. */
   async yield({ appId, objectId, lease }: HeldJob): Promise<void> {
     await this.database.query(
       `UPDATE push.notifications SET lease_owner = NULL, lease_until = NULL
@@ -85,7 +81,6 @@ export class PushJobsRepository {
     );
   }
 
-  /** Releases a push; any process can claim it after the delay. */
   async release({ appId, objectId, lease }: HeldJob, failures: number, delaySeconds: number): Promise<void> {
     await this.database.query(
       `UPDATE push.notifications SET failures = $4, lease_until = now() + make_interval(secs => $5)
@@ -116,12 +111,11 @@ function keysOf(jobs: readonly HeldJob[]): string {
 /** Large pushes that later ones of their application must not overtake. */
 const IS_EARLIER = `earlier.status = 'in-queue' AND earlier.is_bulk AND earlier.flow_control IS NULL`;
 
-/** Until then, requests read the statistics from the queues. */
 export const FIRST_STATISTICS = `interval '10 minutes'`;
 
 /**
- * The columns of a job that claims and lanes have in common. The table is `n`. PostgreSQL would hash the credentials of all
- * applications for an EXISTS; LIMIT has it look into the index.
+ * Columns of `n` that claims and lanes share. LIMIT makes PostgreSQL use the index; for an EXISTS it would hash the
+ * credentials of all applications.
  */
 export const JOB_COLUMNS = `
   n.app_id AS "appId", n.object_id AS "objectId", n.seq::double precision AS seq, n.target, n.message, n.flow_control AS "flowControl",
@@ -131,14 +125,14 @@ export const JOB_COLUMNS = `
 const POSITION = `json_build_object('partition', cursor_partition, 'objectId', cursor_object_id)`;
 
 /**
- * SQL: true in half of the statements, for the order of a claim. Work that has been released while a dependency was unavailable is often
- * older than all other work, and must not get every slot; nor must it get none.
+ * SQL: true in half of the statements. Work released while a dependency was unavailable is often the oldest: it must
+ * get neither every slot nor none.
  */
 export const AT_TIMES = '(SELECT random() < 0.5)';
 
 /**
- * An earlier large push of the application is in the way unless it is in a later partition. Pushes with flow control are in
- * the way of none. `lease_owner` stays when a lease ends: the next holder sees that the push was worked on before.
+ * An earlier large push blocks, unless it has flow control or is in a later partition. `lease_owner` outlives its
+ * lease: the next holder sees that the push was begun.
  */
 const CLAIM = `
   WITH due AS (
@@ -160,7 +154,6 @@ const LIMIT_OF = `
    WHERE ${IS_EARLIER} AND app_id = $1 AND seq < $2
    ORDER BY cursor_partition, cursor_object_id COLLATE "C" LIMIT 1`;
 
-/** Limit of the count: its exact value does not matter above this. */
 const COUNTED = 10_000;
 
 const WAITING = `
@@ -176,7 +169,7 @@ const RENEW = `
    WHERE n.app_id = held."appId" AND n.object_id = held."objectId" AND n.lease_owner = held.lease AND n.status = 'in-queue'
   RETURNING n.object_id AS "objectId"`;
 
-/** It names the old position: a repetition whose first attempt was applied must not give a page its batches again. */
+/** Names the old position: a repetition must not add a page's batches again. */
 const ADVANCE = `
   UPDATE push.notifications
      SET cursor_partition = $4, cursor_object_id = $5, counts = $6, failures = 0,

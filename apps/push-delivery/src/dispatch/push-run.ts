@@ -13,20 +13,17 @@ import { routePage, type VendorChannelKey, type VendorShare } from '../vendors/v
 /** The first page is small, so that the first devices get the push early. */
 const FIRST_PAGE = 200;
 const PAGE = 2_000;
-/** A push that waits for a dependency for this time gives way to others. */
+/** Then the push gives way to others. */
 const PATIENCE_MS = 10_000;
-/** An earlier attempt at a page can reach into the next page if installations were added in between. Pages can also become smaller. */
+/** Pages of an earlier attempt reach further if installations were added in between, or if they were larger. */
 const REPEATED_PAGES = 2;
 
-/** The channels of vendors, as far as dispatchers know them. */
 export interface VendorDispatch {
   /** The channels of an application. @throws AppError SERVICE_UNAVAILABLE */
   channelsOf(appId: string): Promise<readonly VendorChannelKey[]>;
-  /** Reports that devices wait for senders. */
   batchesAdded(): void;
 }
 
-/** The dependencies of a run. */
 export interface RunTools {
   readonly vendors: VendorDispatch;
   readonly jobs: PushJobsRepository;
@@ -35,18 +32,16 @@ export interface RunTools {
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, 'pushDevices'>;
   readonly logger: Logger;
-  /** Reports that a push has left a partition. */
   readonly onPartition: () => void;
 }
 
 /**
- * The end of a run: `done`: all devices found; `expired`: the push expired before; `lost`: another process holds it, or it was
- * removed; `stopped`: the process stops; `blocked`: an earlier push of the application is in the way; `waiting`: a dependency is
- * unavailable, and others need the slot.
+ * `lost`: another process holds the push, or it was removed; `blocked`: an earlier push of the application is in the
+ * way; `waiting`: a dependency is unavailable, and others need the slot.
  */
 export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped' | 'blocked' | 'waiting';
 
-/** Processes one push page by page: finds devices, enqueues the message, wakes connected devices, records the progress. */
+/** Finds devices, enqueues the message, wakes connected devices and records the progress, page by page. */
 export class PushRun {
   readonly #scan: InstallationScan;
   readonly #flow: FlowControl | undefined;
@@ -72,7 +67,7 @@ export class PushRun {
     this.#repeatedDevices = job.isResumed ? REPEATED_PAGES * this.#limit() : 0;
   }
 
-  /** The number of failed attempts since the last finished page. */
+  /** Failed attempts since the last finished page. */
   get failures(): number {
     return this.#job.failures;
   }
@@ -109,7 +104,6 @@ export class PushRun {
     return this.#isStopping() ? 'stopped' : this.#advance({ ...page, installations }, share);
   }
 
-  /** Limit of the devices of the next page. */
   #limit(): number {
     return Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE);
   }
@@ -150,7 +144,7 @@ export class PushRun {
     return isLast ? 'done' : undefined;
   }
 
-  /** Goes on at the recorded position: the answer to an earlier record of the page may have been lost. */
+  /** The response to an earlier record of the page may have been lost. */
   async #resume(): Promise<'lost' | undefined> {
     const progress = await this.tools.jobs.progressOf(this.#job);
     if (progress === undefined) return 'lost';
@@ -171,14 +165,13 @@ export class PushRun {
   }
 }
 
-/** Whether the position is behind another one. */
 function isBehind(position: ScanPosition, other: ScanPosition): boolean {
   return position.partition === other.partition
     ? position.objectId > other.objectId
     : position.partition > other.partition;
 }
 
-/** Counts found devices. Call it after the progress is recorded, so that no page is counted twice. */
+/** Call it after the progress is recorded, so that no page is counted twice. */
 export function countTargeted(
   metrics: Pick<Metrics, 'pushDevices'>,
   installations: readonly TargetedInstallation[],
@@ -190,7 +183,6 @@ export function countTargeted(
   metrics.pushDevices.inc({ outcome: 'vendor' }, vendored);
 }
 
-/** A part of the target installations of a push. */
 interface ScanPage {
   readonly installations: readonly TargetedInstallation[];
   /** All installations up to this position were examined. */
@@ -200,12 +192,11 @@ interface ScanPage {
 
 /** Installations that one statement examines at first, after the first and after the second timeout. */
 const RANGE_SIZES = [undefined, 2_000, 200];
-/** Below this time of a statement, a larger range is quick enough. */
 const QUICK_MS = 250;
 
 /**
- * Scans the installations of a push. While statements finish in time, each finds as many targets as requested. After a timeout,
- * each examines a limited number of installations. After a failed run, the scan begins with few, and widens while it is quick.
+ * Each statement finds as many targets as requested; after a timeout it examines a limited range, which widens again
+ * while statements are quick.
  */
 export class InstallationScan {
   #step: number;
@@ -218,10 +209,7 @@ export class InstallationScan {
     this.#step = job.failures > 0 ? RANGE_SIZES.length - 1 : 0;
   }
 
-  /**
-   * @param end the page does not go further
-   * @throws AppError QUERY_TIMED_OUT if even the smallest range takes too long
-   */
+  /** @param end the page does not go further @throws AppError QUERY_TIMED_OUT if the smallest range takes too long */
   async next(after: ScanPosition, limit: number, end?: ScanPosition): Promise<ScanPage> {
     const size = RANGE_SIZES[this.#step];
     const startedAt = performance.now();
@@ -259,12 +247,11 @@ export class InstallationScan {
   }
 }
 
-/** Limit of the pages per second. It also decides the number of devices in a page. */
+/** It also decides the number of devices in a page. */
 const PAGES_A_SECOND = 10;
 
-/** Limits the devices per second: a token bucket of the size of one page. */
+/** A token bucket of the size of one page. */
 class FlowControl {
-  /** Devices of one page. */
   readonly pageSize: number;
   #nextAt = 0;
 
@@ -278,7 +265,6 @@ class FlowControl {
     if (waitMs > 0) await abortableSleep(waitMs, signal);
   }
 
-  /** Counts devices that were processed. */
   passed(count: number): void {
     this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
   }

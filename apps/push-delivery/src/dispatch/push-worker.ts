@@ -23,20 +23,20 @@ export class PushGauge {
   }
 }
 
-/** Concurrent large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection. */
+/**
+ * Large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection.
+ */
 const SLOTS = { paced: 16, unpaced: 3 };
 /** Delay after a failure other than SERVICE_UNAVAILABLE. */
 export const FAILURE_DELAY_SECONDS = 10;
 /** The delays of a row of failures, after which the push ends; a finished page begins a new row. */
 const DELAYS: readonly number[] = Array.from({ length: 4 }, () => FAILURE_DELAY_SECONDS);
-/** The delays after timeouts: PostgreSQL may be slow for a while. */
+/** PostgreSQL may be slow for a while. */
 const TIMEOUT_DELAYS: readonly number[] = [FAILURE_DELAY_SECONDS, 60, 300, 900, 1_800];
-/** A push that gives way while a dependency is unavailable is free again after this time. */
 const RETRY_SECONDS = 5;
-/** The reason of a push whose time is over. */
 export const EXPIRED = 'The push expired before all its devices were found.';
 
-/** Processes large pushes page by page, those with flow control or the others. Those of one application follow each other through the partitions (ADR 34). */
+/** Processes large pushes page by page. Those of one application follow each other through the partitions (ADR 34). */
 export class PushWorker {
   readonly #worker: ClaimingWorker<Held<PushJob>>;
   readonly #leases: Leases<PushJob>;
@@ -69,7 +69,7 @@ export class PushWorker {
     this.#worker.start();
   }
 
-  /** Claims no more pushes, and resolves when the running ones are released. */
+  /** Resolves when the running pushes are released. */
   async stop(): Promise<void> {
     await this.#worker.stopClaiming();
     this.#leases.stopAll();
@@ -131,7 +131,6 @@ export function isFinal(error: unknown): boolean {
   return error instanceof AppError && error.status < 500 && !error.is('QUERY_TIMED_OUT');
 }
 
-/** The reason of a failed push in its record. */
 export function textOf(error: unknown): string {
   return error instanceof AppError ? error.message : 'Internal server error. See the server log for details.';
 }
