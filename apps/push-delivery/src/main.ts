@@ -23,7 +23,7 @@ const schema = isConnector ? connectorEnvironment.extend(shared) : pushDeliveryE
 await run(() => {
   const env = loadConfig(schema, process.env);
   const config = pushDeliveryConfig(env);
-  // Dispatchers and senders read large pages that they need for a moment. V8 collects them when the heap has grown by a quarter.
+  // Dispatchers and senders read large pages for a moment: V8 collects them when the heap has grown by a quarter.
   if (!config.roles.has('connector')) setFlagsFromString('--heap-growing-percent=25');
   return startService({
     name: 'push-delivery',

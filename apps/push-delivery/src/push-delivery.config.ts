@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { ConfigError, environment, type Secret } from '#bootstrap';
 import type { Vendor } from '#contracts';
 
-/** The variables of the push-delivery service. */
 export const pushDeliveryEnvironment = environment.pick({
   DATABASE_URL: true,
   GATEPOST_ACCEPTED_SECRETS: true,
@@ -24,7 +23,7 @@ export const pushDeliveryEnvironment = environment.pick({
   GATEPOST_TRUSTED_PROXIES: true,
 });
 
-/** The variables of a process that is only a connector: it opens no database, so `DATABASE_URL` is optional. */
+/** A process that is only a connector opens no database, so `DATABASE_URL` is optional. */
 export const connectorEnvironment = pushDeliveryEnvironment.extend({
   DATABASE_URL: z
     .string()
@@ -32,10 +31,7 @@ export const connectorEnvironment = pushDeliveryEnvironment.extend({
     .transform((url) => url ?? ''),
 });
 
-/**
- * A dispatcher accepts pushes and finds their devices; a connector holds the connections of devices; a sender passes pushes to the
- * push services of vendors.
- */
+/** Dispatchers accept pushes and find devices, connectors hold devices' connections, senders call the vendors. */
 type PushRole = 'dispatcher' | 'connector' | 'sender';
 
 /** The services that GATEPOST_PUSH_VENDOR_URLS can replace, with their documented addresses. */
@@ -48,7 +44,6 @@ const VENDOR_URLS = {
   'huawei-token': 'https://oauth-login.cloud.huawei.com',
   honor: 'https://push-api.cloud.honor.com',
   'honor-token': 'https://iam.developer.honor.com',
-  /** The hosts of the region, unless they are replaced. */
   xiaomi: '',
   'xiaomi-feedback': '',
   oppo: 'https://api.push.oppomobile.com',
@@ -56,7 +51,7 @@ const VENDOR_URLS = {
   meizu: 'http://server-api-push.meizu.com',
 } as const;
 
-/** By vendor, the most requests at once of a lane; a request to the last six carries up to 500 devices. */
+/** Requests at once of a lane; a request to the last six carries up to 500 devices. */
 const WINDOWS = {
   ...{ apns: 2_000, fcm: 500, 'web-push': 100 },
   ...{ huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meizu: 8 },
@@ -73,31 +68,25 @@ export interface PushDeliveryConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly roles: ReadonlySet<PushRole>;
-  /** Limit of the custom fields of an installation. */
   readonly objectLimitBytes: number;
-  /** Limit of the messages that wait for one device. */
   readonly queueLimit: number;
   readonly connector: ConnectorConfig;
-  /** Undefined in a process that is only a connector. */
   readonly vendors: VendorsConfig | undefined;
 }
 
-/** The channels of vendors. */
 export interface VendorsConfig {
   readonly secret: Secret;
   /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   readonly urls: Readonly<Record<VendorService, string>>;
-  /** Internal networks that requests to vendors may reach. */
   readonly internalNetworks: readonly string[];
-  /** The most requests at once, for each lane of a process. */
+  /** Requests at once, for each lane of a process. */
   readonly windows: Readonly<Record<Vendor, number>>;
-  /** The most connections, of a lane to APNs and FCM, of the process to a server of other vendors. */
+  /** Connections, of a lane to APNs and FCM, of the process to a server of other vendors. */
   readonly connections: Readonly<Record<Vendor, number>>;
 }
 
 interface ConnectorConfig {
-  /** Limit of the devices connected at once. */
   readonly connectionLimit: number;
   readonly pingSeconds: number;
   /** Devices of a stopping connector reconnect spread over this time. */
@@ -106,20 +95,17 @@ interface ConnectorConfig {
   readonly loginLimit: string;
   /** Logins with an unknown application: `1000/60` or `off`. */
   readonly failedCredentials: string;
-  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
 }
 
-/** The channels of vendors, in a process that is more than a connector. */
 export function vendorsOf({ vendors }: PushDeliveryConfig): VendorsConfig {
   if (vendors === undefined) throw new Error('a connector has no channels of vendors');
   return vendors;
 }
 
-/** DI token of `PushDeliveryConfig`. */
 export const PUSH_DELIVERY_CONFIG = Symbol('PushDeliveryConfig');
 
-/** @throws ConfigError where a dispatcher or sender has no secret, or an address is for an unknown service */
+/** @throws ConfigError for a missing secret of a dispatcher or sender, or an address of an unknown service */
 export function pushDeliveryConfig(env: z.output<typeof pushDeliveryEnvironment>): PushDeliveryConfig {
   return Object.freeze({
     databaseUrl: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
@@ -157,7 +143,6 @@ function vendorsConfig(env: z.output<typeof pushDeliveryEnvironment>): VendorsCo
   };
 }
 
-/** @throws ConfigError for a name that is unknown */
 function assertNames(variable: string, given: ReadonlyMap<string, unknown>, known: object): void {
   if ([...given.keys()].every((name) => name in known)) return;
   throw new ConfigError([`${variable}: must name services (${Object.keys(known).join(', ')})`]);

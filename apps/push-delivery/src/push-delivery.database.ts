@@ -30,7 +30,6 @@ import {
 /** The database of push-delivery. The standalone server has one `Database` per service. */
 export class PushDatabase extends Database {}
 
-/** The options of the database, for the service and for `gatepost migrate`. */
 export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

@@ -41,7 +41,6 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.c
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
 import { VendorOperationsModule, VendorSenderModule, VendorsModule } from './vendors/vendors.module.js';
 
-/** Finds the devices of a push, adds it to their queues, and counts the results. */
 @Module({
   imports: [VendorsModule],
   providers: [
@@ -60,7 +59,6 @@ import { VendorOperationsModule, VendorSenderModule, VendorsModule } from './ven
 })
 class DispatchModule {}
 
-/** Accepting pushes, and reading their records. */
 @Module({
   imports: [DispatchModule, InstallationsModule, VendorsModule],
   controllers: [ConnectorsController, NotificationsController, PushOperationsController],
@@ -68,7 +66,6 @@ class DispatchModule {}
 })
 class NotificationsModule {}
 
-/** The connections of devices. */
 @Module({
   providers: [
     Connections,
@@ -93,7 +90,6 @@ class NotificationsModule {}
 })
 class ConnectorModule {}
 
-/** The parts of the service that depend on the process that runs it. */
 interface PushDeliveryAdapters {
   readonly deviceQueues: DeviceQueueStorage;
 }

@@ -1,6 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 
-/** An installation of an app on a device. */
 @Entity('installations')
 @Unique('installations_device_token_key', ['appId', 'deviceType', 'deviceToken'])
 @Unique('installations_installation_id_key', ['appId', 'installationId'])
@@ -30,7 +29,6 @@ export class InstallationEntity {
   @Column('boolean', { default: true })
   valid!: boolean;
 
-  /** Why a vendor's answer has made the installation invalid; null unless it did. */
   @Column('text', { name: 'invalid_reason', nullable: true })
   invalidReason!: string | null;
 

@@ -6,16 +6,15 @@ import { isAppError, messageOf } from '#errors';
 export const LEASE_SECONDS = 5;
 const RENEW_INTERVAL_MS = 1_000;
 
-/** Work that this process does under a lease. */
 export type Held<Work> = Work & {
   /** Aborted when the lease is lost or the process stops. */
   readonly stop: AbortController;
 };
 
-/** The leases of this process. Their renewal is not a `PeriodicJob`, because it goes on while the workers stop. */
+/** Not a `PeriodicJob`, because renewal goes on while the workers stop. */
 export class Leases<Work extends object> {
   private readonly logger = new Logger('Pushes');
-  /** The end of each lease in `performance.now()` time: afterwards another process may claim the work. */
+  /** In `performance.now()` time. */
   readonly #ends = new Map<Held<Work>, number>();
   #timer: NodeJS.Timeout | undefined;
   #isRenewing = false;
@@ -27,7 +26,6 @@ export class Leases<Work extends object> {
     this.#timer = setInterval(() => void this.#tick(), RENEW_INTERVAL_MS);
   }
 
-  /** Stops all work at its next step. */
   stopAll(): void {
     for (const { stop } of this.#ends.keys()) stop.abort();
   }
@@ -95,15 +93,14 @@ export class Backoff {
     return this.#lastMs;
   }
 
-  /** Call it after a successful attempt. */
   reset(): void {
     this.#lastMs = 0;
   }
 }
 
 /**
- * Repeats an attempt while a dependency is unavailable, and once more when the signal is aborted.
- * @throws the error of the last attempt
+ * Repeats an attempt while a dependency is unavailable. @throws the error of the last attempt once the signal is
+ * aborted
  */
 export async function whileUnavailable<Result>(
   attempt: () => Promise<Result>,

@@ -2,7 +2,6 @@ import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from '
 import type { JsonObject } from '#contracts';
 import type { NotificationCounts, NotificationStatus, PushTarget, StoredMessage } from './push.row.js';
 
-/** A push with its lease and its position in the scan of installations. */
 @Entity('notifications')
 @Unique('notifications_seq_key', ['seq'])
 @Check(
@@ -35,7 +34,6 @@ export class NotificationEntity {
   @Column('text')
   status!: NotificationStatus;
 
-  /** The push is processed page by page, beside the lane of its application. */
   @Column('boolean', { name: 'is_bulk' })
   isBulk!: boolean;
 
@@ -97,7 +95,6 @@ export class NotificationEntity {
   traceparent!: string | null;
 }
 
-/** The order of an application's pushes: one process at a time delivers them. */
 @Entity('lanes')
 export class LaneEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'lanes_pkey' })
@@ -110,7 +107,6 @@ export class LaneEntity {
   leaseUntil!: Date | null;
 }
 
-/** The delivery statistics of a push on one platform. */
 @Entity('tallies')
 @Index('tallies_kept_until_idx', ['keptUntil'])
 export class DeliveryStatisticsEntity {
@@ -136,7 +132,6 @@ export class DeliveryStatisticsEntity {
   keptUntil!: Date;
 }
 
-/** A request id of an application, so that a repeated request sends no second push. */
 @Entity('request_ids')
 @Index('request_ids_created_at_idx', ['createdAt'])
 export class RequestIdEntity {
