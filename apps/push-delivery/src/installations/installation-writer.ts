@@ -48,7 +48,7 @@ interface DeviceWrite<T = WriteResult> extends PreparedWrite<T> {
   readonly identity: InstallationIdentity;
 }
 
-/** Makes every change of an installation. Unlike other objects, a new one may turn out to be a device that is registered already. */
+/** A new installation may turn out to be a device that is registered already, unlike other objects. */
 @Injectable()
 export class InstallationWriter implements ObjectWrites {
   readonly #logger = new Logger('Installations');
@@ -64,7 +64,7 @@ export class InstallationWriter implements ObjectWrites {
     classes.register({ objectClass: installationClass, objects: installations, writes: this });
   }
 
-  /** POST /1.1/installations. Apps register at every start, so it updates an existing installation. */
+  /** Apps register at every start, so it updates an existing installation. */
   async prepareCreate(requester: Requester, given: JsonObject, { returnNew }: CreateOptions): Promise<DeviceWrite> {
     const fields = withSubscription(given);
     const { objectId, changes: parsed } = installationClass.parseNew(fields, requester.isMaster);
@@ -87,8 +87,8 @@ export class InstallationWriter implements ObjectWrites {
   }
 
   /**
-   * PUT /1.1/installations/<objectId>. SDKs store an id permanently and never fall back to POST. If no installation has the id and
-   * the body names a device, the request registers the device; a new installation gets this id.
+   * SDKs store an id permanently and never fall back to POST, so the request registers the device under this id if no
+   * installation has it and the body names a device.
    */
   async prepareUpdate(
     requester: Requester,
@@ -125,7 +125,7 @@ export class InstallationWriter implements ObjectWrites {
     };
   }
 
-  /** DELETE /1.1/installations/<objectId>: the messages that wait for the device are deleted, too. */
+  /** Deletes the messages that wait for the device, too. */
   prepareRemove({ appId }: Requester, objectId: string, { context, condition }: RemovalAccess): DeviceWrite<void> {
     return {
       objectId,
@@ -146,7 +146,6 @@ export class InstallationWriter implements ObjectWrites {
     await this.installations.lockIdentities(tx, appId, identities);
   }
 
-  /** The stored installation that a registration refers to. */
   private async lockRegistered(
     tx: Tx,
     appId: string,
@@ -156,11 +155,9 @@ export class InstallationWriter implements ObjectWrites {
   }
 
   /**
-   * Creates or changes the installation, and removes the other installations of the same device: a device has one queue and gets
-   * a push once.
-   * @param before undefined for a new installation
-   * @returns the installation as it is stored
-   * @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation to be removed refuses
+   * Saves the installation and removes others of the same device: a device has one queue and gets a push once. @param
+   * before undefined for a new installation @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation
+   * to be removed refuses
    */
   private async save(
     tx: Tx,
@@ -182,7 +179,7 @@ export class InstallationWriter implements ObjectWrites {
     return saved;
   }
 
-  /** The installation with the id; else, for a registration, the existing installation of the device. */
+  /** For a registration without a known id, the existing installation of the device. */
   private async lockKnown(
     tx: Tx,
     appId: string,
@@ -194,9 +191,8 @@ export class InstallationWriter implements ObjectWrites {
   }
 
   /**
-   * Deletes the queues of removed installations after the commit. The request does not wait for it, and a failure is only logged:
-   * messages that remain expire, and a device that registers under the same id is the device that they were sent to.
-   * @param kept installations whose queues stay, even if their id has changed
+   * A failure is only logged: remaining messages expire, and a device registered under the same id later is the same
+   * device. @param kept installations whose queues stay, even if their id has changed
    */
   #clearQueuesAfterCommit(
     tx: Tx,
@@ -219,7 +215,7 @@ export class InstallationWriter implements ObjectWrites {
   }
 }
 
-/** Apps of Parse register the JSON of a browser's subscription as `deviceToken`: it is stored as `webPush`. */
+/** Apps of Parse register a browser's subscription as JSON in `deviceToken`. */
 function withSubscription(fields: JsonObject): JsonObject {
   const { deviceToken, ...others } = fields;
   const { deviceType = 'web' } = others;
@@ -229,8 +225,8 @@ function withSubscription(fields: JsonObject): JsonObject {
 }
 
 /**
- * The changes with the `deviceToken` of a browser's subscription, so that a subscription has one installation.
- * @throws AppError INCORRECT_TYPE for keys that are none, and for an endpoint in an internal network
+ * Sets a `deviceToken`, so that a subscription has one installation. @throws AppError INCORRECT_TYPE for invalid keys,
+ * or an endpoint in an internal network
  */
 function withSubscriptionToken(changes: InstallationChanges, internalNetworks: readonly string[]): InstallationChanges {
   const change = changes.custom.findLast(({ path }) => path[0] === 'webPush');
@@ -251,7 +247,7 @@ function idsOf(installations: readonly InstallationRow[]): string[] {
   return installations.map(({ objectId }) => objectId);
 }
 
-/** @param isShown for an existing installation, show the fields that the request names */
+/** @param isShown show the fields that the request names */
 function answer(
   saved: InstallationRow,
   { isNew, isShown, fields }: { isNew: boolean; isShown: boolean; fields: JsonObject },

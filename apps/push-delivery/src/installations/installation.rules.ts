@@ -1,19 +1,17 @@
 import { appError } from '#errors';
 import { applyChanges as applyFieldChanges, type InstallationChanges, type InstallationRow } from '#objects';
 
-/** The values that identify a device. An absent value is not compared. */
+/** An absent value is not compared. */
 export interface InstallationIdentity {
   readonly objectId?: string | undefined;
   readonly installationId?: string | null | undefined;
-  /** Unique together. */
   readonly deviceType?: string | null | undefined;
   readonly deviceToken?: string | null | undefined;
 }
 
 /**
- * The installation with the changes applied.
- * @throws AppError KEY_REQUIRED if neither an id nor a token would identify the device; INCORRECT_TYPE if an operation does not
- *   fit the stored value
+ * @throws AppError KEY_REQUIRED if neither an id nor a token would identify the device; INCORRECT_TYPE if an operation
+ * does not fit the stored value
  */
 export function applyChanges(
   installation: InstallationRow,
@@ -28,8 +26,8 @@ export function applyChanges(
 }
 
 /**
- * A registration that names a token makes an installation valid again that the answer of a push service had made invalid: apps
- * register the same token after a reinstallation.
+ * Apps register the same token after a reinstallation, so a registration with a token revokes a push service's
+ * "invalid".
  */
 function validityAfter(
   { invalidReason }: InstallationRow,
@@ -41,14 +39,13 @@ function validityAfter(
   return namesToken ? { invalidReason: null, valid: true } : {};
 }
 
-/** Whether the identity names a device, by its id or its token. */
 export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
   return typeof installationId === 'string' || typeof deviceToken === 'string';
 }
 
 /**
- * The installation that a registration refers to: the one with its `installationId`; else the one with its `objectId`, unless
- * that one belongs to another device by now; else the one with its device token.
+ * By `installationId`; else by `objectId`, unless that installation belongs to another device by now; else by device
+ * token.
  */
 export function registeredAmong(
   found: readonly InstallationRow[],
@@ -61,7 +58,6 @@ export function registeredAmong(
   );
 }
 
-/** The other installations of the same device: a device has one installation. */
 export function duplicatesAmong(found: readonly InstallationRow[], installation: InstallationRow): InstallationRow[] {
   return found.filter(({ objectId }) => objectId !== installation.objectId);
 }

@@ -9,7 +9,7 @@ import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationWriter } from './installation-writer.js';
 import { InstallationsRepository } from './installations.repository.js';
 
-/** Push-delivery knows no users: the gateway has accounts resolve the session, and sends the principal with the request. */
+/** The gateway has accounts resolve the session, and sends the principal with the request. */
 @Injectable()
 class PushAccess extends AccessSource {
   constructor(private readonly applications: ApplicationDirectory) {
@@ -32,7 +32,6 @@ class PushAccess extends AccessSource {
   }
 }
 
-/** The object engine of push-delivery. */
 const PushObjectsModule = ObjectsModule.forService({
   name: 'push',
   contract: installationsRpc,
@@ -49,7 +48,6 @@ const PushObjectsModule = ObjectsModule.forService({
   databaseToken: PushDatabase,
 });
 
-/** The class `_Installation`. */
 @Module({
   imports: [PushObjectsModule],
   providers: [InstallationWriter, InstallationsRepository],

@@ -23,7 +23,6 @@ const STORAGE = { objectClass: installationClass, entity: InstallationEntity, in
 
 type StoredInstallation = Partial<Pick<InstallationEntity, 'partition' | 'invalidReason'>>;
 
-/** Every statement is restricted to one application. */
 @Injectable()
 export class InstallationsRepository extends ObjectRepository<InstallationRow> {
   constructor(database: PushDatabase, queries: QueryDatabase) {
@@ -31,9 +30,9 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
   }
 
   /**
-   * Locks identities, including those of installations that do not exist yet, until the transaction ends. One statement takes all
-   * locks of a transaction in one order, including the identities that its installations have now. Transactions therefore cannot
-   * deadlock on these locks, or later on rows.
+   * Locks identities until the transaction ends, including those without an installation. One statement takes all locks
+   * in one order, including the identities that the installations have now, so transactions cannot deadlock here or on
+   * rows.
    */
   async lockIdentities(tx: Tx, appId: string, identities: readonly InstallationIdentity[]): Promise<void> {
     const present = await this.presentIdentities(tx, appId, identities);
@@ -45,7 +44,7 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     );
   }
 
-  /** Locks the installations that have one of the ids, or both the type and the token, until the transaction ends. */
+  /** Finds by one of the ids, or by both type and token; locks until the transaction ends. */
   async lockMatching(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow[]> {
     const { objectId, installationId, deviceType, deviceToken } = identity;
     const rows = await tx.query<object>(
@@ -92,8 +91,8 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
   }
 
   /**
-   * Identities are locked before they are read, so a conflict is only possible with an identity that the stored row adds. A retry
-   * reads that identity.
+   * Identities are locked before they are read, so only an identity that the stored row adds can conflict: a retry
+   * locks it.
    */
   protected override uniqueViolation(): AppError {
     return appError('SERVICE_UNAVAILABLE');
@@ -123,23 +122,22 @@ function namesOf({ objectId, installationId, deviceToken }: InstallationIdentity
   ];
 }
 
-/** The fields of installations that a push may name. */
 export const INSTALLATION_QUERY_CLASS = installationClass.queryClass();
 
-/** Pushes go to installations that are valid and were saved within the last 90 days (rule of the API). */
+/** Rule of the API. */
 export const IS_TARGET = `valid AND updated_at > now() - interval '90 days'`;
 
-/** A push finds all installations of its application, regardless of their ACLs. */
+/** Regardless of ACLs. */
 export function pushScope(appId: string): QueryScope {
   return { appId, grantees: 'master', classOf };
 }
 
-/** An invalid target is refused in the response to the request, not later by the dispatcher. @throws AppError as `parseWhere` */
+/** The request is refused at once, not later by the dispatcher. @throws AppError as `parseWhere` */
 export function assertFindable(appId: string, { where }: PushTarget): void {
   compileCount(parseWhere([...where]), INSTALLATION_QUERY_CLASS, pushScope(appId));
 }
 
-/** @throws AppError NOT_FOUND for an unknown class; INVALID_QUERY for a class that another service stores */
+/** @throws AppError NOT_FOUND for an unknown class, INVALID_QUERY for one of another service */
 function classOf(className: string): QueryClass {
   if (className === INSTALLATION_QUERY_CLASS.className) return INSTALLATION_QUERY_CLASS;
   if (!CLASS_NAMES.some((name) => name === className)) throw appError('NOT_FOUND');
