@@ -2,7 +2,7 @@ import type { DeliveryCounts, JsonObject, VendorCounts } from '#contracts';
 import type { QueryClass } from '#objects';
 import type { ListedNotification, NotificationRow, PushTarget } from '../pushes/push.row.js';
 
-/** The fields of pushes that a query may name. `msg` is the content sent to devices. */
+/** `msg` is the content sent to devices. */
 export const NOTIFICATION_QUERY_CLASS: QueryClass = {
   className: '_Notification',
   table: 'push.notifications',
@@ -25,8 +25,8 @@ export const NOTIFICATION_QUERY_CLASS: QueryClass = {
 };
 
 /**
- * The public JSON of a push. A device knows the ids of its pushes and can request them with the application key. Only the master key
- * sees `where`, because it may contain the ids of other installations.
+ * A device can request its pushes by id with the application key. `where` may contain ids of other installations, so
+ * only the master key sees it.
  */
 export function presentNotification(
   row: ListedNotification,
@@ -66,7 +66,7 @@ const SUCCESSES: ReadonlyMap<string, string> = new Map([
   ['web-push', 'web'],
 ]);
 
-/** The results of vendors' channels, and LeanCloud's members for them. Nothing where no vendor takes part. */
+/** With LeanCloud's members; empty where no vendor takes part. */
 function presentVendors(vendors: Readonly<Record<string, VendorCounts>>, delivered: number): JsonObject {
   const taking = Object.entries(vendors).filter(([, { targeted }]) => targeted > 0);
   if (taking.length === 0) return {};
@@ -82,7 +82,7 @@ function totalOf(vendors: Readonly<Record<string, VendorCounts>>, kind: 'accepte
   return Object.values(vendors).reduce((sum, counts) => sum + counts[kind], 0);
 }
 
-/** Why devices of vendors did not get the push, such as `apns: BadDeviceToken (3)`; null where all did. */
+/** Such as `apns: BadDeviceToken (3)`; null without failures. */
 function reasonsText(vendors: Readonly<Record<string, VendorCounts>>): string | null {
   const texts = Object.entries(vendors).flatMap(([vendor, { reasons, paused }]) => {
     const all = paused === undefined ? reasons : { ...reasons, paused };
@@ -92,7 +92,6 @@ function reasonsText(vendors: Readonly<Record<string, VendorCounts>>): string | 
   return texts.length === 0 ? null : texts.join('; ');
 }
 
-/** The public JSON of a scheduled push. */
 export function presentScheduled(row: NotificationRow): JsonObject {
   return {
     id: row.seq,

@@ -80,7 +80,6 @@ export class ConnectorsController {
   }
 }
 
-/** Pushes of operators. */
 @Controller()
 export class PushOperationsController {
   constructor(

@@ -14,7 +14,7 @@ import type { ListedNotification, NewNotification, NotificationRow, Notification
 import { IS_TARGET } from '../installations/installations.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
-/** Columns that lists do not show: most are the dispatcher's. */
+/** Most are the dispatcher's. */
 const UNLISTED = [
   'seq',
   'message',
@@ -42,16 +42,13 @@ const COUNT_BY_DAY = `
    GROUP BY 1 ORDER BY 1`;
 
 const IS_DUE = 'app_id = $1 AND due_at <= $12';
-/** Limit of the scheduled pushes that the acceptance of a push begins. */
 const MAX_BEGUN = 100;
 
-/** A page of a list. */
 export interface Page {
   readonly limit: number;
   readonly skip: number;
 }
 
-/** The response to a push. */
 interface AcceptedPush {
   readonly objectId: string;
   readonly createdAt: Date;
@@ -70,7 +67,6 @@ interface DeviceCount {
   readonly targeted: number;
 }
 
-/** Pushes as applications read them. `dispatch` delivers them. */
 @Injectable()
 export class NotificationsRepository {
   constructor(
@@ -79,8 +75,7 @@ export class NotificationsRepository {
   ) {}
 
   /**
-   * Stores a push, behind the application's scheduled pushes that are due. If these are many, the push is scheduled for now, and the
-   * dispatcher begins it after them.
+   * Many due scheduled pushes come first: then the push is scheduled for now, and the dispatcher begins it after them.
    */
   async add(tx: Tx, row: NewNotification, status: NotificationStatus): Promise<void> {
     await tx.query(
@@ -118,7 +113,6 @@ export class NotificationsRepository {
     return found === null ? undefined : rowOf(found);
   }
 
-  /** The search for the devices of a push, and the request that sent it. */
   async progressOf(appId: string, objectId: string): Promise<PushProgress | undefined> {
     const found = await this.notifications.findOne({
       select: { cursorPartition: true, requestId: true },
@@ -153,8 +147,8 @@ export class NotificationsRepository {
   }
 
   /**
-   * Removes a push that has not begun. A worker that begins a push changes the status under the row's lock, so only one of the two
-   * succeeds. @returns whether the push existed
+   * A worker that begins a push changes the status under the row's lock, so only one of the two succeeds. @returns
+   * whether the push existed
    */
   async removeScheduled(appId: string, seq: number): Promise<boolean> {
     const sql = `DELETE FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled' RETURNING 1`;
@@ -162,8 +156,8 @@ export class NotificationsRepository {
   }
 
   /**
-   * Records the response to a request. Of two concurrent requests the second waits for the end of the first transaction.
-   * @returns the response to the earlier request; undefined for the first request
+   * Of two concurrent requests the second waits for the first transaction. @returns the response to the earlier
+   * request, if any
    */
   async claimRequestId(
     tx: Tx,
@@ -186,7 +180,7 @@ export class NotificationsRepository {
     return first;
   }
 
-  /** Deletes a batch of each kind. @returns whether more rows may remain */
+  /** @returns whether more rows may remain */
   async deleteOld(): Promise<boolean> {
     let isMore = false;
     for (const statement of [OLD_NOTIFICATIONS, OLD_REQUEST_IDS]) {
@@ -196,7 +190,7 @@ export class NotificationsRepository {
     return isMore;
   }
 
-  /** @param from the first day of UTC; days without a push are left out */
+  /** @param from the first day in UTC; days without a push are left out */
   countByDay(
     within: Queryable,
     appId: string,
@@ -205,7 +199,6 @@ export class NotificationsRepository {
     return within.query(COUNT_BY_DAY, [appId, from]);
   }
 
-  /** Counts the installations of an application by platform. */
   countDevices(appId: string): Promise<DeviceCount[]> {
     return this.database.query<DeviceCount>(
       `SELECT COALESCE(device_type, $2) AS platform, count(*)::float8 AS installations,
@@ -216,18 +209,17 @@ export class NotificationsRepository {
   }
 }
 
-/** TypeORM reads a bigint as a string. */
 function rowOf({ seq, ...columns }: NotificationEntity): NotificationRow {
   return { ...columns, seq: Number(seq) };
 }
 
-/** A request with the same id within this time is a repetition (rule of the API). */
+/** Rule of the API. */
 const MEMORY = `interval '5 minutes'`;
 
-/** Rows per statement: requests wait only briefly for the locks of this many rows. */
+/** Requests wait only briefly for the locks of this many rows. */
 const BATCH_SIZE = 500;
 
-/** A push is deleted a week after it was sent (rule of the API), once its message has expired and its last counts are in the row. */
+/** A week after sending (rule of the API), once the message has expired and the last counts are in the row. */
 const OLD_NOTIFICATIONS = `
   DELETE FROM push.notifications WHERE (app_id, object_id) IN (
     SELECT app_id, object_id FROM push.notifications
@@ -242,7 +234,7 @@ const OLD_REQUEST_IDS = `
 
 const CLEANUP_INTERVAL_MS = 60_000;
 
-/** Deletes old pushes and request ids. Replicas skip rows that another replica has locked. */
+/** Replicas skip rows that another replica has locked. */
 @Injectable()
 export class PushCleanup extends PeriodicJob {
   constructor(

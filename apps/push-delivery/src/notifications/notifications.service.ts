@@ -21,18 +21,16 @@ import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
 import { NotificationsRepository, type Page } from './notifications.repository.js';
 
-/** Newest first: callers usually look for the pushes that they have just sent. */
+/** Callers usually look for the pushes that they have just sent. */
 const DEFAULT_ORDER = '-createdAt';
 
 /** Lists of at most this many records do not wait. */
 const SHORT_LIST = 100;
-/** Records that are built without a pause. */
 const ROWS_AT_ONCE = 100;
-/** A list that has waited for this long is refused with SERVICE_UNAVAILABLE, before its caller gives up. */
+/** Then the list is refused with SERVICE_UNAVAILABLE, before its caller gives up. */
 const LONGEST_WAIT_MS = 3_000;
 const LONGEST_PAUSE_MS = 100;
 
-/** Reads and cancels pushes. */
 @Injectable()
 export class NotificationsService {
   readonly #logger = new Logger('Pushes');
@@ -75,7 +73,7 @@ export class NotificationsService {
     };
   }
 
-  /** The number of devices that an application can reach, for operators. @throws AppError SERVICE_UNAVAILABLE if the queues do not respond */
+  /** @throws AppError SERVICE_UNAVAILABLE if the queues do not respond */
   async countDevices(appId: string): Promise<RpcReply<typeof pushOperationsRpc.countDevices>> {
     const [counts, connected] = await Promise.all([
       this.notifications.countDevices(appId),
@@ -85,7 +83,7 @@ export class NotificationsService {
     return { platforms, connected };
   }
 
-  /** By day of UTC, as the records of pushes say it. @throws AppError QUERY_TIMED_OUT */
+  /** @throws AppError QUERY_TIMED_OUT */
   countByDay(appId: string, from: string): Promise<RpcReply<typeof pushOperationsRpc.countByDay>['days']> {
     return this.notifications.countByDay(this.database, appId, from);
   }
@@ -125,7 +123,7 @@ export class NotificationsService {
     return results;
   }
 
-  /** Long lists wait for each other, with pauses between them: pushes get at least half of the process's time. */
+  /** One long list at a time, with pauses between: pushes get at least half of the process's time. */
   #inTurn(limit: number, read: () => Promise<JsonObject[]>): Promise<JsonObject[]> {
     if (limit <= SHORT_LIST) return read();
     const deadlineMs = performance.now() + LONGEST_WAIT_MS;
@@ -182,7 +180,7 @@ export class NotificationsService {
     return { row, counts: deliveryCountsOf(counts, { isExpired: row.expiresAt <= this.clock.now() }) };
   }
 
-  /** The current counts of pushes by platform; those of the records while the queues are unavailable. */
+  /** Falls back to the records' counts while the queues are unavailable. */
   async #countsOfAll(
     rows: readonly ListedNotification[],
     read: DeviceQueues['statistics'],
@@ -207,7 +205,7 @@ export class NotificationsService {
     });
   }
 
-  /** While the queues are unavailable, the statistics of a removed push stay until they expire. */
+  /** If the queues are unavailable, the statistics stay until they expire. */
   async #deleteStatistics(appId: string, objectId: string): Promise<void> {
     await this.queues.forget({ appId, id: objectId }).catch((error: unknown) => {
       this.#logger.debug(`push ${objectId}: ${messageOf(error)}`);
@@ -219,7 +217,7 @@ function assertMaster({ isMaster }: Caller): void {
   if (!isMaster) throw appError('FORBIDDEN', { message: 'Only the master key may do this.' });
 }
 
-/** Whether the queues know more than the record: a scheduled push is in no queue, and final counts are in the record. */
+/** A scheduled push is in no queue, and final counts are in the record. */
 function hasGrowingCounts({ status, nextStatisticsAt }: ListedNotification): boolean {
   return status === 'in-queue' || nextStatisticsAt !== null;
 }

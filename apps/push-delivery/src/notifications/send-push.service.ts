@@ -29,7 +29,7 @@ type PushRequest = RpcData<typeof pushRpc.send>;
 type Accepted = RpcReply<typeof pushRpc.send>;
 type PushOrigin = Pick<NewNotification, 'appId' | 'requestId'>;
 
-/** POST /1.1/push. A push is accepted once its row is committed; the row is also its job (ADR 22). */
+/** A push is accepted once its row is committed; the row is also its job (ADR 22). */
 @Injectable()
 export class SendPushService {
   constructor(
@@ -58,7 +58,7 @@ export class SendPushService {
     return this.#accept({ appId, requestId: null }, parsePush(body, { now: this.clock.now(), prod: 'prod' }));
   }
 
-  /** Stores the push. A repeated request gets the response of the first one. */
+  /** A repeated request gets the response of the first one. */
   async #accept(origin: PushOrigin, { notification, reqId }: ParsedPush): Promise<Accepted> {
     const { appId, requestId } = origin;
     assertFindable(appId, notification.target);
@@ -89,11 +89,11 @@ function statusOf({ dueAt, createdAt }: NewNotification): 'scheduled' | 'in-queu
 
 type Operations = typeof pushOperationsRpc;
 
-/** The time of a count, below the timeout of its RPC. */
+/** Below the timeout of the RPC. */
 const TIMEOUT_MS = 3_000;
 const SAMPLE = 5;
 
-/** Tells operators before a push which devices it would reach and what they would receive, and which devices are connected. */
+/** Shows operators before a push which devices it would reach, which are connected, and what they would receive. */
 @Injectable()
 export class PushAudienceService {
   constructor(
