@@ -1,22 +1,19 @@
 /** Tokens are renewed at this share of their life. */
 const RENEWED_AT = 0.8;
 
-/** The answer to a sign-in. */
 export interface AccessToken {
   readonly token: string;
-  /** Lifetime. */
   readonly seconds: number;
 }
 
-/** A sign-in, and the time until which its token is used, in `performance.now()` time. */
+/** `until` is in `performance.now()` time. */
 interface SignIn {
   readonly signIn: Promise<AccessToken>;
-  /** Undefined until the sign-in has ended. */
   token?: string;
   until: number;
 }
 
-/** The access token of one set of credentials. Concurrent requests share one sign-in; a failed one is not kept. */
+/** Concurrent requests share one sign-in; a failed one is not kept. */
 export class AccessTokens {
   #current: SignIn | undefined;
 

@@ -2,25 +2,23 @@ import http2, { type ClientHttp2Session, type ClientHttp2Stream, type IncomingHt
 import type { Duplex } from 'node:stream';
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Streams of one connection, even where the server permits more. */
+/** Per connection, even where the server permits more. */
 const MAX_STREAMS = 1_000;
 const PING_INTERVAL_MS = 30_000;
 const PING_TIMEOUT_MS = 5_000;
-/** After a failed attempt no connection is opened for this time. */
 const CONNECT_PAUSE_MS = 1_000;
 const MAX_ANSWER_BYTES = 65_536;
 
 interface AnswerLimits {
-  /** Time limit of a request, and before it of the wait for a free stream. */
+  /** Of a request, and before it of the wait for a free stream. */
   readonly timeoutMs: number;
-  /** The largest answer, 65,536 by default. */
+  /** 65,536 by default. */
   readonly maxAnswerBytes?: number;
 }
 
 interface Http2Options extends AnswerLimits {
-  /** Connections at once. */
   readonly connections: number;
-  /** Opens the socket of a connection; by default a socket to the origin. */
+  /** By default a socket to the origin. */
   readonly connect?: () => Promise<Duplex>;
 }
 
@@ -36,7 +34,7 @@ export interface Http2Answer {
   readonly text: string;
 }
 
-/** No answer arrived. The message is a code that can be logged. */
+/** The message is a code that can be logged. */
 export class Http2Error extends Error {
   constructor(
     /** The server has surely not processed the request. */
@@ -48,8 +46,8 @@ export class Http2Error extends Error {
 }
 
 /**
- * Sends requests to one server over few HTTP/2 connections that stay open. The server limits the streams, and may change the limit
- * at any time; further requests wait for a free stream, as long as a request may take. Nothing is sent twice.
+ * Sends requests to one server over a few lasting HTTP/2 connections. The server may change its limit of streams at any
+ * time; requests wait for a free stream. Nothing is sent twice.
  */
 export class Http2Client {
   readonly #connections = new Set<Connection>();
@@ -77,7 +75,7 @@ export class Http2Client {
     }
   }
 
-  /** Requests in progress end; those that wait for a stream fail. */
+  /** Requests that wait for a stream fail. */
   close(): void {
     this.#isClosed = true;
     for (const connection of this.#connections) connection.close();
@@ -101,7 +99,7 @@ export class Http2Client {
     clearTimeout(timer);
   }
 
-  /** Opens a connection; it opens one at a time. */
+  /** One at a time. */
   async #open(): Promise<void> {
     this.#isOpening = true;
     try {
@@ -129,7 +127,6 @@ export class Http2Client {
   }
 }
 
-/** One connection: its limit of streams follows the settings of the server. */
 class Connection {
   #active = 0;
   #limit = 1;
@@ -203,7 +200,7 @@ class Connection {
     return this.isUsable && this.#active < this.#limit;
   }
 
-  /** Ends the connection after its requests. */
+  /** Requests in progress end. */
   close(): void {
     this.session.close();
   }

@@ -1,28 +1,25 @@
 const FIRST_WINDOW = 10;
-/** Within this time the window shrinks once. */
 const SHRINK_INTERVAL_MS = 1_000;
-/** A larger window depends on the latency: requests that only wait longer bring nothing. */
+/** Above it, the latency is watched: requests that only wait longer bring nothing. */
 const PROBED_ABOVE = 100;
-/** A sample is the mean latency of as many answers as the window has, at least PROBED_ABOVE, and of at least this time. */
+/** A sample takes at least this time, and the answers of one window or of PROBED_ABOVE. */
 const SAMPLE_MS = 100;
-/** In one sample: a window that doubles with each answer is far too large before the answers show it. */
+/** Per sample: a window that doubles with each answer is too large before the answers show it. */
 const LIMIT_GROWTH = 1.5;
 const LIMIT_DECREASE = 0.9;
-/** A slower sample, relative to the baseline, shows that requests wait for each other. */
+/** Slower samples, relative to the baseline, show that requests wait for each other. */
 const MAX_LATENCY_RATIO = 1.3;
-/** The baseline is forgotten after this time, and PROBED_ABOVE requests measure it anew. */
+/** Then PROBED_ABOVE requests measure the baseline anew. */
 const BASELINE_TTL_MS = 120_000;
-/** After a shrink a large window still grows by a twentieth in the time of a request. */
+/** Share by which a large window grows in the time of a request after a shrink. */
 const LEAST_GROWTH = 0.05;
 
 /**
- * Limits concurrent requests: more after each success, half after a refusal (AIMD, with a fast start). Above 100 requests, the latency,
- * including the wait in this process, must also stay within 1.3 times the best measured latency. Requests of single pushes go before
- * those of large ones.
+ * AIMD with a fast start: more requests after each success, half after a refusal. Above 100, the latency must stay
+ * within 1.3 times the best one. Single pushes go before large ones.
  */
 export class SendWindow {
   #limit: number;
-  /** The limit that the latency sets, until the next sample. */
   #latencyLimit = PROBED_ABOVE;
   #running = 0;
   #isStarting = true;
@@ -52,7 +49,7 @@ export class SendWindow {
     }
   }
 
-  /** @param seconds the time of a request that the vendor accepted; undefined for other ends, which may come without a request */
+  /** @param seconds of a request that the vendor accepted; undefined for other ends */
   grow(seconds?: number): void {
     if (seconds !== undefined) this.#record(seconds);
     if (this.#running < this.#limit / 2) return;
@@ -97,7 +94,7 @@ export class SendWindow {
 
   #lowerLatencyLimit(seconds: number): void {
     this.#latencyLimit = Math.max(PROBED_ABOVE, this.#limit * LIMIT_DECREASE);
-    // So few requests do not wait for each other: the vendor has become slower.
+    // So few requests do not wait for each other: the vendor is slower.
     if (this.#limit <= PROBED_ABOVE) this.#baseline.seconds = seconds;
     else {
       this.#limit = this.#latencyLimit;

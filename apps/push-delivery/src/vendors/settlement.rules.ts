@@ -1,6 +1,6 @@
 import type { Outcome, VendorTarget } from './vendor.types.js';
 
-/** A device of a batch with its outcome. `target` is absent where the installation has no token for the vendor any more. */
+/** `target` is absent where the installation has lost its token for the vendor. */
 export interface TargetOutcome {
   readonly objectId: string;
   readonly badge: number | null;
@@ -8,51 +8,42 @@ export interface TargetOutcome {
   readonly outcome: Outcome;
 }
 
-/** A token that the vendor has reported as dead. */
 export interface DeadToken {
   readonly objectId: string;
   readonly token: string;
   readonly reason: string;
-  /** The token has been dead since; null: unknown. */
+  /** Null: unknown. */
   readonly since: Date | null;
-  /** Wrong credentials would have the same answer. */
   readonly isDoubtful: boolean;
 }
 
-/** The changes of one attempt at a batch: results are counted, the remaining devices are tried again. */
+/** The changes of one attempt: results are counted, the remaining devices are tried again. */
 export interface Settlement {
   /** `doubtful`: invalid or rejected, as the doubt about the lane decides. */
   readonly counts: Readonly<Record<'accepted' | 'invalid' | 'doubtful' | 'rejected' | 'expired', number>>;
   readonly reasons: Readonly<Record<string, number>>;
   readonly doubtfulReasons: Readonly<Record<string, number>>;
   readonly dead: readonly DeadToken[];
-  /** The object ids of the devices that the vendor has accepted. */
   readonly proven: readonly string[];
   readonly remaining: readonly { readonly objectId: string; readonly badge: number | null }[];
-  /** The delay of the next attempt. */
   readonly delayMs: number;
-  /** Whether the attempt counts for the back-off. */
   readonly isAttempt: boolean;
-  /** The vendor has answered that it has not taken the remaining devices. */
+  /** The vendor has answered that it has not taken them. */
   readonly isAnswered: boolean;
 }
 
-/** Delays after the first, second, … attempt without a result. */
+/** After the first, second, … attempt without a result. */
 const BACK_OFF_MS = [1_000, 4_000, 15_000, 60_000, 300_000, 900_000];
 
-/** No vendor is given more time than this at once. */
 export const LONGEST_ASKED_REST_MS = 10 * 60_000;
 
-/** The last attempt begins this long before the batch ends. */
 const LAST_ATTEMPT_MS = 2_000;
 
 interface Circumstances {
-  /** Earlier attempts of the batch. */
   readonly attempt: number;
   readonly now: Date;
-  /** No attempt begins after this time. */
   readonly endsAt: Date;
-  /** The lane rests for this time. */
+  /** The back-off of the lane. */
   readonly restMs: number;
   /** From 0 to 1, so that batches do not return at once. */
   readonly random: number;
@@ -94,12 +85,11 @@ export function isDoubtful(outcome: Outcome): boolean {
   return outcome.kind === 'invalid' && outcome.isDoubtful === true;
 }
 
-/** Whether the device is not tried again. */
 export function isFinal({ kind }: Outcome): boolean {
   return kind === 'accepted' || kind === 'invalid' || kind === 'rejected';
 }
 
-/** Final answers of the vendor to tokens, with one version of the credentials. */
+/** Final answers to tokens, with one version of the credentials. */
 export interface LaneAnswers {
   readonly version: number;
   readonly answers: number;
@@ -120,14 +110,14 @@ export function countAnswers(results: readonly TargetOutcome[]): Omit<LaneAnswer
   return counts;
 }
 
-/** The longest time that the vendor has asked for, bounded; the shortest where each device has chosen its server. */
+/** The shortest time where each device has chosen its server. */
 function restOf(open: readonly TargetOutcome[]): number {
   const rests = open.map(({ outcome }) => ('restMs' in outcome ? (outcome.restMs ?? 0) : 0));
   const areApart = open.length > 0 && open.every(({ outcome }) => sparesOthers(outcome));
   return Math.min(LONGEST_ASKED_REST_MS, areApart ? Math.min(...rests) : Math.max(0, ...rests));
 }
 
-/** Whether the outcome concerns only devices that have chosen the same server. */
+/** Other devices have other servers. */
 function sparesOthers(outcome: Outcome): boolean {
   if ('scope' in outcome) return outcome.scope === 'device';
   return outcome.kind === 'waiting' && 'restMs' in outcome;

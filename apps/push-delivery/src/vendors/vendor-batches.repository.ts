@@ -6,31 +6,28 @@ import { badgesOf, countsOfShare, laneVendor, type VendorShare } from './vendor-
 import { PushDatabase } from '../push-delivery.database.js';
 import type { VendorPush, VendorTarget } from './vendor.types.js';
 
-/** Devices of a batch. A crash repeats at most the batches in progress. */
+/** A crash repeats at most the batches in progress. */
 const BATCH_SIZE = 500;
 
 /** Devices of a push that wait for the same lane, under a lease. */
 export interface VendorBatch extends VendorPush {
   readonly id: string;
   readonly lane: string;
-  /** The push has many devices. */
   readonly isBulk: boolean;
   readonly targets: readonly string[];
   readonly badges: readonly number[] | null;
-  /** Earlier attempts without a result. */
   readonly attempt: number;
-  /** No attempt begins after this time: the push has expired, or a day without a pause has passed. */
+  /** The push has expired, or a day without a pause has passed. */
   readonly endsAt: Date;
   readonly lease: string;
-  /** When it was due as it was claimed. It is due again at once if this has changed meanwhile. */
+  /** As it was claimed: a batch whose due time has changed meanwhile is due again at once. */
   readonly dueAt: string;
   readonly requestId: string | null;
 }
 
-/** How many further batches of a lane may be claimed, by its name: `<app id> <lane>`. */
+/** How many batches of a lane, by its name `<app id> <lane>`, may be claimed. */
 export interface LaneRooms {
   readonly named: ReadonlyMap<string, number>;
-  /** For each lane that is not named. */
   readonly others: number;
 }
 
@@ -44,10 +41,9 @@ interface WaitingDevices {
 class NotRecorded extends Error {}
 
 /**
- * Adds the devices that channels of vendors take, in the transaction that records the progress of their pushes: each device is in one
- * batch, and a badge is counted up once. Pushes that were removed get none. The record comes last, because renewals and claims of
- * leases wait for the rows that it locks.
- * @returns undefined where `record` does: nothing is added
+ * Runs in the transaction that records the progress: each device is in one batch, and a badge is counted up once. The
+ * record comes last, because renewals and claims wait for the rows that it locks. @returns undefined where `record`
+ * does: nothing is added
  */
 export async function recordWithShares<Result>(
   database: PushDatabase,
@@ -102,12 +98,12 @@ async function countBadgesUp(
   return new Map(rows.map(({ objectId, badge }) => [objectId, badge]));
 }
 
-/** The waiting devices of vendors. Every change names the lease, so a process that has lost it changes nothing. */
+/** Every change names the lease, so a process that has lost it changes nothing. */
 @Injectable()
 export class VendorBatchesRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** Claims batches that are due; of each lane, as many as it has room for. More may be due if a lane has room for less than `limit`. */
+  /** More may be due if a lane's limit is less than `limit`. */
   claim(limit: number, lease: string, isBulk: boolean, { named, others }: LaneRooms): Promise<VendorBatch[]> {
     return this.database.query<VendorBatch>(
       CLAIM,
@@ -124,7 +120,7 @@ export class VendorBatchesRepository {
     return new Set(batches.filter(({ id }) => ours.has(id)));
   }
 
-  /** The devices of a batch as they are now. Those without a token for the vendor, and invalid ones, are left out. */
+  /** Those that are invalid or have no token for the vendor are left out. */
   async targets(batch: VendorBatch, vendor: Vendor): Promise<ReadonlyMap<string, Omit<VendorTarget, 'badge'>>> {
     const rows = await this.database.query<Omit<VendorTarget, 'badge'>>(
       TARGETS[vendor],
@@ -134,7 +130,7 @@ export class VendorBatchesRepository {
     return new Map(rows.map((row) => [row.objectId, row]));
   }
 
-  /** Makes the waiting devices of lanes due now. A batch in progress, which may have found them paused, is due again at its end. */
+  /** A batch in progress, which may have found its lane paused, is due again at its end. */
   async resume(appId: string, lanes: readonly string[]): Promise<void> {
     await this.database.query(
       `UPDATE push.vendor_batches SET next_at = least(${NOW}, next_at - interval '1 millisecond')
@@ -148,7 +144,6 @@ export class VendorBatchesRepository {
     return this.database.query<WaitingDevices>(WAITING, [], 'vendorBatches.waiting');
   }
 
-  /** By push and vendor, the results. */
   async countsOf(
     appId: string,
     objectIds: readonly string[],
@@ -165,12 +160,12 @@ export class VendorBatchesRepository {
   }
 }
 
-/** SQL: the time in the precision of the columns. PostgreSQL may round it up, and what is due now would not be due yet. */
+/** SQL, in the precision of the columns: PostgreSQL may round a time up, and due work would not be due yet. */
 export const NOW = "date_trunc('milliseconds', now())";
 
 const MAX_BADGE = 2_147_483_647;
 
-/** All installations of a transaction, in the order of object ids, as registrations lock them. */
+/** In the order in which registrations lock them. */
 const LOCK_INSTALLATIONS = `
   SELECT 1 FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id FOR UPDATE`;
 
@@ -189,7 +184,7 @@ export const sumOf = (one: string, other: string): string => `
              FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every
             GROUP BY key) AS summed)`;
 
-/** SQL: the end of a batch of the push `push`: the end of the push, or a day from now. */
+/** SQL: with the push, or a day from now. */
 export const END = `least(push.expires_at, now() + interval '1 day')`;
 
 /** The lock of a push keeps a concurrent removal from failing the statement. */
@@ -216,7 +211,6 @@ const ADD = `
   ON CONFLICT ON CONSTRAINT vendor_counts_pkey DO UPDATE
      SET targeted = known.targeted + excluded.targeted, reasons = ${sumOf('known.reasons', 'excluded.reasons')}`;
 
-/** SQL: the room of a lane. */
 const ROOM = `coalesce(($4::jsonb->>(app_id || ' ' || lane))::integer, $6::integer)`;
 
 const CLAIM = `
@@ -249,7 +243,7 @@ const targetsWith = (token: string, condition: string) => `
 /** Visible ASCII without a comma, which separates the tokens of a list. */
 const TOKEN = '^[!-+.-~-]+$';
 
-/** By vendor, the values of an installation's `vendor`. */
+/** @param names the values of an installation's `vendor` */
 const androidTargets = (...names: string[]) =>
   targetsWith(
     `fields->>'registrationId'`,
@@ -269,7 +263,6 @@ const TARGETS: Readonly<Record<Vendor, string>> = {
   'web-push': targetsWith(`fields->>'webPush'`, `fields ? 'webPush'`),
 };
 
-/** Limit of the batches that are counted: the exact value does not matter above it. */
 const COUNTED = 10_000;
 
 const WAITING = `
@@ -278,7 +271,7 @@ const WAITING = `
     FROM (SELECT lane, targets, next_at FROM push.vendor_batches ORDER BY is_bulk, next_at, id LIMIT ${COUNTED}) AS waiting
    GROUP BY 1`;
 
-/** Batches are looked at only where devices wait. */
+/** Looks at batches only where devices wait. */
 const PAUSED = `
   (SELECT sum(cardinality(batch.targets))::int
      FROM push.vendor_batches AS batch JOIN push.vendor_lanes AS lane ON lane.app_id = batch.app_id AND lane.lane = batch.lane

@@ -29,11 +29,9 @@ import { WebPushChannel } from './web-push/web-push.channel.js';
 import { publicKeyOf } from './web-push/web-push.crypto.js';
 
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
-/** Credentials with their vendor, which selects their type. */
 export type OpenedCredentials = { [Name in Vendor]: OpenCredentials<Name> & { readonly vendor: Name } }[Vendor];
 type Opened = OpenedCredentials;
 
-/** One message to one token. */
 interface TriedMessage {
   readonly token: string;
   readonly alert: string;
@@ -41,15 +39,12 @@ interface TriedMessage {
   readonly prod: 'dev' | 'prod';
 }
 
-/** Lifetime of a tried message. */
 const TRY_LIFE_MS = 3_600_000;
 const OUTBOUND = { timeoutMs: 10_000, maxAnswerBytes: 262_144 };
 
-/** Opens channels to the push services of vendors. */
 @Injectable()
 export class VendorChannels implements OnApplicationShutdown {
   readonly #config: VendorsConfig;
-  /** By vendor, its connections. */
   readonly #outbound = new Map<Vendor, OutboundClient>();
 
   constructor(
@@ -61,7 +56,6 @@ export class VendorChannels implements OnApplicationShutdown {
     this.#config = vendorsOf(config);
   }
 
-  /** The most requests to a vendor at once, for each lane of a process. */
   windowOf(vendor: Vendor): number {
     return this.#config.windows[vendor];
   }
@@ -69,7 +63,6 @@ export class VendorChannels implements OnApplicationShutdown {
   /** @returns undefined where none are set @throws AppError SERVICE_UNAVAILABLE */
   async credentialsOf(appId: string, key: Key): Promise<Opened | undefined> {
     const opened = await this.credentials.find(appId, key);
-    // The vendor of the key has selected the schema.
     return opened === undefined ? undefined : ({ vendor: key.vendor, ...opened } as Opened);
   }
 
@@ -83,14 +76,14 @@ export class VendorChannels implements OnApplicationShutdown {
     return new AndroidChannel({ protocol: this.#protocol(opened), outbound, clock: this.clock, title });
   }
 
-  /** Signs in at the vendor. @returns undefined where the credentials work @throws AppError NOT_FOUND */
+  /** @returns undefined if the credentials work @throws AppError NOT_FOUND */
   async check(appId: string, key: Key): Promise<CheckProblem | undefined> {
     const opened = await this.credentialsOf(appId, key);
     if (opened === undefined) throw noCredentials(key);
     return this.checkOpened(appId, opened);
   }
 
-  /** Signs in at the vendor with credentials that may not be stored yet. */
+  /** The credentials may not be stored yet. */
   async checkOpened(appId: string, opened: Opened): Promise<CheckProblem | undefined> {
     const channel = await this.open(appId, opened, 'prod');
     try {
@@ -100,7 +93,7 @@ export class VendorChannels implements OnApplicationShutdown {
     }
   }
 
-  /** Sends one message to one token. @throws AppError NOT_FOUND */
+  /** @throws AppError NOT_FOUND */
   async try(appId: string, key: Key, { token, alert, topic, prod }: TriedMessage): Promise<Outcome> {
     const opened = await this.credentialsOf(appId, key);
     if (opened === undefined) throw noCredentials(key);

@@ -11,7 +11,6 @@ export type VendorCredentialsRow = Readonly<VendorCredentialEntity>;
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 type OwnedKey = Key & { readonly appId: string };
 
-/** The stored credentials of applications for channels of vendors, sealed. */
 @Injectable()
 export class VendorCredentialsRepository {
   constructor(
@@ -28,10 +27,7 @@ export class VendorCredentialsRepository {
     return row;
   }
 
-  /**
-   * Replaces the whole row. The clock of the database gives every change a version. Nothing is known about the new credentials; a
-   * pause stays.
-   */
+  /** Replaces the whole row. The database's clock gives every change a version; a pause stays. */
   async put(key: OwnedKey, row: Pick<VendorCredentialsRow, 'shown' | 'sealedSecrets'>): Promise<void> {
     const { appId, vendor, profile, part } = key;
     await this.database.query(
@@ -53,7 +49,6 @@ export class VendorCredentialsRepository {
   }
 }
 
-/** The lanes that credentials serve. */
 export function lanesOf(key: Key): string[] {
   return (['dev', 'prod'] as const).map((prod) => laneName(key, prod));
 }

@@ -30,19 +30,17 @@ import {
 import { type LaneChange, VendorLanesRepository } from './vendor-lanes.repository.js';
 import type { CheckProblem } from './vendor.types.js';
 
-/** Names a row of an application. */
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 type RowKey = Pick<Row, 'appId' | 'vendor' | 'profile' | 'part'>;
 
-/** Credentials in plain text, with the version that changes with them. */
+/** `version` changes with the credentials. */
 export interface OpenCredentials<Name extends Vendor = Vendor> {
   readonly version: number;
   readonly credentials: Credentials<Name>;
-  /** The lanes of the application that its operator has paused. */
   readonly pausedLanes: ReadonlySet<string>;
 }
 
-/** Checks credentials at the vendor before they are stored. @returns the refusal, and whether the vendor has answered */
+/** @returns the refusal, and whether the vendor has answered */
 export type CredentialCheck = (appId: string, opened: OpenCredentials & Key) => Promise<CheckProblem | undefined>;
 
 interface Known {
@@ -50,10 +48,10 @@ interface Known {
   readonly pausedLanes: ReadonlySet<string>;
 }
 
-/** The credentials of applications for channels of vendors. Secrets are sealed at rest and never shown. */
+/** Secrets are sealed at rest and never shown. */
 @Injectable()
 export class VendorCredentials {
-  /** Cached sealed, as stored, for a second: no secret stays in memory in plain text. */
+  /** Cached sealed for a second: no secret stays in memory in plain text. */
   readonly #known = new TtlCache<Known>(async (appId) => {
     const [rows, pausedLanes] = await Promise.all([this.repository.list(appId), this.lanes.pausedOf(appId)]);
     return { rows, pausedLanes };
@@ -77,7 +75,7 @@ export class VendorCredentials {
     });
   }
 
-  /** The channels of an application. @throws AppError SERVICE_UNAVAILABLE */
+  /** @throws AppError SERVICE_UNAVAILABLE */
   async channelsOf(appId: string): Promise<readonly VendorChannelKey[]> {
     return (await this.#known.get(appId)).rows.flatMap(({ vendor: name, profile, part, shown }) => {
       const vendor = VENDORS.find((known) => known === name);
@@ -85,7 +83,6 @@ export class VendorCredentials {
     });
   }
 
-  /** Reports that devices wait for senders. */
   batchesAdded(): void {
     this.broadcasts.send(broadcastContracts.vendorBatchesAdded, {});
   }
@@ -98,7 +95,6 @@ export class VendorCredentials {
     const { rows, pausedLanes } = await this.#known.get(appId);
     const row = rows.find((one) => isNamed(one, key));
     if (row === undefined) return undefined;
-    // The vendor of the row has selected the schema.
     const credentials = this.#sealed.openOrFail(row, ({ shown, secrets }) => ({
       ...shown,
       ...secrets,
@@ -114,10 +110,8 @@ export class VendorCredentials {
   }
 
   /**
-   * Stores credentials, unless the vendor refuses them.
-   * @param check undefined: the vendor is not asked
-   * @returns them, and why the vendor could not be asked
-   * @throws AppError INCORRECT_TYPE, which names the field, never its value; NOT_FOUND for an unknown application
+   * @param check undefined: the vendor is not asked @returns the credentials, and why the vendor could not be asked
+   * @throws AppError INCORRECT_TYPE, which never names the value; NOT_FOUND for an unknown application
    */
   async set(
     { appId, vendor, profile, fields }: Omit<RpcData<typeof vendorsRpc.set>, 'isUnchecked'>,
@@ -137,7 +131,7 @@ export class VendorCredentials {
     return { credentials: stored, problem: problem?.text ?? null };
   }
 
-  /** Pauses lanes, lets them go on, or trusts the credentials, in all processes. @throws AppError NOT_FOUND */
+  /** In all processes. @throws AppError NOT_FOUND */
   async change({ appId, ...key }: Key & { readonly appId: string }, change: LaneChange): Promise<void> {
     if (!(await this.lanes.change({ appId, ...key }, change))) throw noCredentials(key);
     await this.#announce(appId, change === 'resume' ? lanesOf(key) : []);
@@ -150,12 +144,12 @@ export class VendorCredentials {
     await this.#announce(appId, []);
   }
 
-  /** @throws Error if a stored row was sealed with another secret: no push would reach its vendor */
+  /** @throws Error if a row was sealed with another secret: no push would reach its vendor */
   async assertSecretFits(): Promise<void> {
     this.#sealed.assertSecretFits(await this.repository.findAny());
   }
 
-  /** The public key that browsers of an application subscribe with. @throws AppError NOT_FOUND, SERVICE_UNAVAILABLE */
+  /** @throws AppError NOT_FOUND, SERVICE_UNAVAILABLE */
   async webPushKey(appId: string): Promise<string> {
     const key = { vendor: 'web-push', profile: DEFAULT_PROFILE, part: '' } as const;
     const row = (await this.#known.get(appId)).rows.find((one) => isNamed(one, key));
@@ -163,14 +157,14 @@ export class VendorCredentials {
     return row.shown['publicKey'] ?? '';
   }
 
-  /** A replaced key would end all subscriptions, so the known one stays unless another is given. */
+  /** A replaced key would end all subscriptions. */
   async #withKey(appId: string, profile: string, fields: Readonly<Record<string, string>>) {
     if (fields['privateKey'] !== undefined) return fields;
     const known = await this.find(appId, { vendor: 'web-push', profile, part: '' });
     return { ...fields, privateKey: known?.credentials.privateKey ?? newVapidKeys().privateKey };
   }
 
-  /** Senders resume the lanes once more when they hear of it: until then they may still see the state before. */
+  /** Senders resume the lanes once more when they hear of it, because they may still see the state before. */
   async #announce(appId: string, resumed: string[]): Promise<void> {
     if (resumed.length > 0) await this.batches.resume(appId, resumed);
     this.#known.forget(appId);
@@ -182,12 +176,10 @@ function isNamed(row: Row, { vendor, profile, part }: Key): boolean {
   return row.vendor === vendor && row.profile === profile && row.part === part;
 }
 
-/** The sealing context of an application's credentials for a vendor. */
 export function vendorContext({ appId, vendor, profile, part }: RowKey): string {
   return `vendor credentials of ${appId} for ${vendor} ${profile} ${part}`;
 }
 
-/** The error for credentials that are not set. */
 export function noCredentials({ vendor, profile, part }: Key): Error {
   const of = [
     profile === DEFAULT_PROFILE ? '' : ` of the profile ${profile}`,
@@ -196,15 +188,11 @@ export function noCredentials({ vendor, profile, part }: Key): Error {
   return appError('NOT_FOUND', { message: `The application has no credentials for ${vendor}${of.join('')}.` });
 }
 
-/** Bundle ids from a list with commas. */
 export function topicsOf(text: string): string[] {
   return text.split(',').flatMap((topic) => topic.trim() || []);
 }
 
-/**
- * Parses the fields that an operator sets.
- * @throws AppError INCORRECT_TYPE, which names the field, never its value
- */
+/** @throws AppError INCORRECT_TYPE, which names the field, never its value */
 export function parseVendorCredentials(
   vendor: Vendor,
   profile: string,
@@ -218,7 +206,6 @@ export function parseVendorCredentials(
 
 type Derive = (secrets: Readonly<Record<string, string>>) => Record<string, string>;
 
-/** Parts of secrets that operators may see. */
 const DERIVED: Readonly<Partial<Record<Vendor, Derive>>> = {
   fcm: ({ serviceAccount = '' }) => ({ projectId: parseServiceAccount(serviceAccount)?.project_id ?? '' }),
   'web-push': ({ privateKey = '' }) => ({ publicKey: publicKeyOf(privateKey) ?? '' }),
@@ -226,7 +213,6 @@ const DERIVED: Readonly<Partial<Record<Vendor, Derive>>> = {
 
 type Problem = (fields: Readonly<Record<string, string>>, profile: string) => string | undefined;
 
-/** Checks that schemas cannot express. */
 const PROBLEMS: Readonly<Partial<Record<Vendor, Problem>>> = {
   apns: ({ privateKey = '' }, profile) => {
     if (profile !== DEFAULT_PROFILE) return 'apns has no profiles: the topic of an installation selects the team.';
@@ -259,7 +245,6 @@ function isSigningKey(pem: string, type: 'ec' | 'rsa', curve?: string): boolean 
   }
 }
 
-/** The members of a service account's file that are used. */
 export interface ServiceAccount {
   readonly project_id: string;
   readonly client_email: string;
@@ -268,7 +253,7 @@ export interface ServiceAccount {
 
 const PROJECT_ID = /^[a-z0-9:.-]{1,100}$/;
 
-/** @returns undefined for a text that is not the file of a service account */
+/** @returns undefined for a text that is not a service account */
 export function parseServiceAccount(text: string): ServiceAccount | undefined {
   try {
     const account = JSON.parse(text) as Partial<Record<keyof ServiceAccount, unknown>>;
@@ -280,7 +265,7 @@ export function parseServiceAccount(text: string): ServiceAccount | undefined {
   }
 }
 
-/** Of several credentials of one vendor and profile, which: those of a team of Apple, or of a region. */
+/** A team of Apple, or a region. */
 function partOf({ teamId, region = 'cn' }: Readonly<Record<string, string>>): string {
   return teamId ?? (region === 'cn' ? '' : OUTSIDE_CHINA);
 }

@@ -10,10 +10,9 @@ import { OUTSIDE_CHINA, parseLane } from './vendor-route.rules.js';
 const INTERVAL_MS = 30_000;
 /** Xiaomi permits few requests for its list. */
 const LIST_SECONDS = 3_600;
-/** PostgreSQL may be away for this time while the list is read. */
 const AWAY_MS = 5_000;
 
-/** Reports that this process sends, and reads Xiaomi's list of invalid tokens each hour in one process. */
+/** One process reads the list each hour. */
 @Injectable()
 export class VendorHousekeeping extends PeriodicJob {
   readonly #logger = new Logger('Vendors');

@@ -1,9 +1,7 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
 
-// Helpers for the JSON of pushes and of vendors' answers.
-
-/** The members of `over` go over those of `base`, at every depth. */
+/** At every depth. */
 export function merged(base: JsonObject, over: JsonValue | undefined): JsonObject {
   if (!isJsonObject(over)) return base;
   const entries = Object.entries(over).map(([name, value]): [string, JsonValue] => {
@@ -13,7 +11,7 @@ export function merged(base: JsonObject, over: JsonValue | undefined): JsonObjec
   return { ...base, ...Object.fromEntries(entries) };
 }
 
-/** The object in a text; an empty one where the text has none. */
+/** Empty where the text has no object. */
 export function objectIn(text: string): JsonObject {
   try {
     return objectOr(JSON.parse(text) as JsonValue);
@@ -34,20 +32,20 @@ export function textsIn(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-/** The text, cut between two characters with "…" if it has more than `limit` UTF-16 units. */
+/** In UTF-16 units. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const start = text.slice(0, limit - 1);
   return `${/[\uD800-\uDBFF]$/.test(start) ? start.slice(0, -1) : start}…`;
 }
 
-/** A code of an answer, bounded: it becomes a key of the push's record. */
+/** Bounded, because the code becomes a key of the push's record. */
 export function codeOf(value: JsonValue | undefined): string {
   const code = typeof value === 'number' ? String(value) : value;
   return typeof code === 'string' && /^-?\w{1,20}$/.test(code) ? code : '';
 }
 
-/** The time of the header `Retry-After`, in seconds or as a date; undefined where it has none. */
+/** From seconds or a date. */
 export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now.getTime();

@@ -15,13 +15,11 @@ import {
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
-/** A vendor counts as responsive for this time after an answer. */
 const RESPONSIVE_MS = 5_000;
-/** Transport failures in a row after which the lane rests. */
 const MAX_FAILURES = 5;
 const FAILURE_REST_MS = { first: 1_000, longest: 30_000 };
 const CREDENTIALS_REST_MS = { first: 60_000, longest: 15 * 60_000 };
-/** Senders look at a paused lane after this time; the end of the pause wakes them. */
+/** The end of a pause wakes the senders earlier. */
 const PAUSE_MS = 5 * 60_000;
 const PAUSED = 'paused';
 const REPORT_INTERVAL_MS = 1_000;
@@ -29,28 +27,24 @@ const REPORT_INTERVAL_MS = 1_000;
 interface LaneTools {
   readonly requests: Metrics['vendorRequests'];
   readonly logger: Logger;
-  /** The most requests at once. */
   readonly window: number;
 }
 
 interface SendOptions {
-  /** A large push may wait for this one. */
   readonly isUrgent: boolean;
-  /** The process stops. */
   readonly signal: AbortSignal;
-  /** Whether the push has expired. It can while it waits for its turn. */
+  /** It can expire while it waits for its turn. */
   readonly isExpired: () => boolean;
 }
 
 /**
- * The connection of one application to one vendor in this process. It limits concurrent requests and rests after failures; other lanes
- * are unaffected.
+ * One application's connection to one vendor. It limits concurrent requests, and backs off after failures independently
+ * of other lanes.
  */
 export class VendorLane {
   readonly #window: SendWindow;
   #isPaused = false;
   #isClosed = false;
-  /** Answers that are not reported yet. */
   #answers = { answers: 0, good: 0 };
   #reportedAt = -Infinity;
   #restUntil = 0;
@@ -73,20 +67,20 @@ export class VendorLane {
     return this.#isPaused;
   }
 
-  /** For how long nothing is sent. A paused lane is looked at again after the time. */
+  /** A paused lane is looked at again after the time. */
   get restMs(): number {
     return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#restUntil - performance.now());
   }
 
   /**
-   * The vendor has answered within the last 5 s and has not failed since. A lane that is not responsive gets one batch at a time. Where
-   * devices choose their servers, a lane always is, because one server says nothing about the others.
+   * The vendor has answered lately. An unresponsive lane gets one batch at a time, unless devices choose their servers:
+   * one server says nothing about the others.
    */
   get isResponsive(): boolean {
     return this.channel.devicesChooseServer === true || performance.now() - this.#answeredAt < RESPONSIVE_MS;
   }
 
-  /** @returns one outcome for each target, in their order */
+  /** @returns one outcome for each target in order */
   async send(push: VendorPush, targets: readonly VendorTarget[], options: SendOptions): Promise<readonly Outcome[]> {
     await this.#window.enter(options.isUrgent);
     try {
@@ -101,10 +95,7 @@ export class VendorLane {
     }
   }
 
-  /**
-   * Adds the final answers of an attempt to the next report, which is due each second, and at once with a doubtful answer.
-   * @returns the report if it is due
-   */
+  /** The report is due each second, and at once with a doubtful answer. */
   takeAnswerReport(results: readonly TargetOutcome[]): LaneAnswers | undefined {
     const { answers, good, doubtful } = countAnswers(results);
     const sum = { version: this.version, answers: this.#answers.answers + answers, good: this.#answers.good + good };
@@ -116,18 +107,16 @@ export class VendorLane {
     return { ...sum, doubtful };
   }
 
-  /** The operator has paused the lane, or lets it go on. */
   setPaused(isPaused: boolean): void {
     this.#isPaused = isPaused;
   }
 
-  /** Nothing more is sent: another lane replaces this one. */
+  /** A new lane replaces this one. */
   close(): void {
     this.#isClosed = true;
     this.channel.close();
   }
 
-  /** Why nothing is sent now. */
   #obstacle({ signal, isExpired }: SendOptions): string | undefined {
     if (signal.aborted) return 'the process stops';
     if (this.#isClosed) return 'the credentials have changed';
@@ -146,7 +135,7 @@ export class VendorLane {
     }
   }
 
-  /** A request counts once, whatever the number of its devices: its worst outcome decides. */
+  /** A request counts once: its worst outcome decides. */
   #recordOutcomes(outcomes: readonly Outcome[], seconds: number): void {
     const refused = outcomes.find(({ kind }) => kind === 'credentials');
     const failures = outcomes.filter(isLaneFailure);
@@ -176,7 +165,7 @@ export class VendorLane {
     else if (this.#failures >= MAX_FAILURES) this.#beginRest(reason, FAILURE_REST_MS);
   }
 
-  /** Requests that fail at the same time start one rest. */
+  /** Requests that fail at the same time start one back-off. */
   #beginRest(reason: string, { first, longest }: { first: number; longest: number }): void {
     if (this.restMs > 0) return;
     if (this.#lastRestMs === 0) this.tools.logger.warn(`${this.name} rests, its pushes wait: ${reason}`);
@@ -208,7 +197,7 @@ type LaneKey = NonNullable<ReturnType<typeof parseLane>>;
 const MAX_LANES = 1_000;
 const IDLE_MS = 30 * 60_000;
 
-/** The lanes of this process, each with its connections. A change of its credentials replaces a lane. */
+/** A change of its credentials replaces a lane. */
 export class VendorLanes {
   readonly #lanes = new LRUCache<string, VendorLane>({
     max: MAX_LANES,
@@ -227,17 +216,16 @@ export class VendorLanes {
     private readonly requests: Metrics['vendorRequests'],
   ) {}
 
-  /** The lanes that rest. Those that are paused are no part of them: their devices wait until the operator acts. */
+  /** Without paused lanes: their devices wait until the operator acts. */
   resting(): VendorLane[] {
     return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.restMs > 0);
   }
 
-  /** The names of the lanes whose vendors answer. */
   responsive(): string[] {
     return [...this.#lanes.values()].filter(({ isResponsive }) => isResponsive).map(({ name }) => name);
   }
 
-  /** @returns undefined where the application has no credentials for it any more @throws AppError SERVICE_UNAVAILABLE */
+  /** @returns undefined if the application has no credentials for it @throws AppError SERVICE_UNAVAILABLE */
   find(appId: string, laneName: string): Promise<VendorLane | undefined> {
     const name = `${appId} ${laneName}`;
     // Two lanes of one name would close each other's connections.
@@ -270,7 +258,7 @@ export class VendorLanes {
     return lane;
   }
 
-  /** Call it when the credentials of the application or a pause have changed: the next request opens its lanes anew. */
+  /** The next request opens the lanes anew. */
   forget(appId: string): void {
     for (const name of [...this.#lanes.keys()]) if (name.startsWith(`${appId} `)) this.#lanes.delete(name);
   }

@@ -5,34 +5,27 @@ import { lanesOf } from './vendor-credentials.repository.js';
 
 type OwnedKey = Pick<ShownVendor, 'vendor' | 'profile' | 'part'> & { readonly appId: string };
 
-/** A change that an operator makes to the lanes of credentials. */
 export type LaneChange = 'pause' | 'resume' | 'trust';
 
-/** The number of lanes of a vendor that an operator has paused, and whose tokens are in doubt. */
 interface NotableLanes {
   readonly vendor: string;
   readonly paused: number;
   readonly doubted: number;
 }
 
-/** Credentials whose vendor keeps a list of invalid tokens. */
 export interface ListedLane {
   readonly appId: string;
-  /** Their lane for production. */
   readonly lane: string;
-  /** When the list was read before; null: never. */
+  /** Null: never. */
   readonly before: Date | null;
 }
 
-/** A sender that has reported within this time runs. */
 const SEEN_SECONDS = 90;
 
-/** The states of lanes that operators and the answers of vendors have set, and the processes that send. */
 @Injectable()
 export class VendorLanesRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /** The lanes of an application that are paused. */
   async pausedOf(appId: string): Promise<ReadonlySet<string>> {
     const rows = await this.database.query<{ lane: string }>(
       'SELECT lane FROM push.vendor_lanes WHERE app_id = $1 AND paused_at IS NOT NULL',
@@ -42,7 +35,7 @@ export class VendorLanesRepository {
     return new Set(rows.map(({ lane }) => lane));
   }
 
-  /** @returns false where the application has no such credentials */
+  /** @returns false if the application has no such credentials */
   async change(key: OwnedKey, change: LaneChange): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE push.vendor_lanes SET ${CHANGES[change]} WHERE app_id = $1 AND lane = ANY ($2) RETURNING lane`,
@@ -52,7 +45,6 @@ export class VendorLanesRepository {
     return rows.length > 0;
   }
 
-  /** The lanes of an application with their waiting devices. */
   states(appId: string): Promise<VendorLaneState[]> {
     return this.database.query<VendorLaneState>(STATES, [appId], 'vendorLanes.states');
   }
@@ -61,17 +53,14 @@ export class VendorLanesRepository {
     return this.database.query<NotableLanes>(NOTABLE, [], 'vendorLanes.notable');
   }
 
-  /** Reports that a process sends. */
   async report(instance: string): Promise<void> {
     await this.database.query(REPORT, [instance], 'vendorLanes.report');
   }
 
-  /** The process sends no more. */
   async leave(instance: string): Promise<void> {
     await this.database.query('DELETE FROM push.vendor_senders WHERE instance = $1', [instance]);
   }
 
-  /** The number of processes that send. */
   async senders(): Promise<number> {
     const [row] = await this.database.query<{ count: number }>(
       `SELECT count(*)::int AS count FROM push.vendor_senders WHERE seen_at > now() - make_interval(secs => ${SEEN_SECONDS})`,
@@ -79,22 +68,20 @@ export class VendorLanesRepository {
     return row?.count ?? 0;
   }
 
-  /** Claims the next list of a vendor whose credentials have sent, and that was not read within the interval. */
+  /** Only of credentials that have sent. */
   async claimList(vendor: string, seconds: number): Promise<ListedLane | undefined> {
     const [row] = await this.database.query<ListedLane>(CLAIM_LIST, [`${vendor}/`, seconds], 'vendorLanes.claimList');
     return row;
   }
 
-  /** Records that a claimed list was read. */
   async confirmList({ appId, lane }: ListedLane): Promise<void> {
     const sql = 'UPDATE push.vendor_lanes SET list_read_at = list_asked_at WHERE app_id = $1 AND lane = $2';
     await this.database.query(sql, [appId, lane], 'vendorLanes.confirmList');
   }
 
   /**
-   * Makes the installations with tokens on a vendor's list invalid. Those that were saved after the list was read before stay: their
-   * device may have registered the token again.
-   * @returns their number
+   * Installations saved since the list was last read stay: their device may have registered the token again. @returns
+   * their number
    */
   async invalidate(
     { appId, before }: ListedLane,
@@ -108,7 +95,7 @@ export class VendorLanesRepository {
 
 const FORGET_COUNTS = 'counted_since = now(), answers = 0, good = 0, doubtful = 0';
 
-/** An operator who trusts a lane has compared the credentials with the app: for an hour, no answer is doubted. */
+/** A trusting operator has compared the credentials with the app: for an hour, no answer is doubted. */
 const CHANGES: Readonly<Record<LaneChange, string>> = {
   pause: 'paused_at = coalesce(paused_at, now())',
   resume: 'paused_at = NULL',
@@ -134,7 +121,7 @@ const REPORT = `
   INSERT INTO push.vendor_senders (instance, seen_at) VALUES ($1, now())
   ON CONFLICT ON CONSTRAINT vendor_senders_pkey DO UPDATE SET seen_at = excluded.seen_at`;
 
-/** The lanes of both environments have one list, which names each token once. The row of production keeps when it was read. */
+/** Both environments of a lane share the list, and the row of production keeps when it was read. */
 const CLAIM_LIST = `
   WITH due AS (
     SELECT list.app_id, list.lane, greatest(list.list_read_at, other.list_read_at) AS before

@@ -1,35 +1,29 @@
 import { DEFAULT_PROFILE, type JsonObject, VENDORS, type Vendor } from '#contracts';
 import type { PushJob, TargetedInstallation, VendorAddress } from '../pushes/push.row.js';
 
-/** A channel of an application: a vendor for which it has credentials. */
 export interface VendorChannelKey {
   readonly vendor: Vendor;
   readonly profile: string;
-  /** The team id of APNs; `OUTSIDE_CHINA`; empty for other vendors. */
   readonly part: string;
-  /** The topics of APNs; empty for other vendors. */
+  /** Of APNs; empty for other vendors. */
   readonly topics: readonly string[];
 }
 
-/** The devices of a push that channels of vendors take. */
 export interface VendorShare {
   readonly objectId: string;
   readonly isBulk: boolean;
-  /** The push counts the badges of Apple devices up. */
   readonly countsBadges: boolean;
-  /** By lane, the object ids of installations. */
   readonly lanes: ReadonlyMap<string, readonly string[]>;
-  /** By vendor and reason, the number of devices that name a vendor and take another channel. */
+  /** By vendor and reason, the number of devices that take another channel. */
   readonly missing: ReadonlyMap<string, ReadonlyMap<string, number>>;
 }
 
-/** The object ids of the installations whose badges a push counts up. */
 export function badgesOf({ countsBadges, lanes }: VendorShare): readonly string[] {
   if (!countsBadges) return [];
   return [...lanes].flatMap(([lane, ids]) => (laneVendor(lane) === 'apns' ? ids : []));
 }
 
-/** By push and vendor, the numbers of devices as the record of the push shows them. */
+/** By push and vendor, as the record shows them. */
 export function countsOfShare({ objectId, lanes, missing }: VendorShare): readonly object[] {
   const targeted = [...lanes].map(([lane, ids]) => ({
     objectId,
@@ -46,17 +40,16 @@ export function countsOfShare({ objectId, lanes, missing }: VendorShare): readon
   return [...targeted, ...others];
 }
 
-/** A push, as far as its routes depend on it. */
 type RoutedPush = Pick<PushJob, 'objectId' | 'message' | 'prod'>;
 
-/** The channel of a device: a lane, or none and the reason why the vendor that it names does not take it. */
+/** Without a lane, `reason` says why the named vendor does not take the device. */
 interface Route {
   readonly lane?: string;
   readonly missing?: readonly [vendor: string, reason: string];
 }
 
 const APPLE_PLATFORMS: ReadonlySet<string> = new Set(['ios', 'macos', 'tvos', 'watchos']);
-/** By the value of an installation's `vendor`, the name of the vendor here (facts of LeanCloud's SDKs). */
+/** By an installation's `vendor` (facts of LeanCloud's SDKs). */
 const VENDOR_NAMES: ReadonlyMap<string, string> = new Map([
   ['fcm', 'fcm'],
   ['hms', 'huawei'],
@@ -68,20 +61,19 @@ const VENDOR_NAMES: ReadonlyMap<string, string> = new Map([
   ['vivo', 'vivo'],
 ]);
 
-/** The part of Xiaomi's credentials for devices with the vendor `mi-intl`. */
+/** The part of Xiaomi's credentials for `mi-intl`. */
 export const OUTSIDE_CHINA = 'intl';
 
-/** The name of a lane: what limits or stops a lane concerns one application, vendor, set of credentials and environment. */
+/** A lane is limited and stopped by itself: one application, vendor, set of credentials and environment. */
 export function laneName({ vendor, profile, part }: Omit<VendorChannelKey, 'topics'>, prod: 'dev' | 'prod'): string {
   return [vendor, profile, part, prod].join('/');
 }
 
-/** The name of a lane's vendor. */
 export function laneVendor(name: string): string {
   return name.split('/', 1)[0] ?? '';
 }
 
-/** The parts of the name of a lane; undefined for a vendor that this release does not know. */
+/** @returns undefined for a vendor that this release does not know */
 export function parseLane(
   name: string,
 ): (Omit<VendorChannelKey, 'topics'> & { readonly prod: 'dev' | 'prod' }) | undefined {
@@ -91,8 +83,8 @@ export function parseLane(
 }
 
 /**
- * Selects one channel for each device of a page: the vendor's, if the application has credentials for it, else the device's own queue
- * (docs/decisions.md, Channels of vendors).
+ * The vendor's channel if the application has credentials for it, else the device's own queue (docs/decisions.md,
+ * Channels of vendors).
  */
 export function routePage(
   push: RoutedPush,
@@ -144,7 +136,7 @@ function appleRoute({ message, prod }: RoutedPush, address: VendorAddress, all: 
   return { missing: ['apns', topic === null ? 'no topic' : 'no credentials for the topic'] };
 }
 
-/** Whether a topic is a bundle id or one of its suffixed forms, such as `.voip`. */
+/** Suffixed topics, such as `.voip`, belong to the app. */
 export function isSameApp(topic: string, bundleId: string): boolean {
   return topic === bundleId || topic.startsWith(`${bundleId}.`);
 }

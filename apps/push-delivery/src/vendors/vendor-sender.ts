@@ -18,30 +18,29 @@ import { type Settled, VendorSettlementRepository } from './vendor-settlement.re
 import type { Outcome, VendorTarget } from './vendor.types.js';
 
 /**
- * Batches in this process: of all lanes, of one lane before its next claim, and of one claim. A lane whose vendor has not answered lately
- * has one batch, and `extra` limits the batches of such lanes together: vendors that answer always find a slot.
+ * Batches of all lanes, of one lane, and of one claim. An unresponsive lane has one batch, and `extra` limits those
+ * together: responsive vendors always find a slot.
  */
 const SLOTS = { single: { all: 32, extra: 64, lane: 16, claim: 8 }, bulk: { all: 8, extra: 24, lane: 2, claim: 1 } };
 type Kind = keyof typeof SLOTS;
-/** Results are recorded soon after PostgreSQL is back: then another process could claim a batch whose lease has expired. */
+/** Results must be recorded before a lease expires and another process claims the batch. */
 const LONGEST_PAUSE_MS = 500;
-/** An orderly stop waits for PostgreSQL for this time. */
+/** An orderly stop waits for PostgreSQL. */
 const STOP_MS = 5_000;
-/** A batch that takes longer frees its slot, as one of the `extra` batches. */
+/** A slower batch frees its slot, as one of the `extra` batches. */
 const SLOW_MS = 2_000;
 
-/** Passes the devices of pushes to the push services of vendors (ADR 35). */
+/** Passes pushes to the vendors' services (ADR 35). */
 @Injectable()
 export class VendorSender implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #logger = new Logger('Vendors');
   readonly #lanes: VendorLanes;
   readonly #leases: Leases<VendorBatch>;
   readonly #workers: Readonly<Record<Kind, ClaimingWorker<Held<VendorBatch>>>>;
-  /** The batches in progress, with their start on the clock of `performance.now()`. */
+  /** With the start of each in `performance.now()` time. */
   readonly #running = { single: new Map<VendorBatch, number>(), bulk: new Map<VendorBatch, number>() };
-  /** Batches whose results PostgreSQL could not take yet: their lanes get no further batch. */
+  /** Their lanes get no further batch until PostgreSQL takes the results. */
   readonly #unrecorded = new Set<VendorBatch>();
-  /** Aborted when a stop waits no longer. */
   readonly #end = new AbortController();
 
   constructor(
@@ -72,7 +71,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     for (const worker of Object.values(this.#workers)) worker.start();
   }
 
-  /** Before the databases close. Requests in progress end, and their results are recorded. */
+  /** Requests in progress end, and their results are recorded. */
   async beforeApplicationShutdown(): Promise<void> {
     const workers = Object.values(this.#workers);
     await Promise.all(workers.map((worker) => worker.stopClaiming()));
@@ -97,7 +96,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
         const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', rooms);
         const items = this.#leases.hold(claimed, claimedAt);
         for (const batch of items) this.#running[kind].set(batch, claimedAt);
-        // Behind those that have taken the room of their lane, batches of other lanes may be due.
+        // Behind a lane at its limit, batches of other lanes may be due.
         const isLimited = claimed.some((batch) => (rooms.named.get(nameOf(batch)) ?? rooms.others) < limit);
         return { items, isMoreDue: claimed.length === limit || isLimited };
       },
@@ -107,7 +106,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     });
   }
 
-  /** Batches that this process has found paused, or without the right credentials, before the news arrived are due again. */
+  /** Batches that found their lane paused or without credentials before the news arrived are due again. */
   async #resume(appId: string, lanes: readonly string[]): Promise<void> {
     try {
       if (lanes.length > 0) await this.batches.resume(appId, lanes);
@@ -126,7 +125,6 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     return [...this.#running[kind].values()].filter((since) => since <= before).length;
   }
 
-  /** How many batches of each lane the next claim may take. */
   #rooms(kind: Kind): LaneRooms {
     const { extra, lane: most, claim } = SLOTS[kind];
     const responsive = new Set(this.#lanes.responsive());
@@ -180,7 +178,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       );
   }
 
-  /** Keeps the results while PostgreSQL is away: the next holder of the batch would send everything again. */
+  /** While PostgreSQL is away, results are kept: the next holder of the batch would send everything again. */
   async #settle(batch: VendorBatch, settlement: Settlement, answers?: LaneAnswers): Promise<Settled | undefined> {
     const attempt = () =>
       this.settlements.settle(batch, settlement, answers).catch((error: unknown) => {
@@ -274,7 +272,7 @@ function endOf({ expiresAt, endsAt }: VendorBatch, lane: VendorLane | undefined)
   return lane?.isPaused === true ? expiresAt : endsAt;
 }
 
-/** The application has no credentials for the lane any more: its devices wait for new ones. */
+/** The devices wait for new credentials. */
 function withoutLane({ targets, badges }: VendorBatch): TargetOutcome[] {
   return targets.map((objectId, place) => ({
     objectId,

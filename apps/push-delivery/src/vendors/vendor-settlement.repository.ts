@@ -3,23 +3,19 @@ import { PushDatabase } from '../push-delivery.database.js';
 import type { DeadToken, LaneAnswers, Settlement } from './settlement.rules.js';
 import { END, NOW, sumOf, type VendorBatch } from './vendor-batches.repository.js';
 
-/** The result of the settlement of an attempt. */
 export interface Settled {
-  /** Tokens that wrong credentials would make invalid as well count as dead. */
+  /** Doubtful tokens count as dead. */
   readonly areDoubtfulDead: boolean;
-  /** The lane is in doubt from now on. */
   readonly isNewlyDoubted: boolean;
 }
 
-/** Records what became of batches, together with the doubt about the tokens of their lanes. */
 @Injectable()
 export class VendorSettlementRepository {
   constructor(private readonly database: PushDatabase) {}
 
   /**
-   * Records the results of an attempt: counts, dead tokens, and the devices to be tried again.
-   * @param answers those of the lane since the last record; undefined: recorded later
-   * @returns undefined if the lease is lost or the push was removed: nothing is recorded
+   * @param answers of the lane since the last record; undefined: recorded later @returns undefined if the lease is lost
+   * or the push was removed: nothing is recorded
    */
   async settle(batch: VendorBatch, settlement: Settlement, answers?: LaneAnswers): Promise<Settled | undefined> {
     const { counts, reasons, doubtfulReasons, dead, proven, remaining, delayMs, isAttempt, isAnswered } = settlement;
@@ -52,13 +48,11 @@ function answerColumns(answers: LaneAnswers | undefined): readonly unknown[] {
   return [new Date(answers.version), answers.answers, answers.good, answers.doubtful];
 }
 
-/** Counts of answers are halved after this time, so that older ones count less. */
 const HALF_LIFE_SECONDS = 300;
-/** Below this number of answers, shares mean nothing. */
 const ENOUGH_ANSWERS = 50;
-/** More doubtful answers than this share of them and the good ones: the credentials may be wrong. */
+/** Share of doubtful among doubtful and good answers: above it, the credentials may be wrong. */
 const MAX_DOUBTFUL_SHARE = 0.2;
-/** As many doubtful answers in a lane whose vendor has not accepted a token yet. */
+/** Doubtful answers in a lane whose vendor has not accepted a token yet. */
 const MAX_UNPROVEN = 10;
 
 const IS_TOO_MANY = `doubtful > ${MAX_DOUBTFUL_SHARE} * (good + doubtful)`;
@@ -105,7 +99,6 @@ const JUDGE = `
 
 const ARE_DEAD = 'coalesce((SELECT is_dead FROM verdict), false)';
 
-/** The reasons of doubtful answers, as the record of the push shows them. */
 const DOUBTFUL_REASONS = `
   (SELECT coalesce(jsonb_object_agg(key || CASE WHEN ${ARE_DEAD} THEN '' ELSE ' in doubt' END, value), '{}') FROM jsonb_each($11::jsonb))`;
 
@@ -116,9 +109,8 @@ const NEW_END = `
       AND lane.app_id = held.app_id AND lane.lane = held.lane AND lane.paused_at IS NOT NULL)`;
 
 /**
- * A token is dead only if it is still the one that was sent to, and the app has not saved the installation after the token died:
- * a device can register the same token again. The token of an Apple device that has taken pushes for development is not dead, it is
- * of the other environment.
+ * A token is dead only if it is still the one that was sent to and the app has not saved the installation since, as a
+ * device can register it again. Tokens of Apple devices that take development pushes belong to the other environment.
  */
 const SETTLE = `
   WITH held AS (

@@ -16,7 +16,6 @@ import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 type Rpc = typeof vendorsRpc;
 
-/** Lets operators set credentials of vendors, and watch and change their channels. */
 @Controller()
 class VendorsController {
   constructor(
@@ -35,7 +34,6 @@ class VendorsController {
   @RpcHandler(vendorsRpc.set)
   set({ isUnchecked, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
     if (isUnchecked === true) return this.credentials.set(wanted);
-    // The schema of the vendor has selected the type.
     return this.credentials.set(wanted, (appId, opened) =>
       this.channels.checkOpened(appId, opened as OpenedCredentials),
     );
@@ -76,7 +74,6 @@ class VendorsController {
   }
 }
 
-/** Every column with sealed values. */
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'credentials of vendors',
@@ -93,7 +90,6 @@ const SEALED_TABLES: readonly SealedTable[] = [
   },
 ];
 
-/** The credentials of vendors, and what waits for their channels. */
 @Module({
   providers: [
     VendorBatchesRepository,
@@ -115,13 +111,12 @@ export class VendorsModule {
   }
 }
 
-/** The RPCs of operators about channels of vendors; dispatchers serve them. */
+/** Dispatchers serve these RPCs. */
 @Module({
   imports: [VendorsModule],
   controllers: [VendorsController, sealingController(pushSealingRpc, PushDatabase, SEALED_TABLES)],
 })
 export class VendorOperationsModule {}
 
-/** The role `sender`. */
 @Module({ imports: [VendorsModule], providers: [VendorSender, VendorSettlementRepository, VendorHousekeeping] })
 export class VendorSenderModule {}

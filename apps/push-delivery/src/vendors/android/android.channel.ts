@@ -8,31 +8,25 @@ import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } f
 
 // Facts: LeanCloud's Java SDK (mixpush) and its guide for `data`: what the receivers in shipped apps read.
 
-/** The part of a push that all devices of an Android vendor share. */
+/** The part that all devices of a vendor share. */
 export interface AndroidMessage {
   readonly pushId: string;
-  /** A number of 31 bits from the id: a second notification with it replaces the first. */
+  /** 31 bits from the id: a second notification with it replaces the first. */
   readonly notifyId: number;
   /** The JSON text that devices of the own channel get. */
   readonly payload: string;
   readonly title: string;
   readonly text: string;
-  /** Only the app sees the message. */
   readonly isSilent: boolean;
-  /** The members that the app has added. */
   readonly custom: JsonObject;
-  /** The notification channel of the app. */
   readonly channel: string | undefined;
-  /** Seconds until the push expires. */
   readonly seconds: number;
-  /** Members of `data` for this vendor: they go over what the server made. */
+  /** Members of `data` for this vendor, which override the server's. */
   readonly block: JsonObject;
 }
 
-/** A request to a vendor. */
 export interface VendorCall {
   readonly url: string;
-  /** Default: POST. */
   readonly method?: 'GET';
   readonly headers?: Readonly<Record<string, string>>;
   /** A text is encoded already. Absent: the JSON is sent. */
@@ -40,15 +34,14 @@ export interface VendorCall {
   readonly json?: JsonObject;
 }
 
-/** The answer of a vendor. A body that is no JSON object is an empty one. */
+/** A body that is no JSON object is an empty one. */
 export interface VendorAnswer {
   readonly status: number;
   readonly body: JsonObject;
-  /** The time that `Retry-After` asks for. */
+  /** From `Retry-After`. */
   readonly restMs?: number | undefined;
 }
 
-/** A message for some devices. */
 export interface AndroidSend extends Pick<VendorPush, 'keyNo' | 'isRepeat'> {
   readonly message: AndroidMessage;
   readonly tokens: readonly string[];
@@ -56,35 +49,33 @@ export interface AndroidSend extends Pick<VendorPush, 'keyNo' | 'isRepeat'> {
   readonly now: Date;
 }
 
-/** How a vendor is asked and how it answers. It knows no time-outs, retries and connections. */
+/** The vendor's requests and answers, without time-outs, retries and connections. */
 export interface AndroidProtocol {
-  /** The blocks of `data` for this vendor, the last one over the others. */
+  /** Blocks of `data`; the last one overrides the others. */
   readonly blocks: readonly string[];
   readonly tokensPerRequest: number;
-  /** Asks for an access token; absent where requests carry the secret themselves. */
+  /** Absent where requests carry the secret themselves. */
   readonly signIn?: {
     readonly call: (now: Date) => VendorCall;
     /** @returns undefined where the vendor refuses */
     readonly tokenOf: (answer: VendorAnswer) => AccessToken | undefined;
   };
-  /** The reason why the vendor cannot carry the message; undefined where it can. */
+  /** @returns a reason if the vendor cannot carry the message */
   readonly refuses?: (message: AndroidMessage) => string | undefined;
-  /** @returns one outcome for each token in their order, or `signIn`: the access token is over */
+  /** @returns one outcome for each token in order, or `signIn` if the access token has expired */
   readonly send: (
     send: AndroidSend,
     call: (request: VendorCall) => Promise<VendorAnswer>,
   ) => Promise<readonly Outcome[] | 'signIn'>;
-  /** The next tokens of the vendor's list of invalid ones, which it names once; absent where it keeps no list. */
+  /** The vendor names each invalid token once; absent where it keeps no list. */
   readonly invalidTokens?: (call: (request: VendorCall) => Promise<VendorAnswer>) => Promise<readonly string[]>;
 }
 
 const DEFAULT_CHANNEL_MEMBERS = new Set(['alert', 'title', 'silent', 'action', 'badge', 'sound']);
 const BLOCKS = new Set(['mi', 'hms', 'honor', 'mz', 'vivo', 'oppo', 'fcm']);
 
-/** A token that no device has. */
 const NO_TOKEN = 'no-device-has-this-token';
 const CHECK_LIFE_MS = 3_600_000;
-/** Answers of a list that are read at once. */
 const MAX_LIST_PAGES = 50;
 const FIRST = { keyNo: 0, isRepeat: false };
 
@@ -92,14 +83,11 @@ interface AndroidOptions {
   readonly protocol: AndroidProtocol;
   readonly outbound: OutboundClient;
   readonly clock: Clock;
-  /** The title of pushes without one. */
   readonly title: string;
 }
 
-/** The vendor has refused the credentials. */
 class RefusedError extends Error {}
 
-/** Sends to the devices of an Android vendor by its HTTP interface. */
 export class AndroidChannel implements VendorChannel {
   readonly targetsPerRequest: number;
   readonly #token = new AccessTokens(() => this.#signIn());
@@ -165,7 +153,7 @@ export class AndroidChannel implements VendorChannel {
     return forAll(tokens, { kind: 'credentials', reason: 'the access token is refused' });
   }
 
-  /** A message to a token that no device has. @throws RefusedError, OutboundError */
+  /** @throws RefusedError, OutboundError */
   async #sendToInvalidToken(): Promise<void> {
     const expiresAt = new Date(this.options.clock.now().getTime() + CHECK_LIFE_MS);
     const message = { body: '{"alert":"Check"}', bodies: {} };
@@ -235,12 +223,10 @@ export function clickIntent(host: string, custom: JsonObject): string {
   return `intent://${host}/notify_detail?S.content=${content}#Intent;scheme=lcpushscheme;launchFlags=0x10000000;end`;
 }
 
-/** The same outcome for each token. */
 export function forAll(tokens: readonly string[], outcome: Outcome): Outcome[] {
   return tokens.map(() => outcome);
 }
 
-/** Accepted, except for the tokens that the vendor lists as invalid. */
 export function acceptedBut(tokens: readonly string[], listed: readonly string[], reason: string): Outcome[] {
   const invalid = new Set(listed);
   return tokens.map((token) =>
@@ -248,7 +234,6 @@ export function acceptedBut(tokens: readonly string[], listed: readonly string[]
   );
 }
 
-/** The outcome of an answer without a code that is known, by its HTTP status. */
 export function byStatus(answer: VendorAnswer, code: string): Outcome {
   const { status } = answer;
   const reason = code === '' ? `status ${status}` : `code ${code}`;

@@ -26,7 +26,6 @@ const SIGN_IN_AGAIN = new Set(['80200001', '80200003', '80200005']);
 const NO_PERMISSION = '80300002';
 const LATER = new Set(['80600003', '81000001']);
 
-/** Huawei Push Kit for HMS. */
 export function huaweiProtocol(
   { appId, appSecret, intentHost = INTENT_HOST, category }: VendorCredentials<'huawei'>,
   urls: { readonly push: string; readonly token: string },
@@ -70,7 +69,6 @@ function huaweiMessage(message: AndroidMessage, { tokens, intentHost, category }
   return { ...merged({ notification: { title, body: text }, android: { ...base, notification } }, own), token };
 }
 
-/** Honor Push, in its own spelling. */
 export function honorProtocol(
   { appId, clientId, clientSecret, intentHost = INTENT_HOST }: VendorCredentials<'honor'>,
   urls: { readonly push: string; readonly token: string },

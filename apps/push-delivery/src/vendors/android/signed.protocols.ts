@@ -57,7 +57,7 @@ export function oppoProtocol(
   };
 }
 
-/** A form's value: the notification, its largest part, is encoded once for all devices. */
+/** The notification, the largest part, is encoded once for all devices. */
 function oppoMessages(tokens: readonly string[], notification: JsonObject): string {
   const start = encodeURIComponent('{"target_type":2,"target_value":');
   const end = encodeURIComponent(`,"verify_registration_id":false,"notification":${JSON.stringify(notification)}}`);
@@ -112,10 +112,8 @@ const VIVO_LATER = new Set(['10072', '10252', '10040']);
 const VIVO_DAY_LIMITS = new Set(['10070', '10071', '10073']);
 /** vivo's pages name no code for a request id that it has seen: the description does. */
 const REPEATED_ID = /request ?id/i;
-/** Status of a user in an answer: not a device for tests. */
 const VIVO_NOT_A_TESTER = 4;
 
-/** vivo's push service. One device and lists of them have requests of their own. */
 export function vivoProtocol(
   { appId, appKey, appSecret, category }: VendorCredentials<'vivo'>,
   url: string,
@@ -160,8 +158,8 @@ export function vivoProtocol(
 }
 
 /**
- * vivo refuses a request id that it has seen. A crash and a lost answer repeat the id, so that no device gets the message twice; an
- * attempt after an answer has an id of its own.
+ * vivo refuses a known request id. A crash or a lost answer repeats the id, so no device gets the message twice; an
+ * attempt after an answer has its own.
  */
 function vivoRequestId({ message, tokens, keyNo }: AndroidSend): string {
   return hash('sha256', [message.pushId, keyNo, ...tokens].join(' '));

@@ -17,18 +17,15 @@ const MAX_TITLE = 49;
 const MAX_TEXT = 127;
 const MAX_TTL_MS = 14 * 86_400_000;
 const JOB_KEY_LENGTH = 20;
-/** Members of the block `mi` that are fields of the form. */
 const FIELDS = ['pass_through', 'notify_type', 'notify_id', 'time_to_live', 'time_to_send', 'payload'];
 
 const ALL_INVALID = '20301';
 const LATER = new Set(['10001', '10002', '10003', '10027', '10037']);
 const CREDENTIALS = '21301';
-/** No invalid token is left on the list. */
 const NONE_LEFT = '10035';
-/** The limit of a day: nothing more is taken before midnight in Beijing. */
+/** Nothing more is accepted before midnight in Beijing. */
 const DAY_LIMITS = new Set(['10034', '200001']);
 
-/** By region of the devices. */
 const URLS: ReadonlyMap<string, string> = new Map([
   ['cn', 'https://api.xmpush.xiaomi.com'],
   ['global', 'https://api.xmpush.global.xiaomi.com'],
@@ -42,7 +39,7 @@ const FEEDBACK_URLS = {
   abroad: 'https://feedback.xmpush.global.xiaomi.com',
 };
 
-/** Xiaomi's push service. @param replaced empty: the hosts of the region */
+/** @param replaced empty: the hosts of the region */
 export function xiaomiProtocol(
   { appSecret, packageName, channelId, region = 'cn' }: VendorCredentials<'xiaomi'>,
   replaced: { readonly push: string; readonly feedback: string },

@@ -13,7 +13,6 @@ const TOKEN_LIFE_MS = 40 * 60_000;
 const MIN_TOKEN_AGE_MS = 20 * 60_000;
 const MAX_CHECKED_TOPICS = 10;
 
-/** Problems of credentials, by the reason that Apple answers. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   InvalidProviderToken: 'Apple does not accept the key: check teamId, keyId and the .p8 file of this key.',
   ExpiredProviderToken: 'Apple says that the sign-in is too old: check the clock of this server.',
@@ -24,13 +23,12 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   BadTopic: 'The topic is not a bundle id: check topics.',
 };
 
-/** Sends to Apple's devices by HTTP/2 with a provider token. One channel serves one team in one environment. */
+/** One channel serves one team in one environment. */
 export class ApnsChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
   readonly #client: Http2Client;
   readonly #token: ProviderToken;
   readonly #topics: readonly string[];
-  /** The messages of the last push, by platform. */
   #messages: { readonly push: VendorPush; readonly byPlatform: Map<string, ApnsMessage | string> } | undefined;
 
   constructor(
@@ -126,7 +124,7 @@ export class ApnsChannel implements VendorChannel {
   }
 }
 
-/** The same for every attempt at a device: a UUID of version 8 from the ids of the push and of the installation. */
+/** The same for every attempt at a device: a UUID of version 8. */
 function requestId({ objectId }: VendorPush, target: VendorTarget): string {
   const bytes = createHash('sha256').update(`${objectId} ${target.objectId}`).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
@@ -135,8 +133,8 @@ function requestId({ objectId }: VendorPush, target: VendorTarget): string {
 }
 
 /**
- * The signed token of a team. Apple refuses tokens that are older than an hour or newer than 20 minutes after the last one. The age
- * counts from the time in the token, as for Apple: a token signed with a wrong clock is replaced once the clock is right.
+ * Apple refuses tokens older than an hour, or newer than 20 minutes after the last one. The age counts from the time in
+ * the token: one signed with a wrong clock is replaced once the clock is right.
  */
 class ProviderToken {
   #current: { readonly signed: Promise<string>; readonly issuedAt: Date } | undefined;
@@ -157,14 +155,13 @@ class ProviderToken {
   /** @returns false if the refused token is too young to be replaced */
   async renew(refused: string): Promise<boolean> {
     const current = this.#current;
-    // Another request has renewed it.
     if (current === undefined || (await current.signed) !== refused) return true;
     if (this.#ageMs(current) < MIN_TOKEN_AGE_MS) return false;
     if (this.#current === current) this.#current = undefined;
     return true;
   }
 
-  /** The distance of the token's time from now, in milliseconds; a token can be from the future. */
+  /** Absolute: a token can be from the future. */
   #ageMs({ issuedAt }: { readonly issuedAt: Date }): number {
     return Math.abs(this.clock.now().getTime() - issuedAt.getTime());
   }

@@ -9,9 +9,8 @@ const MAX_BYTES = 4_096;
 const MAX_VOIP_BYTES = 5_120;
 const MAX_COLLAPSE_ID_BYTES = 64;
 const MAX_TOKEN_LENGTH = 200;
-/** Members of `data` that belong into `aps`. */
 const APS_MEMBERS = ['category', 'thread-id', 'sound', 'target-content-id', 'url-args'];
-/** Members of `data` that become headers, or are for other channels. */
+/** Members that become headers, or are for other channels. */
 const CONSUMED = new Set([
   ...APS_MEMBERS,
   'aps',
@@ -39,15 +38,15 @@ const TOPIC_SUFFIXES = {
 
 type PushType = keyof typeof TOPIC_SUFFIXES;
 
-/** The part of a push that all devices of a platform share. */
+/** The part that all devices of a platform share. */
 export interface ApnsMessage {
   readonly headers: Readonly<Record<string, string>>;
   readonly pushType: PushType;
-  /** @param badge the value for a push that counts badges up */
+  /** @param badge for a push that counts badges up */
   readonly body: (badge: number | null) => string;
 }
 
-/** The message of a push for the devices of a platform; a text says why APNs would refuse it. */
+/** @returns a text with the reason if APNs would refuse the message */
 export function apnsMessage(push: VendorPush, platform: string): ApnsMessage | string {
   const data = JSON.parse(push.message.bodies[platform] ?? push.message.body) as JsonObject;
   const payload = isJsonObject(data['aps']) ? nativePayload(data) : payloadOf(data);
@@ -70,7 +69,6 @@ function mistakeIn(headers: Readonly<Record<string, string>>, body: string): str
   return Buffer.byteLength(body) > maxBytes ? 'PayloadTooLarge' : undefined;
 }
 
-/** A number or a text as a text; empty for anything else. */
 function textOf(value: JsonValue): string {
   return typeof value === 'number' || typeof value === 'string' ? String(value) : '';
 }
@@ -85,12 +83,11 @@ function isPushType(value: JsonValue): value is PushType {
   return typeof value === 'string' && Object.hasOwn(TOPIC_SUFFIXES, value);
 }
 
-/** Printable ASCII: anything else cannot stand in a header. */
 function isHeader(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text) && text.length <= MAX_COLLAPSE_ID_BYTES;
 }
 
-/** The form of Apple: taken as it is, without the members that become headers. */
+/** Apple's form: taken as it is, without the members that become headers. */
 function nativePayload(data: JsonObject): JsonObject {
   const consumed = new Set([
     'collapse-id',
@@ -119,7 +116,6 @@ function alertOf({ alert, title }: JsonObject): JsonValue | undefined {
   return { title, body: alert };
 }
 
-/** The volume of a critical sound may be a text. */
 function apsValue(name: string, value: JsonValue): JsonValue {
   if (name !== 'sound' || !isJsonObject(value) || value['volume'] === undefined) return value;
   return { ...value, volume: Number(value['volume']) };
@@ -140,7 +136,7 @@ function bodyOf(payload: JsonObject): (badge: number | null) => string {
 
 const TOPIC = /^[A-Za-z0-9.-]{1,255}$/;
 
-/** The topic of a request for a device; undefined where it is not known. */
+/** @returns undefined if the topic is not known */
 export function apnsTopic(
   { message }: VendorPush,
   target: VendorTarget,
@@ -159,13 +155,13 @@ export function isApnsToken(token: string): boolean {
 }
 
 const REASON = /^[A-Za-z]{1,40}$/;
-/** The end of plausible times, in milliseconds. PostgreSQL refuses years with more than four digits in the form of ISO 8601. */
+/** PostgreSQL refuses years with more than four digits in ISO 8601. */
 const TIMES_END = Date.UTC(2100, 0);
-/** A connection is of no use for this time after a second provider token. */
+/** After a second provider token the connection cannot be used for this time. */
 const TOKEN_REST_MS = 20 * 60_000;
 const CREDENTIALS: Outcome['kind'] = 'credentials';
 
-/** By reason, the kind of outcome, where the status does not tell. */
+/** Where the status does not distinguish them. */
 const KINDS: ReadonlyMap<string, Outcome['kind']> = new Map([
   ['InvalidProviderToken', CREDENTIALS],
   ['MissingProviderToken', CREDENTIALS],
@@ -179,7 +175,6 @@ const KINDS: ReadonlyMap<string, Outcome['kind']> = new Map([
   ['IdleTimeout', 'later'],
 ]);
 
-/** The outcome of a device, from the answer to its request. */
 export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', retryAfterMs?: number): Outcome {
   if (status === 200) return { kind: 'accepted' };
   const { reason, timestamp } = answerOf(text, status);
@@ -192,21 +187,18 @@ export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', 
 }
 
 function laterBecause(reason: string, restMs: number | undefined): Outcome {
-  // This answer concerns one device.
   if (reason === 'TooManyRequests') return { kind: 'later', reason, scope: 'device' };
   const restsMs = reason === 'TooManyProviderTokenUpdates' ? TOKEN_REST_MS : restMs;
   return { kind: 'later', reason, scope: 'lane', ...(restsMs === undefined ? {} : { restMs: restsMs }) };
 }
 
-/** The reason of a refusal, bounded: it becomes a key of the push's record. */
+/** Bounded, because the reason becomes a key of the push's record. */
 export function answerOf(text: string, status: number): { reason: string; timestamp?: Date } {
   try {
     const { reason, timestamp } = JSON.parse(text) as { reason?: unknown; timestamp?: unknown };
     const isTime = typeof timestamp === 'number' && timestamp >= 0 && timestamp < TIMES_END;
     const since = isTime ? { timestamp: new Date(timestamp) } : {};
     if (typeof reason === 'string' && REASON.test(reason)) return { reason, ...since };
-  } catch {
-    // Not JSON: the status is the reason.
-  }
+  } catch {}
   return { reason: `status ${status}` };
 }

@@ -17,18 +17,18 @@ const MAX_TTL_SECONDS = 2_419_200;
 const RESERVED_KEY = /^(?:from|message_type|(?:google|gcm)[._].*)$/;
 
 const CODE = /^[A-Z_]{1,40}$/;
-/** Google asks for this time where a 429 names none. */
+/** Google's time for a 429 without `Retry-After`. */
 const QUOTA_REST_MS = 60_000;
 /** Devices in a row with a 429 after which the quota of the project may be used up. */
 const MAX_REFUSED_DEVICES = 3;
 const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR';
 
-/** Tells the quota of the project from the rate of a device: FCM has one answer for both. */
+/** Distinguishes the quota of the project from the rate of a device: FCM has one answer for both. */
 class QuotaRefusals {
-  /** The tokens that were refused since FCM has last accepted one. */
+  /** Refused since FCM last accepted one. */
   readonly #tokens = new Set<string>();
 
-  /** @returns the outcome; it concerns the lane where FCM has refused several devices in a row */
+  /** @returns an outcome for the lane if FCM has refused several devices in a row */
   judge(token: string, outcome: Outcome): Outcome {
     if (outcome.kind === 'accepted') this.#tokens.clear();
     if (outcome.kind !== 'later' || outcome.scope === 'lane') return outcome;
@@ -52,10 +52,10 @@ interface FcmOptions {
   readonly clock: Clock;
 }
 
-/** The sign-in of a service account has failed. The message can be logged. */
+/** The message can be logged. */
 class SignInError extends Error {
   constructor(
-    /** Google has refused the account, so a repetition is useless. */
+    /** A repetition is useless. */
     readonly isRefused: boolean,
     reason: string,
   ) {
@@ -63,7 +63,6 @@ class SignInError extends Error {
   }
 }
 
-/** Sends to Android devices by the HTTP v1 interface of Firebase Cloud Messaging. */
 export class FcmChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
   readonly #client: Http2Client;
@@ -93,7 +92,7 @@ export class FcmChannel implements VendorChannel {
       const message = { token: 'no-device-has-this-token', data: { payload: '{}' } };
       const { status, text } = await this.#request(await this.#token.get(), { validate_only: true, message });
       const { reason } = fcmReason(text, status);
-      // The token is the only mistake of the message: Google accepts everything else.
+      // The token is the only mistake: Google accepts everything else.
       if (status === 200 || reason === 'INVALID_ARGUMENT' || reason === 'UNREGISTERED') return undefined;
       const isRefusal = status < 500 && status !== 429;
       if (reason !== 'PERMISSION_DENIED') return { isRefusal, text: `Google refuses. (${reason})` };
@@ -171,7 +170,7 @@ async function signIn({ account, tokenUrl, outbound }: FcmOptions): Promise<Acce
   return { token, seconds: typeof seconds === 'number' ? seconds : 3_600 };
 }
 
-/** The message of a push for any token; a text says why FCM would refuse it. */
+/** @returns a text with the reason if FCM would refuse the message */
 export function fcmMessage(push: VendorPush, now: Date): JsonObject | string {
   const payload = push.message.bodies['android'] ?? push.message.body;
   const body = JSON.parse(payload) as JsonObject;
@@ -192,7 +191,7 @@ export function fcmMessage(push: VendorPush, now: Date): JsonObject | string {
   return { ...content, android };
 }
 
-/** The block goes over the shared members. On Android, `alert` is a text; an object in the form of iOS is read as well. */
+/** On Android, `alert` is a text; an object in the form of iOS is read as well. */
 function notificationOf(body: JsonObject, block: JsonObject): JsonObject {
   const alert = block['alert'] ?? body['alert'];
   const own: JsonObject = isJsonObject(alert) ? alert : {};
@@ -211,7 +210,6 @@ function textsOf(data: JsonValue | undefined): Record<string, string> {
   );
 }
 
-/** The outcome of a device, from the answer to its request. */
 export function fcmOutcome(status: number, text: string, restMs: number | undefined): Outcome {
   if (status === 200) return { kind: 'accepted' };
   const { reason, isAboutToken } = fcmReason(text, status);

@@ -5,22 +5,18 @@ import { Http2Client, Http2Error } from '../http2-client.js';
 import { LONGEST_ASKED_REST_MS } from '../settlement.rules.js';
 
 const CONNECTIONS = 2;
-/** Services with open connections, at most: clients choose them. */
+/** Clients choose the services. */
 const MAX_SERVICES = 100;
 const IDLE_MS = 60_000;
 const NO_HTTP2 = 'NO_HTTP2';
-/** The message of the error of a request that has not begun, because the connections to its service have been closed. */
+/** No request has begun: the connections were closed. */
 export const CLOSED = 'closed';
 
-/** The HTTP/2 connections to a service; `http/1.1` for a service without HTTP/2. */
+/** `http/1.1` for a service without HTTP/2. */
 type Service = Http2Client | 'http/1.1';
 
-/**
- * Sends requests to the push services of browsers, which clients choose: over HTTP/2, where many requests share a connection, or over
- * HTTP/1.1 with services that speak nothing else. Internal addresses are never dialled.
- */
+/** Clients choose the services, so internal addresses are never dialled. Over HTTP/2, requests share a connection. */
 export class PushServices {
-  /** By origin. */
   readonly #services = new LRUCache<string, Service>({
     max: MAX_SERVICES,
     ttl: IDLE_MS,
@@ -82,58 +78,51 @@ export class PushServices {
 
 const MAX_ORIGINS = 1_000;
 const MAX_ENDPOINTS = 1_000;
-/** Requests without an answer, or answers that ask for a rest, one after the other, after which a push service rests. */
+/** In a row, without an answer or with a requested back-off. */
 const MAX_FAILURES = 3;
 const REST_MS = { first: 5_000, longest: 10 * 60_000 };
-/** Requests at once to push services that have not answered yet, of the ten or more that a lane sends at once. */
+/** Requests to unproven services, of the ten or more that a lane sends at once. */
 const MAX_TRIALS = 4;
-/** Further devices of a push service wait this long for the first answer. */
 const TRIAL_WAIT_MS = 1_000;
-/** Devices for which no trial is free return one after the other. */
+/** Devices without a free trial return one after the other. */
 const TURN_MS = { first: 1_000, next: 100 };
 
-/** The reason of a device whose push service has not answered. */
 export const NO_ANSWER = 'no answer';
 const NO_TRIAL = 'too many push services do not answer';
 const ASKED_REST = 'the push service asks for fewer requests';
 
-/** A push service that has not answered the last requests. */
 interface Silence {
   readonly failures: number;
   readonly lastRestMs: number;
-  /** On the clock of `performance.now()`. */
+  /** In `performance.now()` time, as all ends here. */
   readonly restUntil: number;
 }
 
-/** A push service that has asked for fewer requests. A 429 is for one subscription (RFC 8030, 8.4), several in a row are for all. */
+/** A 429 is for one subscription (RFC 8030, 8.4), several in a row are for the service. */
 interface Busyness {
-  /** Answers in a row that asked for a rest. */
   readonly refusals: number;
-  /** On the clock of `performance.now()`. */
   readonly restUntil: number;
 }
 
-/** A push service gets no request for this time. */
 interface Rest {
   readonly reason: string;
   readonly restMs: number;
 }
 
-/** The rests of an application's push services. Clients choose the services: one that fails must not delay the devices of others. */
+/** Clients choose the services: one that fails must not delay the devices of others. */
 export class PushServiceRests {
   /** By origin, as the other maps. */
   readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
   readonly #busy = new LRUCache<string, Busyness>({ max: MAX_ORIGINS });
-  /** By endpoint, the end of the rest that its push service has asked for, on the clock of `performance.now()`. */
+  /** By endpoint. */
   readonly #endpoints = new LRUCache<string, number>({ max: MAX_ENDPOINTS });
-  /** They have answered, and have not begun a rest since. */
+  /** They have answered, and have not begun a back-off since. */
   readonly #answered = new LRUCache<string, true>({ max: MAX_ORIGINS });
-  /** The first requests to the others, one to each. A trial resolves with the end of its request, or earlier if that takes long. */
+  /** One first request to each other service. A trial resolves with its request, or earlier if that takes long. */
   readonly #trials = new Map<string, Promise<unknown>>();
-  /** The end of the last turn, on the clock of `performance.now()`. */
   #turnsEnd = 0;
 
-  /** @returns why nothing is sent to a subscription now, and for how long; undefined: its push service is asked */
+  /** @returns why and for how long nothing is sent; undefined: send */
   of({ origin, href }: URL): Rest | undefined {
     const now = performance.now();
     const askedMs = Math.max(this.#busy.get(origin)?.restUntil ?? 0, this.#endpoints.get(href) ?? 0) - now;
@@ -142,7 +131,7 @@ export class PushServiceRests {
     return restMs > 0 ? { reason: silentMs > askedMs ? NO_ANSWER : ASKED_REST, restMs } : undefined;
   }
 
-  /** Begins a request, unless that has to wait: while a push service has not answered, it gets one request. */
+  /** While a push service has not answered, it gets one request. */
   async begin<T>(origin: string, request: () => Promise<T>): Promise<T | Rest> {
     const trial = this.#trials.get(origin);
     if (trial !== undefined) await trial;
@@ -156,7 +145,7 @@ export class PushServiceRests {
     return ended;
   }
 
-  /** @param askedMs undefined if the answer asks for no rest */
+  /** @param askedMs undefined if the answer asks for no back-off */
   noteAnswer({ origin, href }: URL, status: number, askedMs: number | undefined): void {
     this.#silent.delete(origin);
     this.#answered.set(origin, true);
@@ -172,7 +161,7 @@ export class PushServiceRests {
     this.#busy.set(origin, { refusals: refusals + 1, restUntil: isForAll ? Math.max(until, restUntil) : restUntil });
   }
 
-  /** Requests that fail at the same time start one rest. */
+  /** Requests that fail at the same time start one back-off. */
   noteSilence(origin: string): void {
     const { failures, lastRestMs, restUntil } = this.#silent.get(origin) ?? {
       failures: 0,
@@ -190,7 +179,7 @@ export class PushServiceRests {
     this.#silent.set(origin, { failures: 0, lastRestMs: rest, restUntil: now + rest });
   }
 
-  /** @returns the time until the next turn. The longer the line, the later it is, so that a long one is not looked at all the time */
+  /** The longer the line, the later the next turn, so that a long line is not looked at all the time. */
   #turnMs(): number {
     const now = performance.now();
     this.#turnsEnd = Math.min(now + REST_MS.longest, Math.max(now + TURN_MS.first, this.#turnsEnd + TURN_MS.next));

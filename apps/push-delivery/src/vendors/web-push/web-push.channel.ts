@@ -20,10 +20,10 @@ const MAX_ORIGINS = 1_000;
 const MAX_TTL_SECONDS = 2_419_200;
 const CLOSED_REST_MS = 1_000;
 
-/** The authorization for a push service. It is renewed after half of its life. */
+/** Renewed after half of its life. */
 interface OriginToken {
   readonly token: Promise<string>;
-  /** In milliseconds of Unix time, as its expiry. */
+  /** In milliseconds of Unix time. */
   readonly signedAt: number;
 }
 
@@ -34,13 +34,12 @@ interface WebPushOptions {
   readonly clock: Clock;
 }
 
-/** A subscription of a browser, as it is stored. */
 interface Subscription {
   readonly endpoint: URL;
   readonly keys: SubscriptionKeys;
 }
 
-/** Sends to browsers through the push services that their subscriptions name (RFC 8030). */
+/** Calls the push services that the subscriptions name (RFC 8030). */
 export class WebPushChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
   readonly devicesChooseServer = true;
@@ -57,7 +56,7 @@ export class WebPushChannel implements VendorChannel {
     return Promise.all(targets.map((target) => this.#sendOne(push, target)));
   }
 
-  /** There is no service to sign in at: subscriptions of browsers name theirs. */
+  /** Subscriptions name their services: there is none to sign in at. */
   async check(): Promise<undefined> {
     await this.#authorization('https://localhost');
     return undefined;
@@ -132,7 +131,6 @@ export class WebPushChannel implements VendorChannel {
   }
 }
 
-/** The part of a push that all browsers share. */
 interface BrowserMessage {
   readonly text: string;
   readonly isSilent: boolean;
@@ -154,12 +152,13 @@ function subscriptionIn(text: string): Subscription | undefined {
   return url.protocol === 'https:' ? { endpoint: url, keys: { p256dh, auth } } : undefined;
 }
 
-/** 404 and 410: the subscription has ended. Refusals of the authorization concern one subscription: it may belong to another key. */
+/**
+ * 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key.
+ */
 function outcomeOf({ status, text }: OutboundAnswer, restMs: number | undefined): Outcome {
   if (status >= 200 && status < 300) return { kind: 'accepted' };
   const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
   if (status === 404 || status === 410) return { kind: 'invalid', reason };
   if (status !== 429 && status < 500) return { kind: 'rejected', reason };
-  // Other browsers have other push services: the lane goes on.
   return { kind: 'later', reason, scope: 'device', ...(restMs === undefined ? {} : { restMs }) };
 }

@@ -24,24 +24,23 @@ const CONTENT_KEY_INFO = Buffer.from('Content-Encoding: aes128gcm\0');
 const NONCE_INFO = Buffer.from('Content-Encoding: nonce\0');
 const FIRST_BLOCK = Buffer.of(1);
 
-/** The keys of a subscription, as browsers give them: base64url. */
+/** As browsers give them: base64url. */
 export interface SubscriptionKeys {
   readonly p256dh: string;
   readonly auth: string;
 }
 
-/** Whether the keys are a point on the curve and a secret of the right size. */
+/** A point on the curve, and a secret of the right size. */
 export function areSubscriptionKeys(keys: SubscriptionKeys): boolean {
   return agree(freshKey(), keys) !== undefined;
 }
 
-/** OpenSSL takes longer to make such an object than a key pair: one serves all messages, each with a key pair of its own. */
+/** Such an object takes OpenSSL longer than a key pair: one serves all messages, each with its own key pair. */
 const messageKey = createECDH(CURVE);
 
 /**
- * The body of a request to a push service.
- * @param own for the test vector of RFC 8291; by default a fresh key and salt
- * @returns undefined for keys that `areSubscriptionKeys` refuses
+ * @param own for the test vector of RFC 8291; by default a fresh key and salt @returns undefined for keys that
+ * `areSubscriptionKeys` refuses
  */
 export function encrypt(
   text: string,
@@ -79,7 +78,7 @@ function agree(ecdh: ECDH, { p256dh, auth: authText }: SubscriptionKeys): Agreem
   }
 }
 
-/** HKDF-Expand of RFC 5869 for up to 32 bytes; HKDF-Extract is `hmac(salt, secret)`. Node's hkdf would extract again for each key. */
+/** HKDF-Expand of RFC 5869 for up to 32 bytes. Node's hkdf would also extract again for each key. */
 function expand(pseudorandomKey: Buffer, info: Buffer, bytes: number): Buffer {
   return hmac(pseudorandomKey, Buffer.concat([info, FIRST_BLOCK])).subarray(0, bytes);
 }
@@ -94,7 +93,7 @@ function freshKey(): ECDH {
   return ecdh;
 }
 
-/** A key pair of an application, base64url: browsers bind subscriptions to the public key. */
+/** Base64url; browsers bind subscriptions to the public key. */
 export interface VapidKeys {
   readonly publicKey: string;
   readonly privateKey: string;
@@ -118,7 +117,6 @@ export function publicKeyOf(privateKey: string): string | undefined {
   }
 }
 
-/** The key that signs for `vapidToken`. */
 export function signingKeyOf({ publicKey, privateKey }: VapidKeys): KeyObject {
   const point = Buffer.from(publicKey, 'base64url');
   const half = (POINT_BYTES - 1) / 2;
@@ -126,7 +124,6 @@ export function signingKeyOf({ publicKey, privateKey }: VapidKeys): KeyObject {
   return createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', d: privateKey, x: x ?? '', y: y ?? '' } });
 }
 
-/** The token for the push service at an origin. */
 export function vapidToken(
   key: KeyObject,
   { origin, subject, expiresAt }: { readonly origin: string; readonly subject: string; readonly expiresAt: Date },
