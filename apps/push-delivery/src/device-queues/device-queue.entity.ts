@@ -24,7 +24,6 @@ export class MessageEntity {
   body!: string;
 }
 
-/** A message in the queue of one device. */
 @Entity('queued_messages')
 @Index('queued_messages_seq_idx', ['seq'])
 export class QueuedMessageEntity {
@@ -41,7 +40,7 @@ export class QueuedMessageEntity {
   platform!: string;
 }
 
-/** The messages that a full queue has dropped and that the device does not know of. */
+/** Drops from a full queue that the device does not know of. */
 @Entity('dropped_messages')
 @Index('dropped_messages_expires_at_idx', ['expiresAt'])
 export class DroppedMessageEntity {
@@ -62,7 +61,7 @@ export class DroppedMessageEntity {
   expiresAt!: Date;
 }
 
-/** How far the message of a push has been queued within one partition, so that a repeated batch adds nothing. */
+/** How far a push has been queued within one partition: a repeated batch adds nothing. */
 @Entity('marks')
 @Index('marks_kept_until_idx', ['keptUntil'])
 export class MarkEntity {

@@ -11,7 +11,7 @@ import { RedisDeviceQueues } from './redis-device-queues.store.js';
 
 const INTERVAL_MS = 10_000;
 
-/** Ends the sessions of dead connectors, and deletes expired data. Every process runs it; concurrent runs are safe. */
+/** Every process runs it; concurrent runs are safe. */
 @Injectable()
 export class QueueCleanupJob extends PeriodicJob {
   constructor(
@@ -30,13 +30,12 @@ export class QueueCleanupJob extends PeriodicJob {
   }
 }
 
-/** The store of queues and connectors: Redis for several processes, PostgreSQL for one. */
+/** Redis for several processes, PostgreSQL for one. */
 export type DeviceQueueStorage = 'redis' | 'postgresql';
 
 const LEASE_MS = 10_000;
 const CONFLICT_MS = 60_000;
 
-/** The queues of devices, and the live connectors. */
 @Module({})
 export class DeviceQueuesModule {
   static forRoot(storage: DeviceQueueStorage, queueLimit: number): DynamicModule {

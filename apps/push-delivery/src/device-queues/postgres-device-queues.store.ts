@@ -23,8 +23,8 @@ import {
 import * as sql from './queue-statements.js';
 
 /**
- * The queues of the standalone server: rows in its database, which survive a restart, and sessions in its memory, which end with the
- * process. Writes run one after the other, so counts need no locks and writes cannot deadlock.
+ * The standalone server's store: queues in its database, sessions in memory. Writes run one after the other, so counts
+ * need no locks and writes cannot deadlock.
  */
 export class PostgresDeviceQueues implements DeviceQueues {
   readonly shards = 1;
@@ -173,7 +173,7 @@ export class PostgresDeviceQueues implements DeviceQueues {
     await this.#dropOldest(tx, message, fresh);
   }
 
-  /** Drops the oldest messages of full queues. Expired messages are removed first and do not count as dropped. */
+  /** Expired messages are removed first and do not count as dropped. */
   async #dropOldest(tx: Tx, { appId, expiresAt }: PushMessage, devices: readonly EnqueuedDevice[]): Promise<void> {
     const values = [appId, idsOf(devices), this.limits.queueLimit];
     const full = await tx.query<{ installationId: string }>(sql.FIND_FULL, values, 'queues.findFull');
@@ -200,18 +200,17 @@ function idsOf(devices: readonly { readonly installationId: string }[]): string[
   return devices.map(({ installationId }) => installationId);
 }
 
-/** Application ids and installation ids, for `unnest`. */
+/** For `unnest`. */
 function addressColumns(items: readonly { readonly device: DeviceAddress }[]): [string[], string[]] {
   return [items.map(({ device }) => device.appId), items.map(({ device }) => device.installationId)];
 }
 
 interface KnownSession extends SessionRef {
   readonly conflicts: number;
-  /** The time of the last conflict, in milliseconds; 0 if there was none. */
+  /** Milliseconds; 0 if there was none. */
   readonly conflictAtMs: number;
 }
 
-/** The sessions of devices, in the memory of the process that holds all connections. */
 class Sessions {
   readonly #byApp = new Map<string, Map<string, KnownSession>>();
 

@@ -1,8 +1,8 @@
 import { BEHIND_ALL } from './device-queues.js';
 
-/** Rows per statement: other writes wait only briefly for this many. */
+/** Other writes wait only briefly for this many rows. */
 export const BATCH_SIZE = 1_000;
-/** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
+/** As long as notifications: the dispatchers that copy the statistics may be down. */
 const KEPT = "interval '7 days'";
 
 export const FIND_MARK = `SELECT position FROM push.marks WHERE app_id = $1 AND message_id = $2 AND partition = $3`;
@@ -37,8 +37,8 @@ export const REMOVE_EXPIRED_OF = `
      AND message.expires_at <= clock_timestamp()`;
 
 /**
- * Each dropped message is counted for its own push, and for the gap that is reported to the device. The positions of drops begin at the
- * time in microseconds, so none is used again.
+ * Counted for the message's own push, and for the gap that is reported to the device. Positions begin at the time in
+ * microseconds, so none is used again.
  */
 export const DROP_OLDEST = `
   WITH placed AS (
@@ -97,7 +97,6 @@ export const ACKNOWLEDGE = `
     FROM (SELECT app_id, id, platform, count(*) AS count FROM acknowledged GROUP BY 1, 2, 3) arrived
    WHERE tallies.app_id = arrived.app_id AND tallies.message_id = arrived.id AND tallies.platform = arrived.platform`;
 
-/** Repetitions change nothing. */
 export const REPORT_DROPPED = `
   WITH reported AS (
     SELECT app_id, installation_id, max(up_to) AS up_to
@@ -131,7 +130,7 @@ export const STATISTICS = `
     FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS push(app_id, id, place)
     JOIN push.tallies AS tally ON tally.app_id = push.app_id AND tally.message_id = push.id`;
 
-/** The marks stay for an hour, after all positions, because a batch may arrive late. */
+/** The marks stay for an hour, because a batch may arrive late. */
 export const FORGET = `
   WITH marks AS (
     UPDATE push.marks SET position = '${BEHIND_ALL}', kept_until = clock_timestamp() + interval '1 hour'

@@ -3,8 +3,8 @@ import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
 import { BEGIN as BEGIN_IN_PARTITION, SESSION } from './redis-queue-scripts.store.js';
 
 /**
- * Leases by node, the port and data name of each node, and the times at which nodes with remaining sessions were found dead. The last
- * key never exists (RedisScript).
+ * Leases by node, port and data name by node, and when nodes with sessions were found dead. The last key never exists
+ * (RedisScript).
  */
 const KEYS = ['push:{nodes}:leases', 'push:{nodes}:known', 'push:{nodes}:dead', 'push:{nodes}'];
 
@@ -15,8 +15,8 @@ local function portAndName(node) return string.match(redis.call('HGET', known, n
 `;
 
 /**
- * The removal comes first because it needs no memory, so the script also works on a Redis out of memory: nodes stay alive. The reply is
- * the name of the node's lease, which changes after the lease has expired or while its sessions are being ended.
+ * The removal comes first because it needs no memory: nodes stay alive on a Redis out of memory. The reply names the
+ * lease, which is renamed once it has expired or its sessions are being ended.
  */
 const BEAT = new RedisScript(`${BEGIN}
 local node, port, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -29,7 +29,7 @@ redis.call('HSET', known, node, port .. ' ' .. name)
 return name
 `);
 
-/** Ends the lease. The next reaping moves the node to the dead ones. */
+/** The next reaping moves the node to the dead ones. */
 const LEAVE = new RedisScript(`${BEGIN}
 if redis.call('ZSCORE', leases, ARGV[1]) then redis.call('ZADD', leases, 0, ARGV[1]) end
 `);
@@ -52,7 +52,7 @@ end
 return redis.call('ZRANGE', dead, 0, -1)
 `);
 
-/** A node that has returned since gets a new name, because sessions that it has registered may be gone. */
+/** A returned node gets a new name: sessions that it has registered may be gone. */
 const ACKNOWLEDGE_REAPED = new RedisScript(`${BEGIN}
 for _, node in ipairs(ARGV) do
   redis.call('ZREM', dead, node)
@@ -65,7 +65,7 @@ export const COUNT_CONNECTED = new RedisScript(`${BEGIN_IN_PARTITION}
 return redis.call('HLEN', sessionsOf(ARGV[1]))
 `);
 
-/** ARGV: the application, the cursor, the number of sessions. The reply has the next cursor, then installation, node and session of each. */
+/** ARGV: application, cursor, number. The reply has the next cursor, then installation, node and session of each. */
 export const LIST_CONNECTED = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}
 local scanned = redis.call('HSCAN', sessionsOf(ARGV[1]), ARGV[2], 'COUNT', ARGV[3])
 local found = { scanned[1] }
@@ -82,7 +82,7 @@ const FIND_APPS = new RedisScript(`${BEGIN_IN_PARTITION}
 return redis.call('SMEMBERS', base .. ':apps')
 `);
 
-/** Ends a batch of the sessions of dead nodes. The reply is the cursor of the next batch. */
+/** The reply is the cursor of the next batch. */
 const END_SESSIONS = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}
 local app, cursor = ARGV[1], ARGV[2]
 local dead = {}
@@ -95,10 +95,8 @@ if redis.call('EXISTS', sessionsOf(app)) == 0 then redis.call('SREM', base .. ':
 return scanned[1]
 `);
 
-/** Runs a script in one partition. */
 type RunInPartition = (script: RedisScript, values: readonly string[]) => Promise<unknown>;
 
-/** Ends all sessions of dead nodes in a partition. */
 export async function endSessionsIn(run: RunInPartition, nodes: readonly string[]): Promise<void> {
   const apps = (await run(FIND_APPS, [])) as string[];
   for (const app of apps) {
@@ -108,14 +106,13 @@ export async function endSessionsIn(run: RunInPartition, nodes: readonly string[
   }
 }
 
-/** The connectors of the services, in Redis. */
 export class RedisConnectorNodes implements ConnectorNodes {
   constructor(
     private readonly redis: Redis,
     private readonly leaseMs: number,
   ) {}
 
-  /** The name of the lease alone would not show that another master of a cluster has lost sessions. */
+  /** The lease's name alone would not show that another master of a cluster has lost sessions. */
   async beat({ id, port }: ConnectorNode): Promise<string> {
     const [lease, memory] = await Promise.all([
       this.redis.run<string>(BEAT, KEYS, [id, port, this.leaseMs]),

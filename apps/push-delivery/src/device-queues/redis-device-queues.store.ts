@@ -43,16 +43,14 @@ import {
 
 /** Devices per script: it blocks Redis for a few milliseconds. */
 const SCRIPT_DEVICES = 500;
-/** Statistics are kept after the expiry as long as notifications are, because the dispatchers that copy them may be down. */
+/** As long as notifications: the dispatchers that copy the statistics may be down. */
 const STATISTICS_KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 type PageReply = [hasMore: number, dropped: number, droppedUpTo: number, members: string[]];
 
 type ConnectReply = [node: string | null, session: string | null, conflicts: number, page: PageReply];
 
-/** The queues of the services, in Redis. */
 export class RedisDeviceQueues implements DeviceQueues {
-  /** All keys of a partition are in one slot of a cluster. */
   readonly shards = PARTITIONS;
   readonly shardOf = partitionOf;
   readonly #statistics: RedisPushStatistics;
@@ -226,7 +224,7 @@ export class RedisDeviceQueues implements DeviceQueues {
     return Promise.all(ALL_PARTITIONS.map((partition) => this.#run<Reply>(script, partition, values)));
   }
 
-  /** Groups items by partition, and runs each group in chunks of one script. */
+  /** In chunks of one script. */
   #runForEach<Item, Result>(
     items: readonly Item[],
     deviceOf: (item: Item) => DeviceAddress,
@@ -240,7 +238,7 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 }
 
-/** The reply lists the index, from one, and the node of each connected device. */
+/** The reply lists the index, from one, and the node of each device. */
 function connectedFrom(reply: readonly (number | string)[], devices: readonly EnqueuedDevice[]): ConnectedDevice[] {
   const found: ConnectedDevice[] = [];
   for (let index = 0; index < reply.length; index += 2) {
@@ -261,7 +259,7 @@ function pageFrom([hasMore, dropped, droppedUpTo, members]: PageReply): QueuePag
   return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped, droppedUpTo };
 }
 
-/** Parses `id expiry platform`. */
+/** `id expiry platform`. */
 function refFrom(member: string): MessageRef {
   const [id = '', expiry = ''] = member.split(' ', 2);
   return { id, platform: member.slice(id.length + expiry.length + 2), expiresAt: Number(expiry) };
@@ -279,7 +277,7 @@ function sessionValues({ device, session }: DevicePresence): string[] {
   return [device.appId, device.installationId, session.node, session.session];
 }
 
-/** For each message its application, member and number of devices, then the devices. */
+/** Application, member and number of devices of each message, then the devices. */
 function acknowledgementValues(acknowledgements: readonly Acknowledgement[]): (string | number)[] {
   const byMessage = new Map<string, { readonly head: readonly [string, string]; readonly devices: string[] }>();
   const add = (appId: string, member: string, installationId: string) => {

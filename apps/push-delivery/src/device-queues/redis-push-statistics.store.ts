@@ -12,26 +12,23 @@ import {
 } from './device-queues.js';
 import { BEGIN } from './redis-queue-scripts.store.js';
 
-/** Maximum number of pushes per script. */
 const SCRIPT_PUSHES = 50;
-/** Limit of pushes in the scripts that are sent at once: another command waits for them for less than a millisecond. */
+/** Another command waits for the scripts of this many pushes for less than a millisecond. */
 const PUSHES_AT_ONCE = 240;
-/** A script without pushes counts as this many: Redis needs 9 µs for it, and 5 µs for each push. */
+/** A script counts as this many pushes: Redis needs 9 µs for it, and 5 µs for each push. */
 const SCRIPT_COST = 8;
-/** The mark of a finished push stays this long. */
 const MARK_KEPT_MS = 60 * 60 * 1_000;
-/** The process that adds up the counts has this time for a batch; then another process may do it. */
+/** Then another process may add up the counts. */
 const LEASE_MS = 1_500;
 const LEASE_KEY = 'push:totals:lease';
 
-/** The numbers of all partitions. */
 export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-/** The common prefix of a partition's keys, which is no key itself, and one of the keys (RedisScript). */
+/** A prefix, which is no key itself, and one of the keys (RedisScript). */
 const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
 
 /**
- * ARGV: the application and the id of each push. The reply is JSON, which is parsed faster than nested replies: the index,
- * from one, and the counts of each push that has some here. `key` is a Lua function that names the key of the counts.
+ * ARGV: application and id of each push. The reply is JSON, parsed faster than nested replies: index, from one, and
+ * counts of each push that has some. `key` is a Lua function that names the key of the counts.
  */
 const countsAt = (key: string) =>
   new RedisScript(`${BEGIN}
@@ -44,13 +41,12 @@ end
 return #found > 0 and cjson.encode(found) or '[]'
 `);
 
-/** The counts of a partition. */
 const STATISTICS = countsAt('tallyOf');
 
-/** The sums over all partitions. */
+/** Over all partitions. */
 const TOTALS = countsAt('totalOf');
 
-/** The mark stays for a while, after all positions: a dispatcher that lost its lease may still be working. */
+/** The mark stays, because a dispatcher that lost its lease may still be working. */
 const FORGET = new RedisScript(`${BEGIN}
 local tally = tallyOf(ARGV[1], ARGV[2])
 if redis.call('DEL', tally) == 1 then
@@ -64,7 +60,7 @@ local push = ARGV[1] .. ':' .. ARGV[2]
 redis.call('DEL', KEYS[1] .. ':total:' .. push, KEYS[1] .. ':parts:' .. push)
 `);
 
-/** ARGV: the name of the process, the time in milliseconds. The reply is 1 if the process has the lease. */
+/** ARGV: process, milliseconds. The reply is 1 if the process has the lease. */
 const TAKE_LEASE = new RedisScript(`
 local owner = redis.call('GET', KEYS[1])
 if owner and owner ~= ARGV[1] then return 0 end
@@ -73,8 +69,8 @@ return 1
 `);
 
 /**
- * The pushes whose counts in this partition have changed, longest ago first. ARGV: their largest number. The reply is JSON: for each
- * the application, the id, the stamp of the change, the milliseconds until the counts expire, and the counts.
+ * ARGV: limit. The reply is JSON of pushes, longest changed first: application, id, stamp of the change, milliseconds
+ * until the counts expire, counts.
  */
 const FIND_CHANGED = new RedisScript(`${BEGIN}
 local found = {}
@@ -88,9 +84,8 @@ return #found > 0 and cjson.encode(found) or '[]'
 `);
 
 /**
- * Adds the growth of each count to the sum of its push. `parts` holds the counts of each partition that are in the sum, so a repetition
- * and an older value add nothing. ARGV: for each push the application, the id, the partition, the milliseconds to keep the sums, and
- * the counts as JSON.
+ * Adds growth to the sums. `parts` holds each partition's counts that are in the sum, so a repetition or older value
+ * adds nothing. ARGV per push: application, id, partition, milliseconds to keep the sums, counts as JSON.
  */
 const ADD_UP = new RedisScript(`
 for place = 1, #ARGV, 5 do
@@ -117,7 +112,7 @@ for place = 1, #ARGV, 5 do
 end
 `);
 
-/** Removes pushes from the changed ones, unless they have changed again. ARGV: the application, the id and the stamp of each. */
+/** Unless they have changed again. ARGV: application, id and stamp of each. */
 const SETTLE_CHANGED = new RedisScript(`
 local changed = KEYS[1] .. ':changed'
 for place = 1, #ARGV, 3 do
@@ -128,7 +123,6 @@ end
 
 type ChangedReply = [appId: string, id: string, stamp: string, keepMs: number, counts: string[] | object];
 
-/** The counts of a push that have changed in a partition. */
 interface Change extends MessageId {
   readonly partition: number;
   readonly stamp: string;
@@ -138,15 +132,15 @@ interface Change extends MessageId {
 
 const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 };
 
-/** The counts of pushes: those of each partition, and their sums, which one process at a time keeps up to date (ADR 36). */
+/** The counts of each partition, and their sums, which one process at a time keeps up to date (ADR 36). */
 export class RedisPushStatistics {
-  /** Reads of all partitions run one after the other: those of many pushes are thousands of look-ups. */
+  /** One after the other: reads of many pushes in all partitions are thousands of look-ups. */
   readonly #reads = new SerialExecutor();
   readonly #name = randomUUID();
 
   constructor(private readonly redis: Redis) {}
 
-  /** Adds the counts of all partitions. */
+  /** Reads all partitions. */
   async exact(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
     const found = pushes.map(() => new Map<string, QueueStatistics>());
     const reads = chunksOf([...pushes.entries()], SCRIPT_PUSHES).flatMap((some) =>
@@ -159,7 +153,7 @@ export class RedisPushStatistics {
     return found;
   }
 
-  /** Reads the sums, one look-up for each push. */
+  /** One look-up for each push. */
   async recent(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
     const found = pushes.map(() => new Map<string, QueueStatistics>());
     await forEachPartition(
@@ -170,7 +164,7 @@ export class RedisPushStatistics {
     return found;
   }
 
-  /** Adds changes to the sums, if no other process does it. @returns whether more may be left */
+  /** One process at a time. @returns whether more may be left */
   async addUp(): Promise<boolean> {
     if ((await this.redis.run<number>(TAKE_LEASE, [LEASE_KEY], [this.#name, LEASE_MS])) === 0) return false;
     const changes: Change[] = [];
@@ -199,7 +193,6 @@ export class RedisPushStatistics {
     await this.run(FORGET_TOTAL, totalPartitionOf(push), [push.appId, push.id]);
   }
 
-  /** Runs a script in a partition. */
   run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
     return this.redis.run<Reply>(script, PARTITION_KEYS[partition] ?? [], values);
   }
@@ -213,7 +206,6 @@ export class RedisPushStatistics {
     });
   }
 
-  /** Adds the counts of pushes that a script finds in one partition. */
   async #read(
     script: RedisScript,
     partition: number,
@@ -231,18 +223,17 @@ export class RedisPushStatistics {
   }
 }
 
-/** The sums of a push are in the partition that its own id selects. */
+/** The partition of the push's own id. */
 function totalPartitionOf({ appId, id }: MessageId): number {
   return partitionOf({ appId, installationId: id });
 }
 
-/** A script that looks up this many pushes. */
 interface CountingScript {
   readonly pushes: number;
   readonly run: () => Promise<unknown>;
 }
 
-/** Runs a few scripts at once, so that other commands are not behind all of them. */
+/** Few scripts at once, so that other commands do not wait for all of them. */
 async function runTogether(scripts: readonly CountingScript[]): Promise<void> {
   let together: Promise<unknown>[] = [];
   let pushes = 0;
@@ -258,7 +249,6 @@ async function runTogether(scripts: readonly CountingScript[]): Promise<void> {
   await Promise.all(together);
 }
 
-/** Runs a script for the items of each partition. */
 function forEachPartition<Item>(
   items: readonly Item[],
   partitionFor: (item: Item) => number,
@@ -274,7 +264,7 @@ function additionValues({ appId, id, partition, keepMs, counts }: Change): (stri
   return [appId, id, partition, keepMs, JSON.stringify(counts)];
 }
 
-/** Adds counts: names such as `enqueued:android`, each followed by its number. */
+/** Names such as `enqueued:android`, each followed by its number. */
 function addCounts(statistics: Map<string, QueueStatistics>, counts: readonly string[]): void {
   for (const [name, value] of pairsOf(counts)) {
     const kind = kindOf(name);

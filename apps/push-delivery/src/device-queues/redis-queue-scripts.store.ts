@@ -1,8 +1,8 @@
 import { IS_BEHIND, NOW, RedisScript } from '#redis';
 
 /**
- * Every script but those of messages works in the partition named by KEYS[1]. All its keys begin with this name, so a cluster keeps
- * them on one node (README: Keys). The member of a queue is `id expiry platform`, its score the order.
+ * Scripts except those of messages work in the partition KEYS[1], the prefix of all its keys, so a cluster keeps them
+ * on one node (README: Keys). A queue's member is `id expiry platform`, its score the order.
  */
 export const BEGIN = `${NOW}
 local base = KEYS[1]
@@ -13,14 +13,13 @@ local function isExpired(member) return tonumber(string.match(member, '^%S+ (%d+
 `;
 
 /**
- * Redis out of memory refuses a script whose first write needs memory, and allows all writes after one that needs none. Devices can
- * therefore still log in and acknowledge, which frees memory.
+ * Redis out of memory refuses a script whose first write needs memory, and allows all writes after one that needs none:
+ * devices can log in and acknowledge, which frees memory.
  */
 const NEEDS_NO_ROOM = `
 redis.call('DEL', base)
 `;
 
-/** Removes the expired members of a queue, and returns the others in `found`. */
 const UNEXPIRED = `
 local function unexpired(queue, members)
   local found, expired = {}, {}
@@ -31,8 +30,8 @@ end
 `;
 
 /**
- * Counts for a push that still has statistics. `noteCounted` lists the pushes whose counts the script has changed, with the time in
- * microseconds, for the sums over all partitions (redis-push-statistics.store.ts).
+ * Counts for a push that still has statistics. `noteCounted` lists changed pushes, with the time in microseconds, for
+ * the sums (redis-push-statistics.store.ts).
  */
 const COUNT_FOR = `
 local counted = {}
@@ -50,8 +49,8 @@ end
 `;
 
 /**
- * `dropped` is the negative number of drops that the device does not know of, `reported` the negative position before them. It begins at
- * the time in microseconds, so no position is used again, even after the queue was deleted.
+ * `dropped` is the negative number of drops unknown to the device, `reported` the negative position before them. It
+ * begins at the time in microseconds, so no position is used again.
  */
 const DROPS = `
 local function dropsOf(queue)
@@ -66,7 +65,7 @@ local function noteDrops(queue, count)
 end
 `;
 
-/** A page: whether the queue holds more messages, the number of dropped ones, the position of the last of those, and the members. */
+/** Whether the queue holds more, the number of drops, the position of the last one, and the members. */
 const PAGE = `
 ${UNEXPIRED}${DROPS}
 local function pageOf(queue, limit)
@@ -81,7 +80,7 @@ local function pageOf(queue, limit)
 end
 `;
 
-/** The value of a session is `node conflicts since session`; `since` is the time of the last conflict. */
+/** A session is `node conflicts since session`; `since` is the time of the last conflict. */
 export const SESSION = `
 local function ownerOf(value)
   local node, session = string.match(value, '^(%S+) %d+ %d+ (.*)$')
@@ -90,9 +89,9 @@ end
 `;
 
 /**
- * The mark moves first: this write needs memory, so Redis out of memory refuses the whole script. ARGV: the push (application, id,
- * order, expiry, limit of a queue, the time to keep its statistics after the expiry), then for each device the installation, the
- * platform and the position. The reply lists the indexes of connected devices and their nodes.
+ * Moves the mark first: this write needs memory, so Redis out of memory refuses the whole script. ARGV: application,
+ * id, order, expiry, queue limit, time to keep statistics after the expiry; then installation, platform and position of
+ * each device. The reply: indexes and nodes of connected devices.
  */
 export const ENQUEUE = new RedisScript(`${BEGIN}${IS_BEHIND}${UNEXPIRED}${DROPS}${COUNT_FOR}${SESSION}
 local app, id, order, expiresAt, limit, keepMs =
@@ -157,7 +156,7 @@ noteCounted()
 return connected
 `);
 
-/** A previous session of the device conflicts with the new one; conflicts within a minute of each other add up. */
+/** Sessions of a device conflict; conflicts within a minute of each other add up. */
 export const CONNECT = new RedisScript(`${BEGIN}${PAGE}${SESSION}${NEEDS_NO_ROOM}
 local app, installation, node, session, limit, conflictMs =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -180,8 +179,8 @@ return { beforeNode, beforeSession, tonumber(conflicts), pageOf(queueOf(app, ins
 `);
 
 /**
- * ARGV: 1 after a data loss, else 0, then each session. The ids of sessions contain the second of their start (`sessionIdOf`). The reply
- * lists the indexes of the devices whose session is on another connector, and of those without a known session.
+ * ARGV: 1 after a data loss, else 0; then the sessions, whose ids contain the second of their start (`sessionIdOf`).
+ * The reply: indexes of devices with a session elsewhere, and of those without one.
  */
 export const REASSERT = new RedisScript(`${BEGIN}${SESSION}${NEEDS_NO_ROOM}
 local function startOf(session) return tonumber(string.match(session, '^%w+%.(%w+)%.') or '0', 36) or 0 end
@@ -218,7 +217,7 @@ export const PEEK = new RedisScript(`${BEGIN}${PAGE}
 return pageOf(queueOf(ARGV[1], ARGV[2]), tonumber(ARGV[3]))
 `);
 
-/** ARGV: for each message the application, the member, the number of devices, their installations. Each removal counts once. */
+/** ARGV per message: application, member, number of devices, their installations. Each removal counts once. */
 export const ACKNOWLEDGE = new RedisScript(`${BEGIN}${COUNT_FOR}${NEEDS_NO_ROOM}
 local call, place = redis.call, 1
 while place <= #ARGV do
@@ -234,7 +233,7 @@ end
 noteCounted()
 `);
 
-/** ARGV: for each device the application, the installation, and the position up to which it knows of drops. Repetitions change nothing. */
+/** ARGV per device: application, installation, position of the last known drop. Repetitions change nothing. */
 export const REPORT_DROPPED = new RedisScript(`${BEGIN}${DROPS}${NEEDS_NO_ROOM}
 for place = 1, #ARGV, 3 do
   local queue, reportedUpTo = queueOf(ARGV[place], ARGV[place + 1]), tonumber(ARGV[place + 2])
@@ -248,7 +247,7 @@ for place = 1, #ARGV, 3 do
 end
 `);
 
-/** ARGV: the application, the installation, and the members to drop. They count as those that a full queue drops. */
+/** ARGV: application, installation, members. They count as those that a full queue drops. */
 export const DISCARD = new RedisScript(`${BEGIN}${DROPS}${COUNT_FOR}${NEEDS_NO_ROOM}
 local app, queue = ARGV[1], queueOf(ARGV[1], ARGV[2])
 for place = 3, #ARGV do
@@ -263,12 +262,12 @@ end
 noteCounted()
 `);
 
-/** ARGV: the application and the installation of each device. */
+/** ARGV: application and installation of each device. */
 export const CLEAR = new RedisScript(`${BEGIN}
 for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
 `);
 
-/** ARGV: the application and the installations. The reply has node, session, number of messages and of drops of each. */
+/** ARGV: application, installations. The reply has node, session, number of messages and of drops of each. */
 export const DESCRIBE = new RedisScript(`${BEGIN}${DROPS}${SESSION}
 local app, found = ARGV[1], {}
 for place = 2, #ARGV do
@@ -283,7 +282,7 @@ end
 return found
 `);
 
-/** All partitions share one message. It is written before any reference to it. */
+/** Written before any reference to it; all partitions share one message. */
 export const PUT_MESSAGE = new RedisScript(`
 if redis.call('SET', KEYS[1], ARGV[1], 'NX') then redis.call('PEXPIREAT', KEYS[1], ARGV[2]) end
 `);
