@@ -15,30 +15,25 @@ export type ClientCommand =
   /** A command of live queries or instant messaging, or an unknown one. */
   | { readonly kind: 'unsupported'; readonly i: number | undefined };
 
-/** A frame that the framing cannot parse. */
 export class MalformedFrame extends Error {
   override readonly name = 'MalformedFrame';
 }
 
-/** An encoding of commands and frames. */
 export interface Framing {
-  /** The name in metrics. */
   readonly name: string;
-  /** Whether its frames are binary. */
   readonly isBinary: boolean;
-  /** Whether it has the frames `gap` and `goaway`, as `gatepost.push.v1` has. */
+  /** As `gatepost.push.v1` has: `gap` and `goaway`. */
   readonly hasGatepostExtensions: boolean;
-  /** @throws MalformedFrame */
   read(payload: Buffer): ClientCommand;
   /** @returns undefined if the framing or its clients do not support the frame */
   write(frame: ServerFrame): string | Uint8Array | undefined;
 }
 
-/** A message for a device: its id, and the JSON text of the body for the device's platform. */
+/** `body`: JSON text for the device's platform. */
 export interface DeliveredMessage {
   readonly id: string;
   readonly body: string;
-  /** The size of the body in UTF-8. */
+  /** In UTF-8. */
   readonly bytes: number;
 }
 

@@ -21,9 +21,7 @@ interface GenericCommand {
   readonly loggedinMessage?: { readonly pushDisabled: boolean };
 }
 
-/** Numbers of `CommandType`. */
 const COMMANDS = { ack: 3, error: 7, login: 8, data: 9, echo: 14, loggedin: 15, logout: 16, loggedout: 17 };
-/** Numbers of `service`. */
 const SERVICES = { push: 0, liveQuery: 1 };
 
 const optional = (type: string, id: number) => ({ type, id });
@@ -109,8 +107,7 @@ const gatepostFraming: Framing = {
 };
 
 /**
- * The JSON texts of leancloud-push. That client handles data frames only, throws an exception on invalid JSON, and sends its next
- * heartbeat only after an answer.
+ * leancloud-push handles data frames only, throws on invalid JSON, and sends its next heartbeat only after an answer.
  */
 const jsonFraming: Framing = {
   name: 'json',
@@ -144,16 +141,14 @@ const FRAMINGS: ReadonlyMap<string, Framing> = new Map([
   ['lc.proto2base64.1', base64Framing],
 ]);
 
-/** The names of framings in metrics. */
 export const FRAMING_NAMES = [...new Set([jsonFraming, ...FRAMINGS.values()].map(({ name }) => name))];
 
-/** The first supported sub-protocol of those offered. Clients require its name in the response. */
+/** Clients require its name in the response. */
 export function chooseProtocol(offered: Iterable<string>): string | undefined {
   for (const name of offered) if (FRAMINGS.has(name)) return name;
   return undefined;
 }
 
-/** The framing of a sub-protocol; JSON if there is no sub-protocol. */
 export function framingOf(protocol: string): Framing {
   return FRAMINGS.get(protocol) ?? jsonFraming;
 }
