@@ -5,7 +5,6 @@ import { type DeviceAddress, sessionIdOf, type SessionRef } from '../device-queu
 import type { DeviceConnection } from './device-connection.js';
 import { VISIT_MS } from './device-session.js';
 
-/** The names of this process and of its sessions, for the store and for other processes. */
 @Injectable()
 export class ConnectorIdentity {
   /** Unique for each start. */
@@ -25,7 +24,6 @@ export class ConnectorIdentity {
   }
 }
 
-/** All connections of this process, by device. */
 @Injectable()
 export class Connections {
   readonly #all = new Set<DeviceConnection>();
@@ -64,7 +62,6 @@ export class Connections {
     if (devices?.size === 0) this.#byApp.delete(device.appId);
   }
 
-  /** Makes every session read its queue again. */
   resyncAll(): void {
     for (const connection of this.#all) connection.perform(connection.session.resync());
   }

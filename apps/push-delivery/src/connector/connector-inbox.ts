@@ -13,10 +13,8 @@ type WakeUp = Notification['wakeUps'][number];
 /** The event loop runs other work after this number of devices. */
 const DEVICES_AT_ONCE = 250;
 
-/** Handles the direct messages of dispatchers and of other connectors. */
 @Injectable()
 export class ConnectorInbox implements OnApplicationBootstrap {
-  /** The handling of the last notification of a large push, and of the last other one. */
   #lastLarge: Promise<unknown> = Promise.resolve();
   #lastOrdered: Promise<unknown> = Promise.resolve();
 

@@ -14,8 +14,7 @@ const REASSERT_MS = 60_000;
 const REASSERTED_AT_ONCE = 500;
 
 /**
- * Sends this connector's heartbeats, and reasserts its sessions when the store may have lost them. Not a `PeriodicJob`, because the first
- * heartbeat is due as soon as the server listens.
+ * Heartbeats of this connector. Not a `PeriodicJob`, because the first heartbeat is due as soon as the server listens.
  */
 @Injectable()
 export class ConnectorPresence implements OnApplicationBootstrap {

@@ -19,9 +19,8 @@ import { MessageCache } from './message-cache.js';
 import { isUnavailable, QueueWrites, RetryingWorkQueue } from './retrying-work.js';
 import { CLOSE, closeCodeLabel } from './session-effects.js';
 
-/** Limit of concurrent logins, and of concurrent pages. */
 const CONCURRENCY = 256;
-/** For this time after a reconnect, a wake-up may refer to a message that the device already has. */
+/** Time after a reconnect in which a wake-up may refer to a message that the device already has. */
 const DISTRUST_MS = 10_000;
 
 /** Carries out the effects of connections that need the store. */

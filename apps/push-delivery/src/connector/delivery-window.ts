@@ -1,6 +1,6 @@
 import type { MessageRef, QueuePage } from '../device-queues/device-queues.js';
 
-/** Limits of the unacknowledged messages of a device, and of the bytes of their bodies. */
+/** Of one device. */
 const MAX_MESSAGES = 32;
 const MAX_BYTES = 65_536;
 /** Limit of the remembered acknowledged ids: more than a queue holds or a login names. */
@@ -11,7 +11,6 @@ interface Delivery {
   readonly bytes: number;
 }
 
-/** The report to a device that its full queue has dropped messages. */
 interface Gap {
   readonly id: string;
   readonly dropped: number;
@@ -36,12 +35,10 @@ export class DeliveryWindow {
     return (this.#inFlight?.size ?? 0) <= MAX_MESSAGES / 2 && this.#bytes <= MAX_BYTES / 2;
   }
 
-  /** Whether the message was sent on this socket and is not acknowledged yet. */
   isInFlight(id: string): boolean {
     return this.#inFlight?.has(id) ?? false;
   }
 
-  /** Whether the device has reported that it has the message. */
   isKnown(id: string): boolean {
     return this.#known?.has(id) ?? false;
   }
@@ -61,7 +58,6 @@ export class DeliveryWindow {
     return delivery.ref;
   }
 
-  /** Records that the device has the message, which is then not sent again. */
   remember(id: string): void {
     const known = (this.#known ??= new Set());
     known.add(id);
@@ -89,7 +85,6 @@ export class DeliveryWindow {
     if (this.#gap?.isAcknowledged === true) this.#gap = undefined;
   }
 
-  /** Frees memory. */
   forgetKnown(): void {
     this.#known = undefined;
     if (this.#inFlight?.size === 0) this.#inFlight = undefined;

@@ -31,10 +31,7 @@ export class DeviceAdmission {
     private readonly writes: QueueWrites,
   ) {}
 
-  /**
-   * @returns the outcome in the store; undefined if the connection has ended
-   * @throws AppError SERVICE_UNAVAILABLE; the call can be repeated
-   */
+  /** @returns undefined if the connection has ended @throws AppError SERVICE_UNAVAILABLE; the call can be repeated */
   async admit(connection: DeviceConnection, device: DeviceAddress): Promise<ConnectOutcome | undefined> {
     const { session } = connection;
     connection.perform(await this.#refusal(connection, device));
@@ -55,13 +52,11 @@ export class DeviceAdmission {
     return previous?.node === this.identity.node || this.#departures.has(device, performance.now());
   }
 
-  /** Reports that the device's session has ended. */
   left(device: DeviceAddress, session: string): void {
     this.#departures.add(device, performance.now());
     this.writes.disconnect(device, this.identity.sessionRef(session));
   }
 
-  /** Ends the session that another connector has replaced. */
   evicted(device: DeviceAddress, session: string): void {
     const connection = this.connections.find(device);
     if (connection?.session.id === session) endSession(connection);
@@ -96,8 +91,8 @@ const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
 
 /**
- * The delay of the answer to a login. A device that reconnects before its old connection is closed has one conflict. Two devices
- * with the same id disconnect each other repeatedly, with growing delays.
+ * A device that reconnects before its old connection is closed has one conflict. Two devices with the same id
+ * disconnect each other repeatedly, with growing delays.
  */
 export function conflictDelayMs(conflicts: number): number {
   return conflicts <= 1 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (conflicts - 2));

@@ -13,15 +13,11 @@ const LENGTH_IN_8_BYTES = 127;
 const MAX_SHORT_LENGTH = 125;
 const MAX_2_BYTE_LENGTH = 0xffff;
 
-/** A WebSocket's ping without a payload. */
 const PING_FRAME = Buffer.from([0x89, 0]);
 
-/** Receives the events of a socket. */
 interface SocketListener {
   received(payload: Buffer): void;
-  /** A ping or pong arrived. */
   heard(): void;
-  /** The socket is closed. */
   ended(code: number): void;
 }
 
@@ -116,7 +112,6 @@ export class DeviceConnection {
     this.perform(this.session.heard(performance.now()));
   }
 
-  /** The socket is closed. */
   ended(code: number): void {
     this.session.ended();
     this.#host.closed(this, code);
@@ -126,7 +121,6 @@ export class DeviceConnection {
     for (const effect of effects) this.#do(effect);
   }
 
-  /** Closes the socket without a handshake. */
   terminate(): void {
     this.socket.terminate();
   }

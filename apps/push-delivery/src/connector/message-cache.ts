@@ -10,16 +10,14 @@ const MAX_MESSAGES = 10_000;
 /** Limit of all bodies together; their frames use about the same again. */
 const MAX_BYTES = 33_554_432;
 
-/** Platforms of a message whose devices share one object: as many as a record of a push tells apart. */
+/** As many as the record of a push distinguishes. */
 const MAX_SHARED_PLATFORMS = 32;
 
 /** A body that is missing so long before its expiry is lost: bodies are written before references. Clocks may differ by less. */
 const LOST_BEFORE_MS = 5_000;
 
-/** The messages of a page. */
 interface LoadedPage {
   readonly messages: readonly Deliverable[];
-  /** The references whose bodies the store has lost. */
   readonly lost: readonly MessageRef[];
 }
 
@@ -49,10 +47,7 @@ export class MessageCache {
     return cached;
   }
 
-  /**
-   * The messages of a queue that have not expired, in its order.
-   * @throws AppError SERVICE_UNAVAILABLE
-   */
+  /** Without expired ones, in the queue's order. @throws AppError SERVICE_UNAVAILABLE */
   async load(refs: readonly MessageRef[], clock: Clock): Promise<LoadedPage> {
     const found = new Map<string, CachedMessage>();
     const missing: string[] = [];
@@ -92,10 +87,8 @@ export class MessageCache {
   }
 }
 
-/** A message with a common body and bodies for single platforms. */
 class CachedMessage {
   readonly id: string;
-  /** The size of all bodies. */
   readonly bytes: number;
   readonly #expiresAt: number;
   readonly #byPlatform: ReadonlyMap<string, DeliveredMessage>;

@@ -42,15 +42,11 @@ export class QueueWrites {
     }));
   }
 
-  /** @param shard that of the device */
   acknowledge(shard: number, acknowledgement: Acknowledgement): void {
     this.#acknowledgements[shard]?.add(acknowledgement);
   }
 
-  /**
-   * Resolves once the store has recorded all acknowledgements of the shard until now, so that its pages take them into account.
-   * @throws AppError SERVICE_UNAVAILABLE
-   */
+  /** Afterwards pages take all acknowledgements until now into account. @throws AppError SERVICE_UNAVAILABLE */
   async acknowledged(shard: number): Promise<void> {
     await this.#acknowledgements[shard]?.settled();
   }
@@ -68,7 +64,6 @@ function forEachShard<Item>({ shards }: DeviceQueues, options: () => WriterOptio
   return Array.from({ length: shards }, () => new RetryingBatchWriter(options()));
 }
 
-/** Whether a retry may succeed. */
 export function isUnavailable(error: unknown): error is AppError {
   return isAppError(error, 'SERVICE_UNAVAILABLE');
 }
@@ -79,11 +74,8 @@ const MAX_BATCH = 2_000;
 const RETRY_MS = 500;
 
 interface WriterOptions<Item> {
-  /** The name in logs. */
   readonly name: string;
-  /** Must be repeatable with the same items. */
   readonly write: (items: readonly Item[]) => Promise<void>;
-  /** Limit of the waiting items; further items are dropped. */
   readonly limit: number;
   readonly dropped?: () => void;
 }
@@ -103,7 +95,6 @@ export class RetryingBatchWriter<Item> {
   #written = 0;
   #running: Promise<void> | undefined;
   #isClosed = false;
-  /** Why the store did not accept the current batch. */
   #problem: AppError | undefined;
   #watchers: Watcher[] = [];
 
@@ -119,10 +110,7 @@ export class RetryingBatchWriter<Item> {
     this.#running ??= this.#run();
   }
 
-  /**
-   * Resolves once all items added before are written. While the store does not accept them, it rejects instead of waiting.
-   * @throws AppError SERVICE_UNAVAILABLE
-   */
+  /** While the store does not accept the items, it rejects instead of waiting. @throws AppError SERVICE_UNAVAILABLE */
   async settled(): Promise<void> {
     if (this.#written === this.#added) return;
     if (this.#problem !== undefined) throw this.#problem;
@@ -189,9 +177,8 @@ interface WorkQueueOptions<Item> {
 }
 
 /**
- * Does one kind of work for many items, a limited number at once, first come, first served. An item whose dependency is unavailable is
- * repeated after a pause. It delays the other failed items of its shard only, which bounds the failures in a time; new items never wait
- * for failed ones.
+ * Works on items first come, first served. An item whose dependency is unavailable is repeated after a pause, and
+ * delays only other failed items of its shard; new items never wait for failed ones.
  */
 export class RetryingWorkQueue<Item extends { readonly shard: number }> {
   private readonly logger = new Logger('RetryingWorkQueue');

@@ -3,16 +3,14 @@ import { isStorableText } from '#objects';
 import type { DeviceAddress, MessageRef } from '../device-queues/device-queues.js';
 import type { ServerFrame } from './framings/framing.js';
 
-/** An effect of a session. Effects are carried out in order. */
+/** Carried out in order. */
 export type Effect =
   | { readonly kind: 'send'; readonly frame: ServerFrame }
   | { readonly kind: 'ping' }
   | { readonly kind: 'close'; readonly code: number; readonly reason: string }
   /** Close without a handshake: the device no longer responds. */
   | { readonly kind: 'terminate' }
-  /** Make the session the only one of its device. */
   | { readonly kind: 'connect' }
-  /** Read the beginning of the device's queue. */
   | { readonly kind: 'peek' }
   | { readonly kind: 'acknowledge'; readonly refs: readonly MessageRef[]; readonly reportedUpTo: number };
 
@@ -40,7 +38,7 @@ export function closeCodeLabel(code: number): string {
 
 export const UNKNOWN_APPLICATION = 'There is no such application.';
 
-/** The reason to refuse a login without asking the store. @param device the device that the connection already belongs to */
+/** @param device the device that the connection already belongs to */
 export function loginProblem(
   appId: string,
   installationId: string,
