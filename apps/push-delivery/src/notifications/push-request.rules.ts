@@ -7,7 +7,6 @@ import type { MessageBodies, NewNotification, StoredMessage } from '../pushes/pu
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
 
-/** A valid request for a push. */
 export interface ParsedPush {
   readonly notification: Omit<NewNotification, 'appId' | 'objectId' | 'requestId'>;
   /** Requests with the same id are one request. */
@@ -16,14 +15,12 @@ export interface ParsedPush {
 
 interface PushCircumstances {
   readonly now: Date;
-  /** The value of `prod` if the body has none. */
   readonly prod: NewNotification['prod'];
 }
 
 /**
- * Reads the body of `POST /1.1/push`.
- * @throws AppError OBJECT_TOO_LARGE, KEY_REQUIRED, INCORRECT_TYPE, INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED. The content
- *   of `where` is not checked yet.
+ * The content of `where` is not checked yet. @throws AppError OBJECT_TOO_LARGE, KEY_REQUIRED, INCORRECT_TYPE,
+ * INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED
  */
 export function parsePush(body: JsonObject, circumstances: PushCircumstances): ParsedPush {
   assertSize(body);
@@ -31,7 +28,7 @@ export function parsePush(body: JsonObject, circumstances: PushCircumstances): P
   return parsed(body, parseConditions(body), circumstances);
 }
 
-/** Reads the body of `POST /1.1/push/devices`. @throws AppError OBJECT_TOO_LARGE, KEY_REQUIRED, INCORRECT_TYPE */
+/** @throws AppError OBJECT_TOO_LARGE, KEY_REQUIRED, INCORRECT_TYPE */
 export function parsePushToDevices(body: JsonObject, circumstances: PushCircumstances): ParsedPush {
   const { device_ids: _ids, ...rest } = body;
   assertSize(rest);
@@ -179,7 +176,6 @@ function isLeftOut(value: JsonValue | undefined): value is undefined | null {
   return value === undefined || value === null;
 }
 
-/** The error for an invalid member of a push. */
 function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message });
 }
@@ -203,10 +199,7 @@ function assertStorable(value: JsonValue): void {
     }
 }
 
-/**
- * The field that identifies a device: the token for Apple, the registration id for a vendor, the installation id for all others.
- * @throws AppError INCORRECT_TYPE
- */
+/** @throws AppError INCORRECT_TYPE */
 function idField(type: string, vendor: JsonValue | undefined): string {
   if (type === 'ios') return 'deviceToken';
   if (isLeftOut(vendor)) return 'installationId';
@@ -249,16 +242,13 @@ const VENDORS = ['mi', 'hms', 'honor', 'mz', 'vivo', 'oppo', 'fcm'];
 
 interface PushMessageParts {
   readonly message: MessageBodies;
-  /** The platforms that the message has content for; undefined: all. */
+  /** Undefined: all. */
   readonly platforms: readonly string[] | undefined;
   /** The vendors of Android devices that the message has content for; undefined: all. */
   readonly vendors: readonly string[] | undefined;
 }
 
-/**
- * The message for devices: the members of `data`, overridden by the block of the platform. The server adds the expiry to each
- * body; devices drop expired messages and require milliseconds in this time.
- */
+/** Each body has the expiry in milliseconds, because devices drop expired messages. */
 export function messageForDevices(data: JsonObject, added: JsonObject, expiresAt: Date): PushMessageParts {
   const blocks = new Map(PLATFORMS.flatMap((platform) => blockOf(data, platform)));
   const ofVendor = new Map(VENDORS.flatMap((vendor) => blockOf(data, vendor)));
