@@ -6,8 +6,13 @@ import {
   MessageEntity,
   QueuedMessageEntity,
 } from './device-queues/device-queue.entity.js';
-import { DeliveryStatisticsEntity, LaneEntity, NotificationEntity, RequestIdEntity } from './pushes/push.entity.js';
-import { InstallationEntity } from './pushes/installation.entity.js';
+import {
+  DeliveryStatisticsEntity,
+  InstallationEntity,
+  LaneEntity,
+  NotificationEntity,
+  RequestIdEntity,
+} from './pushes/push.entity.js';
 import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
 import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
 import { AddPushOrigins1796300200000 } from './migrations/1796300200000-add-push-origins.js';

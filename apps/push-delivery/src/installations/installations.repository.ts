@@ -14,7 +14,7 @@ import {
 import { ObjectRepository, QueryDatabase } from '#objects/store';
 import { partitionOf } from '../device-queues/device-queues.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { InstallationEntity } from '../pushes/installation.entity.js';
+import { InstallationEntity } from '../pushes/push.entity.js';
 import type { PushTarget } from '../pushes/push.row.js';
 import type { InstallationIdentity } from './installation.rules.js';
 

@@ -1,6 +1,5 @@
 import { Column, Entity, Generated, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import { InstallationEntity } from '../pushes/installation.entity.js';
-import { NotificationEntity } from '../pushes/push.entity.js';
+import { InstallationEntity, NotificationEntity } from '../pushes/push.entity.js';
 
 @Entity('vendor_credentials')
 export class VendorCredentialEntity {
