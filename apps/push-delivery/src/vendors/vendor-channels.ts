@@ -11,9 +11,8 @@ import {
   vendorsOf,
 } from '../push-delivery.config.js';
 import { AndroidChannel, type AndroidProtocol } from './android/android.channel.js';
-import { honorProtocol, huaweiProtocol } from './android/huawei.protocol.js';
+import { honorProtocol, huaweiProtocol, xiaomiProtocol } from './android/authorized.protocols.js';
 import { meizuProtocol, oppoProtocol, vivoProtocol } from './android/signed.protocols.js';
-import { xiaomiProtocol } from './android/xiaomi.protocol.js';
 import { ApnsChannel } from './apns/apns.channel.js';
 import { FcmChannel } from './fcm/fcm.channel.js';
 import {

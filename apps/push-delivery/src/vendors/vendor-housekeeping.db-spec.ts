@@ -7,7 +7,7 @@ import { newDatabase, unique } from '#testing';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { AndroidChannel } from './android/android.channel.js';
-import { xiaomiProtocol } from './android/xiaomi.protocol.js';
+import { xiaomiProtocol } from './android/authorized.protocols.js';
 import type { VendorChannels } from './vendor-channels.js';
 import { VendorHousekeeping } from './vendor-housekeeping.job.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';

@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
 import { cut, objectIn, retryAfterMs } from '../vendor-json.rules.js';
 import { androidMessage, type AndroidProtocol, type VendorCall } from './android.channel.js';
-import { honorProtocol, huaweiProtocol } from './huawei.protocol.js';
+import { honorProtocol, huaweiProtocol, xiaomiProtocol } from './authorized.protocols.js';
 import { meizuProtocol, oppoProtocol, vivoProtocol } from './signed.protocols.js';
-import { xiaomiProtocol } from './xiaomi.protocol.js';
 
 const NOW = new Date('2026-12-01T00:00:00Z');
 const ID = '652f0c1e8a1b2c3d4e5f6a7b';
