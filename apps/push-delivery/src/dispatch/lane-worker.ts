@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
-import { ClaimingWorker } from '#database';
 import { isAppError, messageOf } from '#errors';
 import { continueTrace, currentTraceparent, type Metrics } from '#observability';
 import { chunksOf } from '../device-queues/device-queues.js';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
-import { abortableSleep, Backoff, type Held, Leases } from '../pushes/leases.js';
+import { abortableSleep, Backoff, type Held, LeasedWorker } from '../pushes/leases.js';
 import { messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';
 import { countTargeted, type VendorDispatch } from './push-run.js';
 import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf } from './push-worker.js';
@@ -45,17 +44,16 @@ export interface LaneTools {
 
 /** Processes the pushes of applications in the order of their acceptance (ADR 34). */
 export class LaneWorker {
-  readonly #worker: ClaimingWorker<Held<LaneLease>>;
-  readonly #leases: Leases<LaneLease>;
+  readonly #worker: LeasedWorker<LaneLease>;
   /** The wait for lanes of other processes; 0 if none has waiting pushes. */
   #waitMs = 0;
   #running = 0;
 
   constructor(private readonly tools: LaneTools) {
-    this.#leases = new Leases((held) => tools.lanes.renew(held));
-    this.#worker = new ClaimingWorker({
+    this.#worker = new LeasedWorker<LaneLease>({
       slots: () => SLOTS,
       claim: (limit) => this.#claim(limit),
+      renew: (held) => tools.lanes.renew(held),
       maxWaitMs: () => (this.#waitMs === 0 ? Infinity : this.#waitMs),
       work: (lane) => this.#workOn(lane),
       logger: tools.logger,
@@ -64,28 +62,22 @@ export class LaneWorker {
   }
 
   start(): void {
-    this.#leases.start();
     this.#worker.start();
   }
 
   /** Resolves when the held lanes are released. */
-  async stop(): Promise<void> {
-    await this.#worker.stopClaiming();
-    this.#leases.stopAll();
-    await this.#worker.finished();
-    this.#leases.close();
+  stop(): Promise<void> {
+    return this.#worker.stop();
   }
 
   wake(): void {
     this.#worker.wake();
   }
 
-  async #claim(limit: number): Promise<{ items: Held<LaneLease>[]; isMoreDue: boolean }> {
-    const { lanes } = this.tools;
-    const claimedAt = performance.now();
-    const { claimed, areOthersWaiting } = await lanes.claim(limit, randomUUID());
+  async #claim(limit: number): Promise<{ claimed: LaneLease[]; isMoreDue: boolean }> {
+    const { claimed, areOthersWaiting } = await this.tools.lanes.claim(limit, randomUUID());
     this.#waitMs = areOthersWaiting ? Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * this.#waitMs)) : 0;
-    return { items: this.#leases.hold(claimed, claimedAt), isMoreDue: claimed.length === limit };
+    return { claimed, isMoreDue: claimed.length === limit };
   }
 
   async #workOn(lane: Held<LaneLease>): Promise<void> {
@@ -97,7 +89,6 @@ export class LaneWorker {
       this.tools.logger.warn(`pushes of ${lane.appId} wait until the lease of their lane expires: ${messageOf(error)}`);
     } finally {
       this.#running -= 1;
-      this.#leases.release(lane);
     }
   }
 }

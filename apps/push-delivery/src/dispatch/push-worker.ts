@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { ClaimingWorker } from '#database';
 import { AppError, isAppError, messageOf } from '#errors';
 import { continueTrace, Metrics } from '#observability';
-import { type Held, Leases } from '../pushes/leases.js';
+import { type Held, LeasedWorker } from '../pushes/leases.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushRun, type RunEnd, type RunTools } from './push-run.js';
 import type { PushJob } from '../pushes/push.row.js';
@@ -38,8 +37,7 @@ export const EXPIRED = 'The push expired before all its devices were found.';
 
 /** Processes large pushes page by page. Those of one application follow each other through the partitions (ADR 34). */
 export class PushWorker {
-  readonly #worker: ClaimingWorker<Held<PushJob>>;
-  readonly #leases: Leases<PushJob>;
+  readonly #worker: LeasedWorker<PushJob>;
   #running = 0;
 
   constructor(
@@ -47,16 +45,15 @@ export class PushWorker {
     private readonly tools: RunTools & { readonly metrics: Pick<Metrics, 'pushRuns'> },
   ) {
     const { jobs, logger } = tools;
-    this.#leases = new Leases(async (held) => {
-      const ours = await jobs.renew(held);
-      return new Set(held.filter(({ objectId }) => ours.has(objectId)));
-    });
-    this.#worker = new ClaimingWorker({
+    this.#worker = new LeasedWorker<PushJob>({
       slots: () => SLOTS[pace],
       claim: async (limit) => {
-        const claimedAt = performance.now();
-        const items = this.#leases.hold(await jobs.claim(limit, randomUUID(), pace === 'paced'), claimedAt);
-        return { items, isMoreDue: items.length === limit };
+        const claimed = await jobs.claim(limit, randomUUID(), pace === 'paced');
+        return { claimed, isMoreDue: claimed.length === limit };
+      },
+      renew: async (held) => {
+        const ours = await jobs.renew(held);
+        return new Set(held.filter(({ objectId }) => ours.has(objectId)));
       },
       work: (push) => this.#workOn(push),
       logger,
@@ -65,16 +62,12 @@ export class PushWorker {
   }
 
   start(): void {
-    this.#leases.start();
     this.#worker.start();
   }
 
   /** Resolves when the running pushes are released. */
-  async stop(): Promise<void> {
-    await this.#worker.stopClaiming();
-    this.#leases.stopAll();
-    await this.#worker.finished();
-    this.#leases.close();
+  stop(): Promise<void> {
+    return this.#worker.stop();
   }
 
   wake(): void {
@@ -94,7 +87,6 @@ export class PushWorker {
       logger.warn(`push ${objectId} is abandoned until its lease expires: ${messageOf(error)}`, { requestId });
     } finally {
       this.#running -= 1;
-      this.#leases.release(push);
     }
   }
 

@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { Backoff, Leases, whileUnavailable } from './leases.js';
+import { Backoff, type Held, LeasedWorker, whileUnavailable } from './leases.js';
 
 const unavailable = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
 
@@ -48,16 +50,26 @@ describe('the leases of a process', () => {
 
   it('are renewed one time after another, and end at their time while a renewal hangs', async () => {
     let renewals = 0;
-    const leases = new Leases<object>(() => {
-      renewals += 1;
-      return new Promise(() => undefined);
+    let held: Held<object> | undefined;
+    const worker = new LeasedWorker<object>({
+      slots: () => 1,
+      claim: () => Promise.resolve({ claimed: [{}], isMoreDue: false }),
+      renew: () => {
+        renewals += 1;
+        return new Promise(() => undefined);
+      },
+      work: async (claimed) => {
+        held ??= claimed;
+        await once(claimed.stop.signal, 'abort');
+      },
+      logger: new Logger('test'),
+      claiming: 'claiming',
     });
-    const [held] = leases.hold([{}], performance.now());
-    leases.start();
+    worker.start();
     await vi.advanceTimersByTimeAsync(4_500);
     expect([renewals, held!.stop.signal.aborted]).toEqual([1, false]);
     await vi.advanceTimersByTimeAsync(1_000);
     expect([renewals, held!.stop.signal.aborted]).toEqual([1, true]);
-    leases.close();
+    await worker.stop();
   });
 });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
+import { ClaimingWorker } from '#database';
 import { isAppError, messageOf } from '#errors';
 
 /** A process that dies or hangs blocks its work for this time. */
@@ -12,7 +13,7 @@ export type Held<Work> = Work & {
 };
 
 /** Not a `PeriodicJob`, because renewal goes on while the workers stop. */
-export class Leases<Work extends object> {
+class Leases<Work extends object> {
   private readonly logger = new Logger('Pushes');
   /** In `performance.now()` time. */
   readonly #ends = new Map<Held<Work>, number>();
@@ -67,6 +68,54 @@ export class Leases<Work extends object> {
     });
     if (renewed !== undefined)
       for (const one of held.filter((each) => this.#ends.has(each))) this.#ends.set(one, renewed.has(one) ? end : 0);
+  }
+}
+
+type ClaimingOptions<Work extends object> = ConstructorParameters<typeof ClaimingWorker<Held<Work>>>[0];
+
+interface LeasedOptions<Work extends object> extends Omit<ClaimingOptions<Work>, 'claim'> {
+  /** Claims up to `limit` due works. @returns them, and whether more may be due */
+  readonly claim: (limit: number) => Promise<{ readonly claimed: readonly Work[]; readonly isMoreDue: boolean }>;
+  /** @returns the works whose leases this process still held */
+  readonly renew: (works: readonly Held<Work>[]) => Promise<ReadonlySet<Work>>;
+}
+
+/** Claims works, and holds the lease of each until `work` has ended. */
+export class LeasedWorker<Work extends object> {
+  readonly #leases: Leases<Work>;
+  readonly #worker: ClaimingWorker<Held<Work>>;
+
+  constructor(options: LeasedOptions<Work>) {
+    this.#leases = new Leases(options.renew);
+    this.#worker = new ClaimingWorker({
+      ...options,
+      claim: async (limit) => {
+        const claimedAt = performance.now();
+        const { claimed, isMoreDue } = await options.claim(limit);
+        return { items: this.#leases.hold(claimed, claimedAt), isMoreDue };
+      },
+      work: (held) =>
+        options.work(held).finally(() => {
+          this.#leases.release(held);
+        }),
+    });
+  }
+
+  start(): void {
+    this.#leases.start();
+    this.#worker.start();
+  }
+
+  /** Aborts the works in progress, and resolves when they have ended. */
+  async stop(): Promise<void> {
+    await this.#worker.stopClaiming();
+    this.#leases.stopAll();
+    await this.#worker.finished();
+    this.#leases.close();
+  }
+
+  wake(): void {
+    this.#worker.wake();
   }
 }
 

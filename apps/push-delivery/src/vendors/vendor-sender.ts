@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { broadcastContracts, VENDORS } from '#contracts';
-import { ClaimingWorker } from '#database';
 import { messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
 import { chunksOf } from '../device-queues/device-queues.js';
-import { Backoff, type Held, Leases, whileUnavailable } from '../pushes/leases.js';
+import { Backoff, type Held, LeasedWorker, whileUnavailable } from '../pushes/leases.js';
 import { type LaneAnswers, settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
 import { laneVendor } from './vendor-route.rules.js';
 import { type LaneRooms, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
@@ -35,8 +34,7 @@ const SLOW_MS = 2_000;
 export class VendorSender implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #logger = new Logger('Vendors');
   readonly #lanes: VendorLanes;
-  readonly #leases: Leases<VendorBatch>;
-  readonly #workers: Readonly<Record<Kind, ClaimingWorker<Held<VendorBatch>>>>;
+  readonly #workers: Readonly<Record<Kind, LeasedWorker<VendorBatch>>>;
   /** With the start of each in `performance.now()` time. */
   readonly #running = { single: new Map<VendorBatch, number>(), bulk: new Map<VendorBatch, number>() };
   /** Their lanes get no further batch until PostgreSQL takes the results. */
@@ -53,7 +51,6 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     broadcasts: Broadcasts,
   ) {
     this.#lanes = new VendorLanes(channels, metrics.vendorRequests);
-    this.#leases = new Leases((held) => batches.renew(held));
     this.#workers = { single: this.#worker('single'), bulk: this.#worker('bulk') };
     broadcasts.on(broadcastContracts.vendorBatchesAdded, () => {
       this.#wake();
@@ -67,39 +64,32 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   onApplicationBootstrap(): void {
-    this.#leases.start();
     for (const worker of Object.values(this.#workers)) worker.start();
   }
 
   /** Requests in progress end, and their results are recorded. */
   async beforeApplicationShutdown(): Promise<void> {
-    const workers = Object.values(this.#workers);
-    await Promise.all(workers.map((worker) => worker.stopClaiming()));
-    this.#leases.stopAll();
     const end = setTimeout(() => {
       this.#end.abort();
     }, STOP_MS);
-    await Promise.all(workers.map((worker) => worker.finished()));
+    await Promise.all(Object.values(this.#workers).map((worker) => worker.stop()));
     clearTimeout(end);
-    this.#leases.close();
     this.#lanes.close();
   }
 
-  #worker(kind: Kind): ClaimingWorker<Held<VendorBatch>> {
+  #worker(kind: Kind): LeasedWorker<VendorBatch> {
     const { all, extra, claim } = SLOTS[kind];
-    return new ClaimingWorker({
+    return new LeasedWorker<VendorBatch>({
       slots: () => all + Math.min(extra, this.#slow(kind)),
       claim: async (free) => {
         const limit = Math.min(free, claim);
         const rooms = this.#rooms(kind);
-        const claimedAt = performance.now();
         const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', rooms);
-        const items = this.#leases.hold(claimed, claimedAt);
-        for (const batch of items) this.#running[kind].set(batch, claimedAt);
         // Behind a lane at its limit, batches of other lanes may be due.
         const isLimited = claimed.some((batch) => (rooms.named.get(nameOf(batch)) ?? rooms.others) < limit);
-        return { items, isMoreDue: claimed.length === limit || isLimited };
+        return { claimed, isMoreDue: claimed.length === limit || isLimited };
       },
+      renew: (held) => this.batches.renew(held),
       work: (batch) => this.#workOn(kind, batch),
       logger: this.#logger,
       claiming: 'claiming batches of a vendor',
@@ -143,6 +133,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   async #workOn(kind: Kind, batch: Held<VendorBatch>): Promise<void> {
+    this.#running[kind].set(batch, performance.now());
     try {
       await this.#send(batch);
     } catch (error) {
@@ -152,7 +143,6 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
         requestId,
       });
     } finally {
-      this.#leases.release(batch);
       this.#running[kind].delete(batch);
       // The lane may have been full: its next batch does not wait for the next poll.
       this.#workers[kind].wake();
