@@ -25,9 +25,8 @@ import {
 import { InstallationScanRepository } from './dispatch/installation-scan.repository.js';
 import { LanesRepository } from './dispatch/lanes.repository.js';
 import { PushDelivery, WakeUpNotifications } from './dispatch/push-delivery.js';
-import { PushDispatcher } from './dispatch/push-dispatcher.js';
+import { PushDispatcher, PushGauge } from './dispatch/push-dispatcher.js';
 import { PushJobsRepository } from './dispatch/push-jobs.repository.js';
-import { PushGauge } from './dispatch/push-worker.js';
 import { InstallationsModule } from './installations/installations.module.js';
 import {
   ConnectorsController,

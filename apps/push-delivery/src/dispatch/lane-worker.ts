@@ -9,8 +9,7 @@ import type { InstallationScanRepository } from './installation-scan.repository.
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
 import { abortableSleep, Backoff, type Held, LeasedWorker } from '../pushes/leases.js';
 import { messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';
-import { countTargeted, type VendorDispatch } from './push-run.js';
-import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf } from './push-worker.js';
+import { countTargeted, EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf, type VendorDispatch } from './push-run.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
 import { badgesOf, routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
 

@@ -12,9 +12,8 @@ import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import type { WakeUp } from './push-delivery.js';
 import { NotificationsRepository } from '../notifications/notifications.repository.js';
-import type { PushDispatcher } from './push-dispatcher.js';
+import { type PushDispatcher, PushGauge } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushGauge } from './push-worker.js';
 import type { NotificationEntity } from '../pushes/push.entity.js';
 import type { NotificationStatus, PlatformCounts } from '../pushes/push.row.js';
 

@@ -1,13 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { PollingWorker } from '#database';
-import { FailureLog, Metrics } from '#observability';
+import { isAppError, messageOf } from '#errors';
+import { continueTrace, FailureLog, Metrics } from '#observability';
 import { InstallationScanRepository } from './installation-scan.repository.js';
 import { LaneWorker } from './lane-worker.js';
 import { LanesRepository } from './lanes.repository.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushWorker } from './push-worker.js';
+import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, PushRun, type RunEnd, type RunTools, textOf } from './push-run.js';
+import { type Held, LeasedWorker } from '../pushes/leases.js';
+import type { PushJob } from '../pushes/push.row.js';
 import { VendorCredentials } from '../vendors/vendor-credentials.js';
 
 /** Processes the pushes that are due: each in its turn in the lane of its application, and large ones beside it (ADR 34). */
@@ -67,5 +71,113 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
       this.failures.failed(error);
       return false;
     }
+  }
+}
+
+/** Reports how many pushes are due and not finished, and how long the oldest has been due. */
+@Injectable()
+export class PushGauge {
+  constructor(jobs: PushJobsRepository, metrics: Metrics) {
+    metrics.sample({
+      gauges: [metrics.pushesWaiting, metrics.oldestPush],
+      read: async () => {
+        const { count, seconds } = await jobs.waiting();
+        metrics.pushesWaiting.set(count);
+        metrics.oldestPush.set(seconds);
+      },
+    });
+  }
+}
+
+/**
+ * Large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection.
+ */
+const SLOTS = { paced: 16, unpaced: 3 };
+/** The delays of a row of failures, after which the push ends; a finished page begins a new row. */
+const DELAYS: readonly number[] = Array.from({ length: 4 }, () => FAILURE_DELAY_SECONDS);
+/** PostgreSQL may be slow for a while. */
+const TIMEOUT_DELAYS: readonly number[] = [FAILURE_DELAY_SECONDS, 60, 300, 900, 1_800];
+const RETRY_SECONDS = 5;
+
+/** Processes large pushes page by page. Those of one application follow each other through the partitions (ADR 34). */
+export class PushWorker {
+  readonly #worker: LeasedWorker<PushJob>;
+  #running = 0;
+
+  constructor(
+    private readonly pace: keyof typeof SLOTS,
+    private readonly tools: RunTools & { readonly metrics: Pick<Metrics, 'pushRuns'> },
+  ) {
+    const { jobs, logger } = tools;
+    this.#worker = new LeasedWorker<PushJob>({
+      slots: () => SLOTS[pace],
+      claim: async (limit) => {
+        const claimed = await jobs.claim(limit, randomUUID(), pace === 'paced');
+        return { claimed, isMoreDue: claimed.length === limit };
+      },
+      renew: async (held) => {
+        const ours = await jobs.renew(held);
+        return new Set(held.filter(({ objectId }) => ours.has(objectId)));
+      },
+      work: (push) => this.#workOn(push),
+      logger,
+      claiming: 'claiming pushes',
+    });
+  }
+
+  start(): void {
+    this.#worker.start();
+  }
+
+  /** Resolves when the running pushes are released. */
+  stop(): Promise<void> {
+    return this.#worker.stop();
+  }
+
+  wake(): void {
+    this.#worker.wake();
+  }
+
+  async #workOn(push: Held<PushJob>): Promise<void> {
+    const { logger, metrics } = this.tools;
+    const { appId, objectId, isResumed, requestId, traceparent } = push;
+    const attributes = { 'gatepost.app.id': appId, 'gatepost.push.id': objectId, 'gatepost.push.resumed': isResumed };
+    this.#running += 1;
+    try {
+      const outcome = await continueTrace(traceparent, { name: 'push', attributes }, () => this.#outcomeOf(push));
+      if (outcome !== 'blocked' && outcome !== 'waiting') metrics.pushRuns.inc({ kind: 'large', outcome });
+    } catch (error) {
+      // The lease expires, and the next process that claims the push continues it.
+      logger.warn(`push ${objectId} is abandoned until its lease expires: ${messageOf(error)}`, { requestId });
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  async #outcomeOf(push: Held<PushJob>): Promise<RunEnd | 'failed'> {
+    const { jobs } = this.tools;
+    const run = new PushRun(push, this.tools, push.stop.signal, () => this.#running >= SLOTS[this.pace]);
+    try {
+      const end = await run.run();
+      if (end === 'stopped') await jobs.release(push, run.failures, 0);
+      if (end === 'waiting') await jobs.release(push, run.failures, RETRY_SECONDS);
+      if (end === 'blocked') await jobs.yield(push);
+      if (end === 'expired') await jobs.fail(push, EXPIRED);
+      return end;
+    } catch (error) {
+      await this.#recordFailure({ ...push, failures: run.failures }, error);
+      return 'failed';
+    }
+  }
+
+  async #recordFailure(push: PushJob, error: unknown): Promise<void> {
+    const { jobs, logger } = this.tools;
+    const failures = push.failures + 1;
+    const { objectId, requestId } = push;
+    logger.warn(`push ${objectId} failed, attempt ${failures}: ${messageOf(error)}`, { requestId });
+    const delays = isAppError(error, 'QUERY_TIMED_OUT') ? TIMEOUT_DELAYS : DELAYS;
+    const delaySeconds = isFinal(error) ? undefined : delays[push.failures];
+    if (delaySeconds === undefined) await jobs.fail(push, textOf(error));
+    else await jobs.release(push, failures, delaySeconds);
   }
 }

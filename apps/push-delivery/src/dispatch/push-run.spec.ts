@@ -6,7 +6,7 @@ import { Metrics } from '#observability';
 import { eventually } from '#testing';
 import type { InstallationScanRepository, ScanRange } from './installation-scan.repository.js';
 import { InstallationScan, PushRun, type RunTools } from './push-run.js';
-import { PushWorker } from './push-worker.js';
+import { PushWorker } from './push-dispatcher.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };

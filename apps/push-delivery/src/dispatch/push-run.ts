@@ -1,6 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
-import { isAppError, messageOf } from '#errors';
+import { AppError, isAppError, messageOf } from '#errors';
 import { currentTraceparent, inSpan, type Metrics } from '#observability';
 import { isQueued, isVendored, withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
@@ -10,6 +10,9 @@ import { abortableSleep, Backoff } from '../pushes/leases.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 import { routePage, type VendorChannelKey, type VendorShare } from '../vendors/vendor-route.rules.js';
 
+/** Delay after a failure other than SERVICE_UNAVAILABLE. */
+export const FAILURE_DELAY_SECONDS = 10;
+export const EXPIRED = 'The push expired before all its devices were found.';
 /** The first page is small, so that the first devices get the push early. */
 const FIRST_PAGE = 200;
 const PAGE = 2_000;
@@ -268,4 +271,13 @@ class FlowControl {
   passed(count: number): void {
     this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
   }
+}
+
+/** The request itself is invalid. A query that timed out may succeed later. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof AppError && error.status < 500 && !error.is('QUERY_TIMED_OUT');
+}
+
+export function textOf(error: unknown): string {
+  return error instanceof AppError ? error.message : 'Internal server error. See the server log for details.';
 }
