@@ -24,7 +24,7 @@ import {
 } from './dispatch/delivery-statistics.js';
 import { InstallationScanRepository } from './dispatch/installation-scan.repository.js';
 import { LanesRepository } from './dispatch/lanes.repository.js';
-import { PushDelivery, WakeUpNotifications } from './dispatch/push-delivery.js';
+import { PushDelivery } from './dispatch/push-delivery.js';
 import { PushDispatcher, PushGauge } from './dispatch/push-dispatcher.js';
 import { PushJobsRepository } from './dispatch/push-jobs.repository.js';
 import { InstallationsModule } from './installations/installations.module.js';
@@ -52,7 +52,6 @@ import { VendorOperationsModule, VendorSenderModule, VendorsModule } from './ven
     PushDispatcher,
     PushGauge,
     PushJobsRepository,
-    WakeUpNotifications,
   ],
   exports: [InstallationScanRepository, PushDispatcher],
 })

@@ -11,7 +11,7 @@ import { partitionOf } from '../src/device-queues/device-queues.js';
 import { RedisConnectorNodes } from '../src/device-queues/redis-connector-nodes.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
 import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
-import { WakeUpNotifications, messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
+import { messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
@@ -57,9 +57,9 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     return objectId;
   };
   const newDispatcher = () => {
-    const notifier = new WakeUpNotifications(new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
+    const [nodes, connectors] = [new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000)];
     const [lanes, jobs] = [new LanesRepository(database), new PushJobsRepository(database)];
-    const [scan, delivery] = [new InstallationScanRepository(database), new PushDelivery(queues, notifier)];
+    const [scan, delivery] = [new InstallationScanRepository(database), new PushDelivery(queues, nodes, connectors)];
     const vendors: VendorDispatch = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
     const known = vendors as VendorCredentials;
     const started = new PushDispatcher(lanes, jobs, scan, delivery, known, new Clock(), new Metrics());

@@ -1,10 +1,12 @@
 import { expect } from 'vitest';
 import { Clock } from '#bootstrap';
+import type { DirectMessages } from '#messaging';
 import type { Metrics } from '#observability';
+import type { ConnectorNodes } from '../src/device-queues/connector-nodes.js';
 import type { DeviceQueues, EnqueueBatch } from '../src/device-queues/device-queues.js';
 import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';
-import { PushDelivery, type WakeUp, type WakeUpNotifications } from '../src/dispatch/push-delivery.js';
+import { PushDelivery, type WakeUp } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
 import type { VendorDispatch } from '../src/dispatch/push-run.js';
@@ -42,8 +44,8 @@ export function startDispatcher(
   wakeUps: WakeUp[],
   metrics: Metrics,
 ): PushDispatcher {
-  const noted = { send: (sent: readonly WakeUp[]) => Promise.resolve(void wakeUps.push(...sent)) };
-  const delivery = new PushDelivery(queues as DeviceQueues, noted as unknown as WakeUpNotifications);
+  const delivery = new PushDelivery(queues as DeviceQueues, {} as DirectMessages, {} as ConnectorNodes);
+  delivery.wake = (sent) => Promise.resolve(void wakeUps.push(...sent));
   const vendors: VendorDispatch = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
   const dispatcher = new PushDispatcher(
     new LanesRepository(database),

@@ -4,7 +4,8 @@ import type { PushMessage } from '#contracts';
 import { appError } from '#errors';
 import { type DirectMessages, MAX_MESSAGE_BYTES } from '#messaging';
 import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { WakeUpNotifications } from './push-delivery.js';
+import type { DeviceQueues } from '../device-queues/device-queues.js';
+import { PushDelivery } from './push-delivery.js';
 
 interface SentNotification {
   readonly wakeUps: readonly { readonly message: PushMessage; readonly targets: readonly unknown[] }[];
@@ -25,11 +26,12 @@ function wakeUpsWith({ refusals = {}, live = [] }: { refusals?: Record<string, n
     return Promise.resolve();
   };
   const connectors = { live: () => Promise.resolve(live.map((id) => ({ id, port: 1 }))) };
-  const wakeUps = new WakeUpNotifications(
+  const delivery = new PushDelivery(
+    {} as DeviceQueues,
     { send } as unknown as DirectMessages,
     connectors as unknown as ConnectorNodes,
   );
-  return { wakeUps, taken };
+  return { delivery, taken };
 }
 
 describe('wake-up notifications', () => {
@@ -43,9 +45,9 @@ describe('wake-up notifications', () => {
   });
 
   it('are one direct message for each connector', async () => {
-    const { wakeUps, taken } = wakeUpsWith({});
+    const { delivery, taken } = wakeUpsWith({});
     const devices = [device('a', 'one'), device('b', 'two'), device('c', 'one')];
-    await wakeUps.send([{ ...wakeUp, devices }], options);
+    await delivery.wake([{ ...wakeUp, devices }], options);
     const pairs = (...ids: string[]) => ids.map((id) => [id, 'web']);
     expect(taken).toEqual([
       ['one', { isBulk: false, wakeUps: [{ ...sent, targets: pairs('a', 'c') }] }],
@@ -54,10 +56,10 @@ describe('wake-up notifications', () => {
   });
 
   it('keep the order of several messages', async () => {
-    const { wakeUps, taken } = wakeUpsWith({});
+    const { delivery, taken } = wakeUpsWith({});
     const later = { ...wakeUp, message: { ...message, id: 'later' } };
     const devices = [device('a', 'one')];
-    await wakeUps.send(
+    await delivery.wake(
       [
         { ...wakeUp, devices },
         { ...later, devices },
@@ -80,20 +82,20 @@ describe('wake-up notifications', () => {
   });
 
   it('have connectors ask the queues if they are late, because devices may have got the message since', async () => {
-    const { wakeUps, taken } = wakeUpsWith({});
+    const { delivery, taken } = wakeUpsWith({});
     const late = { ...wakeUp, enqueuedAt: performance.now() - 6_000 };
-    await wakeUps.send([{ ...late, devices: [device('a', 'one')] }], options);
+    await delivery.wake([{ ...late, devices: [device('a', 'one')] }], options);
     expect(taken).toEqual([
       ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['a', 'web']] }] }],
     ]);
   });
 
   it('fit into messages of the broker, in order, however many and long the ids are', async () => {
-    const { wakeUps, taken } = wakeUpsWith({});
+    const { delivery, taken } = wakeUpsWith({});
     const longest = (index: number) => `${String(index).padStart(4, '0')}${'\u0001'.repeat(124)}`;
     const devices = Array.from({ length: 2_000 }, (_, index) => device(longest(index), 'one'));
     const pushes = Array.from({ length: 9 }, (_, place) => ({ ...message, id: `push-${place}` }));
-    await wakeUps.send(
+    await delivery.wake(
       pushes.map((one) => ({ ...wakeUp, message: one, devices })),
       options,
     );
@@ -106,10 +108,10 @@ describe('wake-up notifications', () => {
   });
 
   it('keep their order if the broker refuses one of several', async () => {
-    const { wakeUps, taken } = wakeUpsWith({ refusals: { one: 1 }, live: ['one'] });
+    const { delivery, taken } = wakeUpsWith({ refusals: { one: 1 }, live: ['one'] });
     const devices = Array.from({ length: 6_000 }, (_, index) => device(String(index), 'one'));
     const pushes = ['first', 'second', 'third'].map((id) => ({ ...wakeUp, message: { ...message, id }, devices }));
-    await wakeUps.send(pushes, options);
+    await delivery.wake(pushes, options);
     const notifications = taken.map((one) => (one as [string, SentNotification])[1]);
     expect(notifications.map((one) => one.wakeUps.map((each) => each.message.id))).toEqual([
       ['first'],
@@ -119,9 +121,9 @@ describe('wake-up notifications', () => {
   });
 
   it('are repeated for a live connector that could not receive them, and for no other', async () => {
-    const { wakeUps, taken } = wakeUpsWith({ refusals: { one: 2 }, live: ['one', 'two'] });
+    const { delivery, taken } = wakeUpsWith({ refusals: { one: 2 }, live: ['one', 'two'] });
     const repeated = { ...wakeUp, isRepeated: true };
-    await wakeUps.send([{ ...repeated, devices: [device('a', 'one'), device('b', 'two')] }], options);
+    await delivery.wake([{ ...repeated, devices: [device('a', 'one'), device('b', 'two')] }], options);
     expect(taken).toEqual([
       ['two', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['b', 'web']] }] }],
       ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['a', 'web']] }] }],
@@ -129,26 +131,26 @@ describe('wake-up notifications', () => {
   });
 
   it('are dropped if the connector is gone: its devices log in elsewhere', async () => {
-    const { wakeUps, taken } = wakeUpsWith({ refusals: { gone: Infinity }, live: ['two'] });
-    await wakeUps.send([{ ...wakeUp, devices: [device('a', 'gone')] }], options);
+    const { delivery, taken } = wakeUpsWith({ refusals: { gone: Infinity }, live: ['two'] });
+    await delivery.wake([{ ...wakeUp, devices: [device('a', 'gone')] }], options);
     expect(taken).toEqual([]);
   });
 
   it('fail once their caller gives way, so that it ends no push', async () => {
-    const { wakeUps, taken } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one', 'two'] });
+    const { delivery, taken } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one', 'two'] });
     const devices = [device('a', 'one'), device('b', 'two')];
     let asked = 0;
     const givesWay = () => (asked += 1) > 1;
-    const sending = wakeUps.send([{ ...wakeUp, devices }], { ...options, givesWay });
+    const sending = delivery.wake([{ ...wakeUp, devices }], { ...options, givesWay });
     await expect(sending).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     expect([asked, taken.length]).toEqual([2, 1]);
   });
 
   it('are given up when the process stops', async () => {
     const stop = new AbortController();
-    const { wakeUps } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one'] });
+    const { delivery } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one'] });
     const devices = [device('a', 'one')];
-    const sending = wakeUps.send([{ ...wakeUp, devices }], { ...options, signal: stop.signal });
+    const sending = delivery.wake([{ ...wakeUp, devices }], { ...options, signal: stop.signal });
     stop.abort();
     await expect(sending).resolves.toBeUndefined();
   });

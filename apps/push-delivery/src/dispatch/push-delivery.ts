@@ -44,59 +44,6 @@ const FRESH_MS = 5_000;
 /** Even with the longest ids so many fit into a message of the broker. */
 const MAX_TARGETS = 10_000;
 
-/** Notifies connectors of new messages with few direct messages for each, which keep the order. */
-@Injectable()
-export class WakeUpNotifications {
-  private readonly logger = new Logger('Pushes');
-
-  constructor(
-    private readonly nodes: DirectMessages,
-    @Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes,
-  ) {}
-
-  /**
-   * Resolves when every live connector is notified: only this wakes its devices, so a slow one delays the pushes, as
-   * does an unavailable broker. @throws AppError SERVICE_UNAVAILABLE if the caller gives way meanwhile
-   */
-  async send(wakeUps: readonly WakeUp[], { isBulk, signal, givesWay }: WakeUpOptions): Promise<void> {
-    let pending = byNode(wakeUps);
-    const backoff = new Backoff();
-    for (;;) {
-      pending = await this.#attempt(pending, isBulk);
-      if (pending.size === 0 || signal.aborted) return;
-      if (givesWay()) throw appError('SERVICE_UNAVAILABLE');
-      await abortableSleep(backoff.next(), signal);
-      pending = await this.#living(pending);
-    }
-  }
-
-  /** @returns the notifications that the broker did not accept */
-  async #attempt(notifications: NotificationsByNode, isBulk: boolean): Promise<NotificationsByNode> {
-    const attempts = [...notifications].map(
-      async ([node, some]) => [node, await this.#notify(node, some, isBulk)] as const,
-    );
-    return new Map((await Promise.all(attempts)).filter(([, left]) => left.length > 0));
-  }
-
-  /** @returns the notifications from the first one on that the broker did not accept */
-  async #notify(node: string, notifications: readonly (readonly NodeWakeUp[])[], isBulk: boolean) {
-    for (const [place, some] of notifications.entries()) {
-      try {
-        await this.nodes.send(node, connectorMessages.deliver, { isBulk, wakeUps: some.map(wakeUpNow) });
-      } catch (error) {
-        this.logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
-        return notifications.slice(place);
-      }
-    }
-    return [];
-  }
-
-  async #living(notifications: NotificationsByNode): Promise<NotificationsByNode> {
-    const living = new Set((await this.connectors.live()).map(({ id }) => id));
-    return new Map([...notifications].filter(([node]) => living.has(node)));
-  }
-}
-
 interface WakeUpOptions {
   /** Messages of other pushes may overtake these. */
   readonly isBulk: boolean;
@@ -142,9 +89,12 @@ const PARALLEL_OPERATIONS = 16;
 
 @Injectable()
 export class PushDelivery {
+  private readonly logger = new Logger('Pushes');
+
   constructor(
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
-    private readonly wakeUps: WakeUpNotifications,
+    private readonly nodes: DirectMessages,
+    @Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes,
   ) {}
 
   /** Can be repeated. @returns the devices that are connected @throws AppError SERVICE_UNAVAILABLE */
@@ -158,9 +108,46 @@ export class PushDelivery {
     return devices;
   }
 
-  /** Notifies the connectors of devices, in the order of the messages. */
-  wake(wakeUps: readonly WakeUp[], options: WakeUpOptions): Promise<void> {
-    return this.wakeUps.send(wakeUps, options);
+  /**
+   * Notifies connectors with few direct messages for each, in the order of the messages. Resolves when every live one is notified: only this wakes its devices, so a slow one delays the pushes, as
+   * does an unavailable broker. @throws AppError SERVICE_UNAVAILABLE if the caller gives way meanwhile
+   */
+  async wake(wakeUps: readonly WakeUp[], { isBulk, signal, givesWay }: WakeUpOptions): Promise<void> {
+    let pending = byNode(wakeUps);
+    const backoff = new Backoff();
+    for (;;) {
+      pending = await this.#attempt(pending, isBulk);
+      if (pending.size === 0 || signal.aborted) return;
+      if (givesWay()) throw appError('SERVICE_UNAVAILABLE');
+      await abortableSleep(backoff.next(), signal);
+      pending = await this.#living(pending);
+    }
+  }
+
+  /** @returns the notifications that the broker did not accept */
+  async #attempt(notifications: NotificationsByNode, isBulk: boolean): Promise<NotificationsByNode> {
+    const attempts = [...notifications].map(
+      async ([node, some]) => [node, await this.#notify(node, some, isBulk)] as const,
+    );
+    return new Map((await Promise.all(attempts)).filter(([, left]) => left.length > 0));
+  }
+
+  /** @returns the notifications from the first one on that the broker did not accept */
+  async #notify(node: string, notifications: readonly (readonly NodeWakeUp[])[], isBulk: boolean) {
+    for (const [place, some] of notifications.entries()) {
+      try {
+        await this.nodes.send(node, connectorMessages.deliver, { isBulk, wakeUps: some.map(wakeUpNow) });
+      } catch (error) {
+        this.logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
+        return notifications.slice(place);
+      }
+    }
+    return [];
+  }
+
+  async #living(notifications: NotificationsByNode): Promise<NotificationsByNode> {
+    const living = new Set((await this.connectors.live()).map(({ id }) => id));
+    return new Map([...notifications].filter(([node]) => living.has(node)));
   }
 }
 

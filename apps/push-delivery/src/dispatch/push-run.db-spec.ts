@@ -4,13 +4,15 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { migrate, type Tx } from '#database';
 import { appError } from '#errors';
+import type { DirectMessages } from '#messaging';
 import { Metrics } from '#observability';
 import { newDatabase, unique } from '#testing';
 import { NotedQueues } from '../../test/noted-queues.js';
+import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installation-scan.repository.js';
-import { PushDelivery, type WakeUpNotifications } from './push-delivery.js';
+import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushRun, type VendorDispatch } from './push-run.js';
 
@@ -52,12 +54,12 @@ function runToolsFor(jobs: PushJobsRepository) {
     channelsOf: () => Promise.resolve([{ vendor: 'apns', profile: '_default', part: TEAM, topics: ['com.example'] }]),
     batchesAdded: () => undefined,
   };
-  const notifications = { send: () => Promise.resolve() } as unknown as WakeUpNotifications;
+  const nodes = { send: () => Promise.resolve() } as unknown as DirectMessages;
   return {
     vendors,
     jobs,
     installations: new InstallationScanRepository(database),
-    delivery: new PushDelivery(new NotedQueues() as unknown as DeviceQueues, notifications),
+    delivery: new PushDelivery(new NotedQueues() as unknown as DeviceQueues, nodes, {} as ConnectorNodes),
     clock: new Clock(),
     metrics: new Metrics(),
     logger: new Logger('Pushes'),

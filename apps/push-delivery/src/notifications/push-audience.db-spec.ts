@@ -6,7 +6,7 @@ import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { DatabaseModule, migrate } from '#database';
-import { Broadcasts, InProcessTransport, type RpcClient } from '#messaging';
+import { Broadcasts, type DirectMessages, InProcessTransport, type RpcClient } from '#messaging';
 import { QueryDatabase } from '#objects/store';
 import { Metrics, ObservabilityModule } from '#observability';
 import { eventually, newDatabase } from '#testing';
@@ -17,9 +17,10 @@ import {
   partitionOf,
   sessionIdOf,
 } from '../device-queues/device-queues.js';
+import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { InstallationScanRepository } from '../dispatch/installation-scan.repository.js';
 import { LanesRepository } from '../dispatch/lanes.repository.js';
-import { PushDelivery, type WakeUpNotifications } from '../dispatch/push-delivery.js';
+import { PushDelivery } from '../dispatch/push-delivery.js';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../dispatch/push-jobs.repository.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
@@ -93,12 +94,12 @@ describe('the audience of a push', () => {
         Promise.resolve({ application: appId === APP ? { settings: {} } : null }),
     } as unknown as RpcClient;
     const directory = new ApplicationDirectory(accounts, new Broadcasts(new InProcessTransport()));
-    const wakeUps = { send: () => Promise.resolve() } as unknown as WakeUpNotifications;
+    const nodes = { send: () => Promise.resolve() } as unknown as DirectMessages;
     dispatcher = new PushDispatcher(
       new LanesRepository(database),
       new PushJobsRepository(database),
       scan,
-      new PushDelivery(queues, wakeUps),
+      new PushDelivery(queues, nodes, {} as ConnectorNodes),
       credentials,
       new Clock(),
       new Metrics(),
