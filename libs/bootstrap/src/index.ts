@@ -1,6 +1,7 @@
 export { ConcurrencyLimiter } from './concurrency-limiter.js';
 export { type GroupRole, LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
 export { environment } from './environment.js';
+export { chunksOf, groupedBy } from './lists.js';
 export { asJsonObject, fromHttp, JSON_TYPE, parseJson, parseJsonBody } from './http.js';
 export {
   ConfigError,

@@ -1,9 +1,10 @@
 import type { Server } from 'node:http';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { chunksOf } from '#bootstrap';
 import { messageOf } from '#errors';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { chunksOf, DEVICE_QUEUES, type DeviceAddress, type DeviceQueues } from '../device-queues/device-queues.js';
+import { DEVICE_QUEUES, type DeviceAddress, type DeviceQueues } from '../device-queues/device-queues.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import { endSession } from './device-admission.js';
 import type { DeviceConnection } from './device-connection.js';

@@ -6,8 +6,8 @@ import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationB
 import { HttpAdapterHost } from '@nestjs/core';
 import { WebSocketServer } from 'ws';
 import { clientAddressOf, clientNetworkOf } from '#admission';
+import { chunksOf } from '#bootstrap';
 import { Metrics } from '#observability';
-import { chunksOf } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectionRounds, Connections, ConnectorIdentity } from './connections.js';
 import { ConnectorPresence } from './connector-presence.js';

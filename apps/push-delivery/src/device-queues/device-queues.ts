@@ -198,29 +198,3 @@ export interface DeviceQueues {
 }
 
 export const DEVICE_QUEUES = Symbol('DeviceQueues');
-
-export class SerialExecutor {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined);
-    return result;
-  }
-}
-
-export function groupedBy<T, Key>(items: readonly T[], keyOf: (item: T) => Key): [Key, T[]][] {
-  const groups = new Map<Key, T[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const together = groups.get(key);
-    if (together === undefined) groups.set(key, [item]);
-    else together.push(item);
-  }
-  return [...groups];
-}
-
-export function chunksOf<T>(items: readonly T[], size: number): (readonly T[])[] {
-  const count = Math.ceil(items.length / size);
-  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
-}

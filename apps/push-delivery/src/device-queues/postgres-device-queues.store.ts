@@ -1,3 +1,4 @@
+import { ConcurrencyLimiter } from '#bootstrap';
 import type { PushMessage } from '#contracts';
 import type { Database, Tx } from '#database';
 import {
@@ -17,7 +18,6 @@ import {
   type QueuePage,
   type QueueStatistics,
   type Reassertion,
-  SerialExecutor,
   type SessionRef,
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
@@ -29,7 +29,7 @@ import * as sql from './queue-statements.js';
 export class PostgresDeviceQueues implements DeviceQueues {
   readonly shards = 1;
   readonly #sessions: Sessions;
-  readonly #writes = new SerialExecutor();
+  readonly #writes = new ConcurrencyLimiter({ concurrency: 1 });
 
   constructor(
     private readonly database: Database,

@@ -1,8 +1,8 @@
+import { chunksOf, groupedBy } from '#bootstrap';
 import type { PushMessage } from '#contracts';
 import type { Redis, RedisScript } from '#redis';
 import {
   type Acknowledgement,
-  chunksOf,
   type ConnectedDevice,
   type ConnectOutcome,
   type DeviceAddress,
@@ -12,7 +12,6 @@ import {
   type DeviceState,
   type EnqueueBatch,
   type EnqueuedDevice,
-  groupedBy,
   type MessageId,
   type MessageRef,
   partitionOf,

@@ -1,15 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { chunksOf, ConcurrencyLimiter, groupedBy } from '#bootstrap';
 import { type Redis, RedisScript } from '#redis';
-import {
-  BEHIND_ALL,
-  chunksOf,
-  groupedBy,
-  type MessageId,
-  partitionOf,
-  PARTITIONS,
-  type QueueStatistics,
-  SerialExecutor,
-} from './device-queues.js';
+import { BEHIND_ALL, type MessageId, partitionOf, PARTITIONS, type QueueStatistics } from './device-queues.js';
 import { BEGIN } from './redis-queue-scripts.store.js';
 
 const SCRIPT_PUSHES = 50;
@@ -135,7 +127,7 @@ const NOTHING: QueueStatistics = { enqueued: 0, acknowledged: 0, overflowed: 0 }
 /** The counts of each partition, and their sums, which one process at a time keeps up to date (ADR 36). */
 export class RedisPushStatistics {
   /** One after the other: reads of many pushes in all partitions are thousands of look-ups. */
-  readonly #reads = new SerialExecutor();
+  readonly #reads = new ConcurrencyLimiter({ concurrency: 1 });
   readonly #name = randomUUID();
 
   constructor(private readonly redis: Redis) {}

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@nestjs/common';
-import type { Clock } from '#bootstrap';
+import { chunksOf, type Clock } from '#bootstrap';
 import { isAppError, messageOf } from '#errors';
 import { continueTrace, currentTraceparent, type Metrics } from '#observability';
-import { chunksOf } from '../device-queues/device-queues.js';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from './installation-scan.repository.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';

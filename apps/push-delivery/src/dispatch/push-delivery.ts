@@ -1,15 +1,14 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
+import { chunksOf, groupedBy } from '#bootstrap';
 import { connectorMessages, type DirectMessagePayload, type PushMessage } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { DirectMessages } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import {
-  chunksOf,
   type ConnectedDevice,
   DEVICE_QUEUES,
   type DeviceQueues,
   type EnqueueBatch,
-  groupedBy,
 } from '../device-queues/device-queues.js';
 import { isQueued, platformOf } from './delivery-counts.rules.js';
 import type { LanePush } from './lanes.repository.js';

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { chunksOf } from '#bootstrap';
 import type { Vendor, VendorCounts } from '#contracts';
 import type { Queryable, Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
@@ -81,8 +82,7 @@ async function batchesOf(
   { lane, targets }: { readonly lane: string; readonly targets: readonly string[] },
 ): Promise<object[]> {
   const badges = countsBadges && laneVendor(lane) === 'apns' ? await countBadgesUp(tx, appId, targets) : undefined;
-  return Array.from({ length: Math.ceil(targets.length / BATCH_SIZE) }, (_, place) => {
-    const own = targets.slice(place * BATCH_SIZE, (place + 1) * BATCH_SIZE);
+  return chunksOf(targets, BATCH_SIZE).map((own) => {
     const counted = badges === undefined ? {} : { badges: own.map((id) => badges.get(id) ?? 1) };
     return { objectId, isBulk, lane, targets: own, ...counted };
   });

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import { Clock } from '#bootstrap';
+import { chunksOf, Clock } from '#bootstrap';
 import { broadcastContracts, VENDORS } from '#contracts';
 import { messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
-import { chunksOf } from '../device-queues/device-queues.js';
 import { Backoff, type Held, LeasedWorker, whileUnavailable } from '../pushes/leases.js';
 import { type LaneAnswers, settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
 import { laneVendor } from './vendor-route.rules.js';
