@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { chunksOf } from '#bootstrap';
 import { consoleApi, type Device, type RouteQuery, type RouteReply } from '#console-api';
 import {
   type Caller,
@@ -78,7 +79,9 @@ export class DevicesHandlers {
     const asked = { appId, limit: query.limit, after: after as ConnectedPlace | undefined };
     const { devices, next } = await this.rpc.call(pushOperationsRpc.listConnected, asked);
     const items: Device[] = [];
-    for (const some of chunksOf(devices.map(({ installationId }) => installationId))) {
+    const ids = devices.map(({ installationId }) => installationId);
+    // A page can hold more devices than asked for.
+    for (const some of chunksOf(ids, MAX_DESCRIBED_DEVICES)) {
       const where = { installationId: { $in: some } };
       const found = { caller, className, where, ...NEWEST_FIRST, limit: some.length };
       const { results } = await this.rpc.call(installationsRpc.find, found);
@@ -176,12 +179,4 @@ function conditionOf({ deviceType, channel, userId }: DeviceFilters): JsonObject
 
 function contextOf(appId: string): string {
   return `connected devices of ${appId}`;
-}
-
-/** A page can hold more devices than asked for. */
-function chunksOf(ids: readonly string[]): string[][] {
-  const count = Math.ceil(ids.length / MAX_DESCRIBED_DEVICES);
-  return Array.from({ length: count }, (_, index) =>
-    ids.slice(index * MAX_DESCRIBED_DEVICES, (index + 1) * MAX_DESCRIBED_DEVICES),
-  );
 }

@@ -1,3 +1,4 @@
+import { chunksOf } from '#bootstrap';
 import type { ClassName, ImportedObject, ImportObjectsReply, ImportObjectsRequest } from '#contracts';
 import { type Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
@@ -259,11 +260,7 @@ function stateOf(earlier: ImportObjectsRequest['earlier']): EarlierState | undef
 }
 
 function partsOf(batch: Batch, size: number): Batch[] {
-  const count = Math.ceil(batch.objects.length / size);
-  return Array.from({ length: count }, (_, index) => ({
-    ...batch,
-    objects: batch.objects.slice(index * size, (index + 1) * size),
-  }));
+  return chunksOf(batch.objects, size).map((objects) => ({ ...batch, objects }));
 }
 
 function joined(replies: readonly ImportObjectsReply[]): ImportObjectsReply {

@@ -1,3 +1,4 @@
+import { chunksOf, groupedBy } from '#bootstrap';
 import type { JsonObject, JsonValue, ObjectListQuery, ObjectReadOptions } from '#contracts';
 import { appError } from '#errors';
 import { MAX_MESSAGE_BYTES } from '#messaging';
@@ -106,8 +107,9 @@ export class ObjectReader {
     const { context } = reading;
     for (const className of this.classes.names.filter((name) => context.may('get', name))) {
       const stored = this.classes.of(className);
-      const spotsById = byId(spots.filter((spot) => spot.className === className));
-      for (const ids of inBatches([...spotsById.keys()])) {
+      const ofClass = spots.filter((spot) => spot.className === className);
+      const spotsById = new Map(groupedBy(ofClass, ({ objectId }) => objectId));
+      for (const ids of chunksOf([...spotsById.keys()], IDS_AT_ONCE)) {
         const objects = await this.readable(stored, ids, reading);
         objects.forEach((object) => {
           fill(spotsById.get(object.objectId) ?? [], present(stored, object, reading), reading);
@@ -189,21 +191,6 @@ function spotOf(value: JsonValue | undefined, replace: (found: JsonObject) => vo
   const { className, objectId } = value;
   if (typeof className !== 'string' || typeof objectId !== 'string') return [];
   return [{ className, objectId, replace }];
-}
-
-function byId(spots: readonly PointerSpot[]): ReadonlyMap<string, readonly PointerSpot[]> {
-  const spotsById = new Map<string, PointerSpot[]>();
-  for (const spot of spots) {
-    const same = spotsById.get(spot.objectId);
-    if (same === undefined) spotsById.set(spot.objectId, [spot]);
-    else same.push(spot);
-  }
-  return spotsById;
-}
-
-function inBatches(ids: readonly string[]): (readonly string[])[] {
-  const count = Math.ceil(ids.length / IDS_AT_ONCE);
-  return Array.from({ length: count }, (_, index) => ids.slice(index * IDS_AT_ONCE, (index + 1) * IDS_AT_ONCE));
 }
 
 /** The Pointer keeps its members and gains the fields of its object. @throws AppError OBJECT_TOO_LARGE */
