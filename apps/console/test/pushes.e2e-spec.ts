@@ -203,6 +203,16 @@ describe('a push', () => {
     const answer = await ask(consoleApi.getPush, { params: { pushId: 'p1' } });
     expect(answer.body).toMatchObject({ push: { title: 'hello', status, progress, startsAt } });
   });
+
+  it('can be stopped where its title is cut within a character', async () => {
+    const notification = { objectId: 'p1', status: 'scheduled', createdAt: at, msg: { alert: `${'x'.repeat(119)}😀` } };
+    console.transport.answer(pushRpc.getNotification, () => ({ notification }));
+    console.transport.answer(pushRpc.removeNotification, () => ({}));
+    expect(await ask(consoleApi.stopPush, { params: { pushId: 'p1' } })).toMatchObject({ status: 200 });
+    const log = await owner.call(consoleApi.listAudit, { query: { action: 'stopPush', limit: '1' } });
+    const before = { title: `${'x'.repeat(119)}\uFFFD` };
+    expect(log.body).toMatchObject({ items: [{ outcome: 'done', before }] });
+  });
 });
 
 describe('the devices of an application', () => {

@@ -26,6 +26,12 @@ describe('the change of an entry', () => {
     expect(change).toEqual({ changes: { email: 'x@evil.example', pad: `${'y'.repeat(200)}… (100000 characters)` } });
   });
 
+  it('is not cut within a character, which PostgreSQL would refuse', () => {
+    const cutWithin = `${'n'.repeat(199)}😀`;
+    const change = bounded({ [cutWithin]: 1, text: cutWithin + 'y'.repeat(100_000) });
+    expect(change).toEqual({ [`${'n'.repeat(199)}\uFFFD`]: 1, text: `${'n'.repeat(199)}\uFFFD… (100201 characters)` });
+  });
+
   it.each([
     ['many members', Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`${n}${'n'.repeat(300)}`, n]))],
     ['many items', { list: Array.from({ length: 2_000 }, () => ({ a: ['b'.repeat(1_000)] })) }],

@@ -122,14 +122,14 @@ function membersCut(value: object, depth: number): Record<string, unknown> {
   const members: [string, unknown][] = Object.entries(value);
   const kept = members
     .slice(0, MAX_ITEMS)
-    .map(([name, member]) => [name.slice(0, MAX_TEXT_LENGTH), cutOff(member, depth)]);
+    .map(([name, member]) => [name.slice(0, MAX_TEXT_LENGTH).toWellFormed(), cutOff(member, depth)]);
   const rest = members.length > MAX_ITEMS ? { '(more)': members.length - MAX_ITEMS } : {};
   return { ...(Object.fromEntries(kept) as Record<string, unknown>), ...rest };
 }
 
 function cutOff(value: unknown, depth: number): unknown {
   if (typeof value === 'string' && value.length > MAX_TEXT_LENGTH)
-    return `${value.slice(0, MAX_TEXT_LENGTH)}… (${value.length} characters)`;
+    return `${value.slice(0, MAX_TEXT_LENGTH).toWellFormed()}… (${value.length} characters)`;
   if (typeof value !== 'object' || value === null) return value;
   if (depth === 0) return `(${JSON.stringify(value).length} characters)`;
   if (!Array.isArray(value)) return membersCut(value, depth - 1);

@@ -58,7 +58,7 @@ function titleOf(data: JsonObject): string {
   for (const { title, alert } of bodies) {
     const nested = objectOf(alert);
     const text = [title, nested['title'], alert, nested['body']].find((each) => typeof each === 'string');
-    if (typeof text === 'string') return text.slice(0, MAX_TITLE_LENGTH);
+    if (typeof text === 'string') return text.slice(0, MAX_TITLE_LENGTH).toWellFormed();
   }
   return '';
 }
