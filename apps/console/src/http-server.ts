@@ -80,6 +80,7 @@ function guard(request: FastifyRequest, reply: FastifyReply, origins: readonly s
   const head = {
     method,
     fetchSite: textOf(headers['sec-fetch-site']),
+    fetchDest: textOf(headers['sec-fetch-dest']),
     origin: headers.origin,
     contentType: headers['content-type'],
     marker: textOf(headers['x-gatepost-console']),

@@ -106,6 +106,7 @@ describe('a request of another site', () => {
     ['typed into the address bar', { 'sec-fetch-site': 'none' }],
     ['of a form', { 'content-type': 'text/plain' }],
     ['without the header of the page', { 'x-gatepost-console': undefined }],
+    ['of an image of the same page', { 'sec-fetch-dest': 'image' }],
     ['to another host', { host: 'evil.example' }],
     ['to another port', { host: 'localhost:1' }],
   ];
@@ -125,6 +126,13 @@ describe('a request of another site', () => {
       expect(status).toBe(403);
     }
   });
+});
+
+it.each(routes.filter(([, { method }]) => method === 'GET'))('%s answers scripts only', async (_, route) => {
+  const asked = async (dest: string) =>
+    (await owner.call(route, { ...requestOf(route, OWN), headers: { 'sec-fetch-dest': dest } })).status;
+  for (const dest of ['image', 'style', 'document', 'iframe']) expect(await asked(dest)).toBe(403);
+  expect(await asked('empty')).not.toBe(403);
 });
 
 describe('a body', () => {

@@ -3,6 +3,8 @@ export interface RequestHead {
   readonly method: string;
   /** `sec-fetch-site`: browsers set it, pages cannot. */
   readonly fetchSite: string | undefined;
+  /** `sec-fetch-dest`: `empty` for requests by scripts. */
+  readonly fetchDest: string | undefined;
   readonly origin: string | undefined;
   readonly contentType: string | undefined;
   /** `x-gatepost-console`: a page of another origin cannot send it without a preflight, which fails. */
@@ -16,6 +18,8 @@ export interface RequestHead {
 export function refusalOf(head: RequestHead, origins: readonly string[]): string | undefined {
   if (head.fetchSite === undefined) return 'The browser sends no Sec-Fetch-Site header. Use a newer browser.';
   if (head.fetchSite !== 'same-origin') return 'The request comes from another site.';
+  // Styles and images of a mail that the page shows must not ask for anything.
+  if ((head.fetchDest ?? 'empty') !== 'empty') return 'Only scripts of the page can call the API.';
   return head.method === 'GET' || head.method === 'HEAD' ? undefined : refusalOfChange(head, origins);
 }
 
