@@ -158,6 +158,21 @@ describe('a push', () => {
     expect(answer.body).toMatchObject({ push: { where: hiddenIn('(hidden)') } });
   });
 
+  it('by the command line has no id of a device in the audit log, nor one that an earlier version wrote', async () => {
+    const change = { body: { data: { alert: 'hello' }, where: { installationId: SECRET } } };
+    const { id } = await console.rpc.beginAction({ by: 'root', action: 'sendPush', ...params, change });
+    const stored = 'SELECT change FROM console.audit WHERE id = $1';
+    expect(JSON.stringify(await console.database.query(stored, [id]))).not.toContain(SECRET);
+    await console.database.query(
+      `INSERT INTO console.audit (id, operator_name, way, action, change, request_id)
+       VALUES (gen_random_uuid(), 'root', 'cli', 'sendPush', $1, 'earlier')`,
+      [JSON.stringify(change)],
+    );
+    const { body: log } = await ask(consoleApi.listAudit, { query: { action: 'sendPush', limit: '2' } });
+    const hidden = { body: { data: { alert: 'hello' }, where: { installationId: '(changed)' } } };
+    expect(log).toMatchObject({ items: [{ change: hidden }, { change: hidden }] });
+  });
+
   it('is not sent while its devices cannot be counted', async () => {
     console.transport.fail(pushOperationsRpc.countTargets, appError('SERVICE_UNAVAILABLE'));
     await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);

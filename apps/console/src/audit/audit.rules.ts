@@ -38,11 +38,13 @@ export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
 };
 
 /** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
-export function shown({ begunAt, endedAt, ...entry }: AuditEntity, nowMs: number): ShownAudit {
+export function shown({ begunAt, endedAt, change, ...entry }: AuditEntity, nowMs: number): ShownAudit {
   const openForMs = OPEN_FOR_MS + (LONG_ACTS.get(entry.action) ?? 0);
   const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
   return {
     ...entry,
+    // Earlier versions wrote addresses of devices.
+    change: withoutAddresses(change, HIDDEN) as AuditEntity['change'],
     outcome: isCutOff ? 'unknown' : entry.outcome,
     begunAt: begunAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,

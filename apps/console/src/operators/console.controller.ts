@@ -4,7 +4,7 @@ import { consoleRpc, type RpcData, type RpcReply } from '#contracts';
 import { toAppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { AuditRepository, type BegunAct } from '../audit/audit.repository.js';
-import { bounded } from '../audit/audit.rules.js';
+import { changeOf } from '../audit/audit.rules.js';
 import { stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInService } from './sign-in.service.js';
@@ -72,7 +72,7 @@ export class ConsoleController {
     target,
     change,
   }: RpcData<Rpc['beginAction']>): Promise<RpcReply<Rpc['beginAction']>> {
-    const act = { ...commandOf(action, by, target ?? null), appId: appId ?? null, change: bounded(change) };
+    const act = { ...commandOf(action, by, target ?? null), appId: appId ?? null, change: changeOf(change) };
     return { id: await this.audit.begin(act) };
   }
 
