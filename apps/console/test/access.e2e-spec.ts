@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import bcrypt from 'bcrypt';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { consoleApi } from '#console-api';
 import { operatorMailsRpc, sealedInvitationContext } from '#contracts';
 import { appError } from '#errors';
 import { Sealer } from '#security';
+import { PasswordHasher } from '#security/passwords';
 import { SignInRepository } from '../src/operators/sign-in.repository.js';
 import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
 
@@ -138,6 +139,17 @@ describe('signing in', () => {
     const { body } = await owner.call(consoleApi.listOperators);
     const { items } = body as { items: { address: string; lockedUntil: string | null }[] };
     expect(items.find((each) => each.address === address)?.lockedUntil).not.toBeNull();
+    await console.database.query('DELETE FROM console.attempts');
+  });
+
+  it('counts no attempt without a verdict', async () => {
+    const hasher = console.service.app.get(PasswordHasher);
+    const verify = vi.spyOn(hasher, 'verify').mockRejectedValue(appError('SERVICE_UNAVAILABLE'));
+    for (let index = 0; index < 8; index += 1) expect((await attempt(PASSWORD)).status).toBe(503);
+    verify.mockRestore();
+    for (let index = 0; index < 6; index += 1) expect((await attempt('wrong password')).status).toBe(400);
+    for (let index = 0; index < 30; index += 1) expect((await attempt('wrong password')).status).toBe(429);
+    expect((await attempt('wrong password', 'another@example.com')).body['name']).toBe('PASSWORD_MISMATCH');
     await console.database.query('DELETE FROM console.attempts');
   });
 

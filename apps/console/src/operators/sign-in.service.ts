@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { clientNetworkOf } from '#admission';
 import { Clock } from '#bootstrap';
-import { type AppError, appError, messageOf } from '#errors';
+import { type AppError, appError, isAppError, messageOf } from '#errors';
 import { PasswordHasher } from '#security/passwords';
 import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from '../console.config.js';
 import {
@@ -66,11 +66,12 @@ export class SignInService {
    *   next attempt
    */
   async checkSignIn(address: string, given: GivenProof, clientAddress: string): Promise<CheckedOperator> {
-    const places = [
-      await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK),
-      await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS),
-    ];
-    const known = await this.check(address, given, places);
+    const places: Place[] = [];
+    const known = await this.judged(places, async () => {
+      places.push(await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK));
+      places.push(await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS));
+      return this.check(address, given);
+    });
     await this.repository.forgetAttempts(attemptKey(address));
     await this.giveBack(places);
     return known;
@@ -85,7 +86,7 @@ export class SignInService {
     given: GivenProof,
   ): Promise<CheckedOperator> {
     const place = await this.reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
-    const known = await this.check(address, given, [place]);
+    const known = await this.judged([place], () => this.check(address, given));
     await this.repository.forgetAttempts(place.key);
     return known;
   }
@@ -133,13 +134,21 @@ export class SignInService {
     );
   }
 
-  private async check(address: string, { password, code }: GivenProof, places: readonly Place[]) {
+  /** Only a wrong password or code counts: the places of an attempt that ends otherwise are given back. */
+  private async judged<T>(places: readonly Place[], work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const isWrong = isAppError(error, 'PASSWORD_MISMATCH') || isAppError(error, 'SECOND_FACTOR_MISMATCH');
+      if (!isWrong) await this.giveBack(places);
+      throw error;
+    }
+  }
+
+  private async check(address: string, { password, code }: GivenProof): Promise<CheckedOperator> {
     const known = await this.compare(address, password);
     if (!known.hasSecondFactor) return this.rehashed(known, address, password);
-    if (code === undefined) {
-      await this.giveBack(places);
-      throw appError('SECOND_FACTOR_REQUIRED');
-    }
+    if (code === undefined) throw appError('SECOND_FACTOR_REQUIRED');
     if (!(await this.factors.useCode(known.id, code))) throw appError('SECOND_FACTOR_MISMATCH');
     return this.rehashed(known, address, password);
   }
