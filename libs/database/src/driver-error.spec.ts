@@ -25,6 +25,7 @@ describe('a failure of a statement', () => {
     ['53100', false, false],
     ['53400', false, false],
     ['57014', false, false],
+    ['25P03', false, false],
     ['58030', false, false],
     ['28000', false, true],
     ['28P01', false, true],

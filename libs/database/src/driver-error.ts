@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import { AppError, appError, isServerAway, ServerAway } from '#errors';
 
 /** SQLSTATE classes and codes of temporary conditions: connection, resources, operator intervention, I/O, lock and time limits. */
-const TRANSIENT_SQLSTATE = /^(08|53|57|58)|^(40001|40P01|55P03|25006)$/;
+const TRANSIENT_SQLSTATE = /^(08|53|57|58)|^(40001|40P01|55P03|25006|25P03)$/;
 /** Of these, the codes of a missing connection: class 08, a server that stops or starts. */
 const AWAY_SQLSTATE = /^(08|57P0[123])/;
 /** Codes and texts of refused connections: the login, the database or TLS. They end once an operator acts, so each is logged. */
