@@ -137,11 +137,12 @@ export class DeliveriesRepository {
    */
   async postpone(tx: Tx, { ids, appId, channel, until, held }: Postponed): Promise<void> {
     await tx.query(
-      `UPDATE mail.deliveries SET lease = NULL, next_attempt_at = $2
-        WHERE id = ANY($1) OR id IN (
-          SELECT id FROM mail.deliveries
-           WHERE channel = $4 AND app_id = $3 AND ${WAITING} AND next_attempt_at <= now() AND id <> ALL ($5)
-           ORDER BY next_attempt_at LIMIT ${POSTPONED_AT_ONCE} FOR UPDATE SKIP LOCKED)`,
+      `WITH next AS (
+         SELECT id FROM mail.deliveries
+          WHERE channel = $4 AND app_id = $3 AND ${WAITING} AND next_attempt_at <= now() AND id <> ALL ($5)
+          ORDER BY next_attempt_at LIMIT ${POSTPONED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+       UPDATE mail.deliveries SET lease = NULL, next_attempt_at = $2
+        WHERE id = ANY ($1::uuid[] || ARRAY(SELECT id FROM next))`,
       [ids, until, appId, channel, held],
     );
   }

@@ -140,6 +140,21 @@ describe('deliveries for operators', () => {
     expect(nodeTypes).not.toContain('Seq Scan');
   });
 
+  it('postpones by indexes', async () => {
+    await database.query(
+      `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, expires_at, give_up_at)
+       SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', n::text, 'sent', now(), now() FROM generate_series(1, 50000) AS n`,
+    );
+    const ids = [await add(), await add()];
+    await database.query('ANALYZE mail.deliveries');
+    const postponed = { ids, appId: 'app', channel: 'mail', until: new Date(), held: [] } as const;
+    const { indexes, nodeTypes } = await quickestPlan(database, (within) =>
+      repository.postpone(within as never, postponed),
+    );
+    expect(indexes).toEqual(expect.arrayContaining(['deliveries_pkey', 'deliveries_waiting_idx']));
+    expect(nodeTypes).not.toContain('Seq Scan');
+  });
+
   it('keeps time, outcome and answer of the last ten attempts', async () => {
     const id = await add();
     const attempt = async (outcome: 'failed' | 'released' | 'sent', error: string | null) => {
