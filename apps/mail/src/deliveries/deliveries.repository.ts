@@ -49,7 +49,7 @@ export interface OutdatedDeliveries {
   readonly reason: string;
 }
 
-interface Postponed extends Pick<Excluded, 'held'> {
+interface Postponed {
   readonly ids: readonly string[];
   readonly appId: string;
   readonly channel: ChannelName;
@@ -133,17 +133,18 @@ export class DeliveriesRepository {
 
   /**
    * Postpones claimed deliveries of one application until `until` (database time), and some of its next deliveries with
-   * them: otherwise the other applications wait while each of these is claimed and postponed in turn.
+   * them: otherwise the other applications wait while each of these is claimed and postponed in turn. A delivery with a lease
+   * that has ended stays as it is, because its holder may still send it.
    */
-  async postpone(tx: Tx, { ids, appId, channel, until, held }: Postponed): Promise<void> {
+  async postpone(tx: Tx, { ids, appId, channel, until }: Postponed): Promise<void> {
     await tx.query(
       `WITH next AS (
          SELECT id FROM mail.deliveries
-          WHERE channel = $4 AND app_id = $3 AND ${WAITING} AND next_attempt_at <= now() AND id <> ALL ($5)
+          WHERE channel = $4 AND app_id = $3 AND ${WAITING} AND next_attempt_at <= now() AND lease IS NULL
           ORDER BY next_attempt_at LIMIT ${POSTPONED_AT_ONCE} FOR UPDATE SKIP LOCKED)
        UPDATE mail.deliveries SET lease = NULL, next_attempt_at = $2
         WHERE id = ANY ($1::uuid[] || ARRAY(SELECT id FROM next))`,
-      [ids, until, appId, channel, held],
+      [ids, until, appId, channel],
     );
   }
 

@@ -147,7 +147,7 @@ describe('deliveries for operators', () => {
     );
     const ids = [await add(), await add()];
     await database.query('ANALYZE mail.deliveries');
-    const postponed = { ids, appId: 'app', channel: 'mail', until: new Date(), held: [] } as const;
+    const postponed = { ids, appId: 'app', channel: 'mail', until: new Date() } as const;
     const { indexes, nodeTypes } = await quickestPlan(database, (within) =>
       repository.postpone(within as never, postponed),
     );

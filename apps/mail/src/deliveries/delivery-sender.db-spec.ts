@@ -285,6 +285,18 @@ describe('the sender', () => {
     expect(channel.sent).toHaveLength(1);
   });
 
+  it('postpones none that another process may still be sending after its lease has ended', async () => {
+    const limit = { count: 1, seconds: 3_600 };
+    const id = await add({}, newSender(new ScriptedChannel(), limit));
+    const [sending] = (await senders[0]!.take('mail', 1)).items;
+    await add();
+    await database.query('UPDATE mail.deliveries SET next_attempt_at = clock_timestamp() WHERE id = $1', [id]);
+    // Only the other one is claimed, and postponed.
+    expect(await newSender(new ScriptedChannel(), limit).take('mail', 1)).toEqual({ items: [], isMoreDue: true });
+    const sent = { id, lease: sending!.lease, outcome: 'sent', error: null, delaySeconds: 0 } as const;
+    expect(await repository.settle([sent])).toEqual(['sent']);
+  });
+
   it(
     'limits the mails of each application per window, and sends the rest in the next windows',
     async () => {

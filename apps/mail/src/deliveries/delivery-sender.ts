@@ -80,7 +80,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
       const claimed = await this.deliveries.claim(tx, claim);
       await this.dropExpired(tx, channel, claimed);
       const valid = claimed.filter(({ isExpired }) => !isExpired);
-      const items = channel === 'mail' ? await this.withinLimit(tx, valid, held) : valid;
+      const items = channel === 'mail' ? await this.withinLimit(tx, valid) : valid;
       return { items, isMoreDue: claimed.length === limit };
     });
   }
@@ -110,7 +110,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     });
   }
 
-  private async withinLimit(tx: Tx, rows: readonly ClaimedRow[], held: readonly string[]): Promise<ClaimedRow[]> {
+  private async withinLimit(tx: Tx, rows: readonly ClaimedRow[]): Promise<ClaimedRow[]> {
     const limit = this.config.mailLimit;
     if (limit === undefined) return [...rows];
     const granted: ClaimedRow[] = [];
@@ -119,7 +119,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
       granted.push(...wanted.slice(0, allowance.granted));
       const ids = wanted.slice(allowance.granted).map(({ id }) => id);
       const { until } = allowance;
-      if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until, held });
+      if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until });
     }
     return granted;
   }
