@@ -113,7 +113,7 @@ export class ApplicationsRepository {
        SELECT app.id, kept.kind, CASE kept.kind WHEN 'app' THEN app.sealed_app_key ELSE app.sealed_master_key END,
               now() + make_interval(secs => $3)
          FROM accounts.applications AS app CROSS JOIN unnest($2::text[]) AS kept (kind)
-        WHERE app.id = $1 FOR UPDATE OF app`,
+        WHERE app.id = $1 FOR NO KEY UPDATE OF app`,
       [id, kinds, seconds],
     );
   }

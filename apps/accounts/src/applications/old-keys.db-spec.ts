@@ -99,6 +99,15 @@ describe('replaced keys', () => {
     expect([...kept, appKey].sort()).toEqual(['first-app-key', ...made].sort());
   });
 
+  it('do not delay new rows of the application while they are stored', async () => {
+    await database.transaction(async (tx) => {
+      await module.get(ApplicationsRepository).keepKeys(tx, id, ['app'], null);
+      // As the foreign keys of these rows lock it.
+      const locked = database.query('SELECT 1 FROM accounts.applications WHERE id = $1 FOR KEY SHARE NOWAIT', [id]);
+      await expect(locked).resolves.toHaveLength(1);
+    });
+  });
+
   it('are ten at most: then nothing changes', async () => {
     for (let count = 0; count < 5; count += 1) await applications.rotateKeys(id, { ...BOTH, keepOldSeconds: null });
     const before = await applications.get(id);
