@@ -90,7 +90,13 @@ export const applicationsRpc = {
   get: rpc('accounts.getApplication', z.object({ id: appId }), z.object({ application })),
   changeSetting: rpc(
     'accounts.changeApplicationSetting',
-    z.object({ id: appId, name: z.string().max(100), value: z.string().max(10_000) }),
+    /** `former`: the value that the caller has read. Fails with NO_EFFECT where another is stored. */
+    z.object({
+      id: appId,
+      name: z.string().max(100),
+      value: z.string().max(10_000),
+      former: z.string().max(10_000).optional(),
+    }),
     z.object({ settings: applicationSettings }),
   ),
   changePermission: rpc(
@@ -100,6 +106,8 @@ export const applicationsRpc = {
       className: z.enum(CLASS_NAMES),
       operations: z.array(z.enum(CLASS_OPERATIONS)).min(1),
       permission: classPermission,
+      /** What the caller has read for each of the operations. Fails with NO_EFFECT where another permission is stored. */
+      former: classPermission.optional(),
     }),
     z.object({ application }),
   ),

@@ -204,6 +204,11 @@ export const secretSettings = z.object({
 export type SecretSettingName = keyof z.output<typeof secretSettings>;
 export const SECRET_SETTING_NAMES = Object.keys(secretSettings.shape) as SecretSettingName[];
 
+/** The text of a setting's value, as `changeSetting` takes it. */
+export function settingText(value: ApplicationSettings[keyof ApplicationSettings]): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** Whether neither the console nor the audit log shows the value of a setting. The codes of test numbers let anyone log in as their users. */
 export function isConcealedSetting(name: string): boolean {
   return name === 'testPhones' || SECRET_SETTING_NAMES.some((secret) => secret === name);

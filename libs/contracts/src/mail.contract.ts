@@ -155,8 +155,12 @@ export const templatesRpc = {
   list: rpc('mail.listTemplates', z.object({ appId }), z.object({ templates: z.array(listedTemplate) })),
   /** The template for a reader of that language; the template itself may be in another language. */
   get: rpc('mail.getTemplate', templateKey, z.object({ template: shownTemplate })),
-  /** Absent parts keep their value. Fails with INCORRECT_TYPE where a part does not render. */
-  set: rpc('mail.setTemplate', templateKey.extend({ parts: sources.partial() }), z.object({ template: shownTemplate })),
+  /** Absent parts keep their value. Fails with INCORRECT_TYPE where a part does not render, with NO_EFFECT where `get` is not `former`. */
+  set: rpc(
+    'mail.setTemplate',
+    templateKey.extend({ parts: sources.partial(), former: sources.optional() }),
+    z.object({ template: shownTemplate }),
+  ),
   /**
    * Same as `get`, rendered with a fictitious user. `parts` replace those that are stored; they are checked as in `set`. Fails with
    * INCORRECT_TYPE where a part does not render.
@@ -180,6 +184,6 @@ export const templatesRpc = {
     }),
     z.object({ id: z.uuid() }),
   ),
-  /** Removes an application's own template. Fails with NOT_FOUND. */
-  reset: rpc('mail.resetTemplate', templateKey, z.object({})),
+  /** Removes an application's own template. Fails with NOT_FOUND, or with NO_EFFECT where its sources are not `former`. */
+  reset: rpc('mail.resetTemplate', templateKey.extend({ former: sources.optional() }), z.object({})),
 };

@@ -5,6 +5,7 @@ import { answer, isAsked, refused } from './page-requests.js';
 
 type Open = (path: string) => Promise<Page>;
 
+const CHANGED_SINCE = 'The object has changed since, so nothing was written.';
 const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true }).click();
 
 async function undo(page: Page): Promise<void> {
@@ -55,12 +56,70 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await choose(page, 'support');
       await save(page);
       const dialog = page.getByRole('dialog');
-      await dialog.getByText('The object has changed since, so nothing was written.').waitFor();
+      await dialog.getByText(CHANGED_SINCE).waitFor();
       await undo(other);
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       const row = page.getByRole('row').filter({ hasText: name });
       await page.reload();
       await row.getByText('All applications: viewer').waitFor();
+    });
+
+    it('of a setting, and a save, write nothing over the value of another operator', async () => {
+      const page = await open('settings');
+      const other = await open('settings');
+      const field = (at: Page) => at.getByLabel('mailLanguage');
+      const stored = await field(page).inputValue();
+      await field(other).waitFor();
+      await field(page).fill('de');
+      await save(page);
+      await page.getByText('Saved.').waitFor();
+      await field(other).fill('it');
+      await save(other);
+      await other.getByText(CHANGED_SINCE).first().waitFor();
+      await save(other);
+      await other.getByText('Saved.').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText(CHANGED_SINCE).first().waitFor();
+      await undo(other);
+      await other.reload();
+      await expect.poll(() => field(other).inputValue()).toBe('de');
+      await setSetting(server(), server().app, 'mailLanguage', stored);
+    });
+
+    it('of a class permission, and a save, write nothing over that of another operator', async () => {
+      const page = await open('permissions');
+      const other = await open('permissions');
+      const choose = async (at: Page, who: string) => {
+        await at.getByRole('dialog').getByLabel('Who may').selectOption(who);
+        await save(at);
+      };
+      const edit = (at: Page) => at.getByRole('button', { name: 'Change _Role: Read one' }).click();
+      await edit(page);
+      await edit(other);
+      await choose(page, 'only the master key');
+      await page.getByText('Saved.').waitFor();
+      await choose(other, 'users who are logged in');
+      await other.getByText(CHANGED_SINCE).first().waitFor();
+      await undo(page);
+    });
+
+    it('of a template, and a save, write nothing over the text of another operator', async () => {
+      const page = await open('templates/verifyEmail/en');
+      const other = await open('templates/verifyEmail/en');
+      const store = async (at: Page, subject: string) => {
+        await at.getByRole('textbox', { name: 'Subject' }).fill(subject);
+        await save(at);
+      };
+      await other.getByRole('textbox', { name: 'Subject' }).waitFor();
+      await store(page, 'mine');
+      await page.getByText('Saved.').waitFor();
+      await store(other, 'theirs');
+      await other.getByText(CHANGED_SINCE).first().waitFor();
+      await save(other);
+      await other.getByText('Saved.').waitFor();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await page.getByText(CHANGED_SINCE).first().waitFor();
+      await undo(other);
     });
 
     it('of a new member removes none that was a member before', async () => {

@@ -39,10 +39,9 @@ export class ApplicationsController {
   @RpcHandler(applicationsRpc.changeSetting)
   async changeSetting({
     id,
-    name,
-    value,
+    ...change
   }: RpcData<typeof applicationsRpc.changeSetting>): Promise<RpcReply<typeof applicationsRpc.changeSetting>> {
-    return { settings: await this.applications.changeSetting(id, name, value) };
+    return { settings: await this.applications.changeSetting(id, change) };
   }
 
   @RpcHandler(applicationsRpc.changePermission)

@@ -68,6 +68,12 @@ export class ApplicationsRepository {
     return !(await applicationsIn(tx).exists());
   }
 
+  /** The application, whose concurrent changes wait for the end of the transaction. */
+  async lock(tx: Tx, id: string): Promise<ApplicationRow | undefined> {
+    await tx.query('SELECT 1 FROM accounts.applications WHERE id = $1 FOR UPDATE', [id]);
+    return this.find(id, tx);
+  }
+
   async changeSettings(tx: Tx, id: string, changes: Partial<ApplicationSettings>): Promise<ApplicationRow | undefined> {
     await applicationsIn(tx)
       .createQueryBuilder()

@@ -1,17 +1,19 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { TtlCache } from '#bootstrap';
 import {
   type Application,
   applicationSettings,
   type ApplicationSettings,
+  type applicationsRpc,
   broadcastContracts,
-  type ClassName,
-  type ClassOperation,
-  type ClassPermission,
   classPermissions,
   type ClassPermissions,
   MAX_LISTED_APPLICATIONS,
   type OldKey,
+  type RpcData,
+  SETTING_NAMES,
+  settingText,
 } from '#contracts';
 import { Database, type Tx } from '#database';
 import { type AppError, appError, messageOf } from '#errors';
@@ -35,11 +37,8 @@ import { type ApplicationRow, ApplicationsRepository } from './applications.repo
 /** The name, settings and class permissions of an application. */
 type ApplicationProfile = Pick<Application, 'name' | 'settings' | 'classPermissions'>;
 
-interface PermissionChange {
-  readonly className: ClassName;
-  readonly operations: readonly ClassOperation[];
-  readonly permission: ClassPermission;
-}
+type PermissionChange = Omit<RpcData<typeof applicationsRpc.changePermission>, 'id'>;
+type SettingChange = Omit<RpcData<typeof applicationsRpc.changeSetting>, 'id'>;
 
 interface WhichKeys {
   readonly appKey: boolean;
@@ -157,22 +156,27 @@ export class ApplicationsService {
     return row === undefined ? undefined : this.announce(this.open(row));
   }
 
-  async changeSetting(id: string, name: string, value: string): Promise<ApplicationSettings> {
+  /** @throws AppError NO_EFFECT where the stored value is not `former` */
+  async changeSetting(id: string, { name, value, former }: SettingChange): Promise<ApplicationSettings> {
     if (isSecretSetting(name)) return this.changeForwardSecret(id, parseSecret(name, value));
     const { userQueryEnabled, ...changes } = parseSetting(name, value);
     assertForwardsElsewhere(changes.forwardUrl, this.config.baseUrl);
+    const isFormer = ({ settings }: ApplicationProfile) =>
+      former === undefined || SETTING_NAMES.some((each) => each === name && settingText(settings[each]) === former);
     if (userQueryEnabled !== undefined) {
       const permission = userQueryEnabled ? 'everyone' : [];
-      return (await this.changePermission(id, { className: '_User', operations: ['find'], permission })).settings;
+      const write = (tx: Tx) => this.repository.changePermission(tx, id, '_User', { find: permission });
+      return (await this.change(id, isFormer, write)).settings;
     }
-    const row = await this.database.transaction((tx) => this.repository.changeSettings(tx, id, changes));
-    return this.announce(this.openKnown(id, row)).settings;
+    return (await this.change(id, isFormer, (tx) => this.repository.changeSettings(tx, id, changes))).settings;
   }
 
-  async changePermission(id: string, { className, operations, permission }: PermissionChange): Promise<Application> {
+  /** @throws AppError NO_EFFECT where a stored permission is not `former` */
+  changePermission(id: string, { className, operations, permission, former }: PermissionChange): Promise<Application> {
     const changes = Object.fromEntries(operations.map((operation) => [operation, permission]));
-    const row = await this.database.transaction((tx) => this.repository.changePermission(tx, id, className, changes));
-    return this.announce(this.openKnown(id, row));
+    const isFormer = ({ classPermissions: stored }: ApplicationProfile) =>
+      former === undefined || operations.every((each) => isDeepStrictEqual(stored[className][each], former));
+    return this.change(id, isFormer, (tx) => this.repository.changePermission(tx, id, className, changes));
   }
 
   /**
@@ -200,6 +204,20 @@ export class ApplicationsService {
   async revokeOldKeys(id: string, which: WhichKeys): Promise<Application> {
     await this.database.transaction((tx) => this.repository.removeOldKeys(tx, id, kindsOf(which)));
     return this.announce(await this.get(id));
+  }
+
+  private async change(
+    id: string,
+    isFormer: (stored: ApplicationProfile) => boolean,
+    write: (tx: Tx) => Promise<ApplicationRow | undefined>,
+  ): Promise<Application> {
+    const row = await this.database.transaction(async (tx) => {
+      const stored = await this.repository.lock(tx, id);
+      if (stored !== undefined && !isFormer(profileOf(stored)))
+        throw appError('NO_EFFECT', { message: 'The value has changed since it was read: read it again.' });
+      return write(tx);
+    });
+    return this.announce(this.openKnown(id, row));
   }
 
   private async changeForwardSecret(id: string, secret: string): Promise<ApplicationSettings> {

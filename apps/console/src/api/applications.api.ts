@@ -150,7 +150,10 @@ export const applicationsApi = {
     params: ofApp,
     reply: series,
   }),
-  /** Changes a setting, a secret one included. Fails with INCORRECT_TYPE, whose text says what the value must be. */
+  /**
+   * Changes a setting, a secret one included. Fails with INCORRECT_TYPE, whose text says what the value must be, and with NO_EFFECT where
+   * the stored value is not `former`.
+   */
   changeSetting: route({
     method: 'PUT',
     path: '/apps/:appId/settings/:name',
@@ -158,7 +161,7 @@ export const applicationsApi = {
     // Test numbers, pages of links and the target of forwarded requests let their owner take users over.
     needsProof: true,
     params: ofApp.extend({ name: z.string().regex(/^[A-Za-z]{1,60}$/) }),
-    body: z.strictObject({ value: z.string().max(10_000) }),
+    body: z.strictObject({ value: z.string().max(10_000), former: z.string().max(10_000).optional() }),
     reply: oneApplication,
   }),
   rotateKeys: route({
@@ -182,6 +185,7 @@ export const applicationsApi = {
     body: keyKinds,
     reply: oneApplication,
   }),
+  /** Fails with NO_EFFECT where one of the stored permissions is not `former`. */
   changeClassPermission: route({
     method: 'PUT',
     path: '/apps/:appId/class-permissions/:className',
@@ -192,6 +196,7 @@ export const applicationsApi = {
     body: z.strictObject({
       operations: z.array(z.enum(CLASS_OPERATIONS)).min(1),
       permission: classPermission,
+      former: classPermission.optional(),
     }),
     reply: oneApplication,
   }),

@@ -122,7 +122,10 @@ export const messagesApi = {
     params: ofTemplate,
     reply: z.object({ template }),
   }),
-  /** Absent parts keep their value. Fails with INCORRECT_TYPE, whose text names the part, the line and the mistake. */
+  /**
+   * Absent parts keep their value. Fails with INCORRECT_TYPE, whose text names the part, the line and the mistake, and with NO_EFFECT
+   * where the parts that `getTemplate` gives are not `former`.
+   */
   setTemplate: route({
     method: 'PUT',
     path: '/apps/:appId/templates/:kind/:language',
@@ -130,15 +133,16 @@ export const messagesApi = {
     // A mail can send its link to another server, which could then take users over.
     needsProof: true,
     params: ofTemplate,
-    body: givenParts,
+    body: givenParts.extend({ former: parts.optional() }),
     reply: z.object({ template }),
   }),
-  /** Back to the built-in template. Fails with NOT_FOUND. */
+  /** Back to the built-in template. Fails with NOT_FOUND, or with NO_EFFECT where the stored parts are not `former`. */
   resetTemplate: route({
     method: 'DELETE',
     path: '/apps/:appId/templates/:kind/:language',
     access: 'templates.write',
     params: ofTemplate,
+    body: z.strictObject({ former: parts.optional() }),
     reply: z.object({}),
   }),
   /** Renders parts that are not saved yet, the others as stored, with a fictitious user. */

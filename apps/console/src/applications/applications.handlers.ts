@@ -22,6 +22,7 @@ import {
   isConcealedSetting,
   SECRET_SETTING_NAMES,
   secretSettings,
+  settingText,
   SETTING_NAMES,
   userSearchRpc,
 } from '#contracts';
@@ -30,7 +31,7 @@ import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { listed, NEWEST_FIRST } from '../pushes/push.rules.js';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
 
 type Api = typeof consoleApi;
 type OneApplication = RouteReply<Api['getApplication']>;
@@ -114,9 +115,11 @@ export class ApplicationsHandlers {
     const { appId: id, name } = request.params;
     const { settings } = await this.find(id);
     const known = SETTING_NAMES.find((each) => each === name);
-    if (known !== undefined && !isConcealedSetting(known)) request.act = { before: { value: textOf(settings[known]) } };
-    await this.rpc.call(applicationsRpc.changeSetting, { id, name, value: request.body.value });
-    return this.shown(await this.find(id));
+    if (known !== undefined && !isConcealedSetting(known))
+      request.act = { before: { value: settingText(settings[known]) } };
+    const write = this.rpc.call(applicationsRpc.changeSetting, { id, name, ...request.body });
+    const { settings: written } = await ifUnchanged(write);
+    return this.shown({ ...(await this.find(id)), settings: written });
   }
 
   @Handles(consoleApi.rotateKeys)
@@ -137,7 +140,7 @@ export class ApplicationsHandlers {
     const { classPermissions } = await this.find(id);
     request.act = { before: classPermissions[className] };
     const change = { id, className, ...request.body };
-    return this.shown((await this.rpc.call(applicationsRpc.changePermission, change)).application);
+    return this.shown((await ifUnchanged(this.rpc.call(applicationsRpc.changePermission, change))).application);
   }
 
   private async messagesOfLastDay(appId: string): Promise<Overview['messages']> {
@@ -225,12 +228,12 @@ type Settings = Application['settings'];
 const DEFAULT_SETTINGS: Settings = applicationSettings.parse({});
 
 function settingOf(name: keyof Settings, settings: Settings): ApplicationDetails['settings'][number] {
-  const value = textOf(settings[name]);
+  const value = settingText(settings[name]);
   return {
     name,
     kind: kindOf(DEFAULT_SETTINGS[name]),
     value,
-    isDefault: value === textOf(DEFAULT_SETTINGS[name]),
+    isDefault: value === settingText(DEFAULT_SETTINGS[name]),
     description: applicationSettings.shape[name].description ?? '',
   };
 }
@@ -239,9 +242,4 @@ function kindOf(value: Settings[keyof Settings]): 'flag' | 'list' | 'object' | '
   if (typeof value === 'boolean') return 'flag';
   if (typeof value === 'string') return 'text';
   return Array.isArray(value) ? 'list' : 'object';
-}
-
-/** A setting as `changeSetting` takes it. */
-function textOf(value: Settings[keyof Settings]): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -238,7 +238,7 @@ function describeAct(
   const setsSecret = path.includes('/settings/') && isConcealedSetting(given['name'] ?? '');
   const isSecret = (member: string) =>
     (member === 'fields' && CREDENTIALS.has(name)) ||
-    (member === 'value' && setsSecret) ||
+    (['value', 'former'].includes(member) && setsSecret) ||
     (member === 'address' && operatorName === undefined);
   return {
     way: 'console',

@@ -9,7 +9,7 @@ import {
   templatesRpc,
 } from '#contracts';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
 import { cursorOf, pagesOf, readCursor, UUID } from '../routing/list.rules.js';
 import { maskedEmail, maskedPhone, maskedText } from '../users/user.rules.js';
 
@@ -98,17 +98,18 @@ export class MessagesHandlers {
 
   @Handles(consoleApi.setTemplate)
   async set(request: ConsoleRequest<Api['setTemplate']>): Promise<RouteReply<Api['setTemplate']>> {
-    const { params, body } = request;
+    const { former, ...parts } = request.body;
+    const { params } = request;
     const { template } = await this.rpc.call(templatesRpc.get, params);
     request.act = { before: { language: template.language, isOwn: template.isOwn, subject: template.subject } };
-    return this.rpc.call(templatesRpc.set, { ...params, parts: body });
+    return ifUnchanged(this.rpc.call(templatesRpc.set, { ...params, parts, former }));
   }
 
   @Handles(consoleApi.resetTemplate)
   async reset(request: ConsoleRequest<Api['resetTemplate']>): Promise<RouteReply<Api['resetTemplate']>> {
     const { template } = await this.rpc.call(templatesRpc.get, request.params);
     request.act = { before: { subject: template.subject, text: template.text } };
-    return this.rpc.call(templatesRpc.reset, request.params);
+    return ifUnchanged(this.rpc.call(templatesRpc.reset, { ...request.params, ...request.body }));
   }
 
   @Handles(consoleApi.previewTemplate)

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { Controller } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import { MAIL_KINDS, type MailKind, type RpcData, type RpcReply, type ShownTemplate, templatesRpc } from '#contracts';
-import { appError } from '#errors';
+import { type AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { MailDatabase } from '../mail.database.js';
@@ -49,13 +50,14 @@ export class TemplatesController {
 
   /** @throws AppError INCORRECT_TYPE: it names the part, the line and the reason */
   @RpcHandler(templatesRpc.set)
-  async set({ parts: given, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
+  async set({ parts: given, former, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
     const parts = withoutUndefined(given);
     const base = await this.find(place);
     if (!isSameLanguage(base.language, place.language)) assertComplete(parts, place);
     assertRenders({ ...base, ...parts });
-    await this.repository.put(place, parts, base);
+    if (former === undefined) await this.repository.put(place, parts, base);
+    else await this.replace(place, parts, { ...former, base });
     return { template: await this.find(place) };
   }
 
@@ -103,13 +105,26 @@ export class TemplatesController {
 
   /** @throws AppError NOT_FOUND if the application has none of its own */
   @RpcHandler(templatesRpc.reset)
-  async reset(wanted: RpcData<Rpc['reset']>): Promise<RpcReply<Rpc['reset']>> {
+  async reset({ former, ...wanted }: RpcData<Rpc['reset']>): Promise<RpcReply<Rpc['reset']>> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
-    const isRemoved = await this.repository.remove(place);
+    const isRemoved = await this.repository.remove(place, former);
     this.templates.forget(place.appId);
+    if (!isRemoved && former !== undefined) throw changedSince();
     if (!isRemoved)
       throw appError('NOT_FOUND', { message: `The application has no template of its own: ${describe(place)}.` });
     return {};
+  }
+
+  /** @throws AppError NO_EFFECT where the template is not what the operator has read */
+  private async replace(
+    place: TemplatePlace,
+    parts: Partial<MailTemplate>,
+    { base, ...former }: MailTemplate & { readonly base: ShownTemplate },
+  ): Promise<void> {
+    const { subject, html, text } = base;
+    const isOwn = base.isOwn && base.language === place.language;
+    const isRead = isDeepStrictEqual({ subject, html, text }, former);
+    if (!isRead || !(await this.repository.replace(place, parts, { ...former, isOwn }))) throw changedSince();
   }
 
   /** The template with the given parts instead of its own. */
@@ -128,6 +143,10 @@ export class TemplatesController {
     const { subject, html, text } = stored;
     return { kind, language: place.language, isOwn, subject, html, text };
   }
+}
+
+function changedSince(): AppError {
+  return appError('NO_EFFECT', { message: 'The template has changed since it was read: read it again.' });
 }
 
 /** A template in another language must not supply the missing parts. */

@@ -25,6 +25,11 @@ interface TemplateRow extends MailTemplate {
   readonly revision: string;
 }
 
+/** A template as an operator has read it. `isOwn`: it is stored at this place. */
+interface ReadTemplate extends MailTemplate {
+  readonly isOwn: boolean;
+}
+
 @Injectable()
 export class TemplatesRepository {
   constructor(
@@ -60,9 +65,27 @@ export class TemplatesRepository {
     );
   }
 
-  /** @returns whether a template was removed */
-  async remove({ appId, kind, language }: TemplatePlace): Promise<boolean> {
-    const { affected } = await this.templates.delete({ appId, kind, language });
+  /** Writes a template that an operator has read, as `put`. @returns false where another one is stored by now */
+  async replace(
+    place: TemplatePlace,
+    parts: Partial<MailTemplate>,
+    { isOwn, ...read }: ReadTemplate,
+  ): Promise<boolean> {
+    if (isOwn) {
+      const change = { ...parts, revision: () => 'gen_random_uuid()', updatedAt: () => 'now()' };
+      return (await this.templates.update({ ...place, ...read }, change)).affected === 1;
+    }
+    const insert = this.templates
+      .createQueryBuilder()
+      .insert()
+      .values({ ...place, ...read, ...parts });
+    const inserted = await insert.orIgnore().returning('language').updateEntity(false).execute();
+    return (inserted.raw as unknown[]).length === 1;
+  }
+
+  /** @returns whether a template was removed: the one with these sources, where they are given */
+  async remove({ appId, kind, language }: TemplatePlace, former: Partial<MailTemplate> = {}): Promise<boolean> {
+    const { affected } = await this.templates.delete({ appId, kind, language, ...former });
     return affected === 1;
   }
 }

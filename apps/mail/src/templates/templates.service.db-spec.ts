@@ -58,6 +58,40 @@ describe('the templates of mails', () => {
     controller = new TemplatesController(module.get(TemplatesRepository), service, deliveries, database, new Clock());
   });
 
+  describe('that another operator has changed since they were read', () => {
+    const place = () => ({ appId, kind: 'verifyEmail' as const, language: 'en' });
+    const refused = expect.objectContaining({ errorName: 'NO_EFFECT' }) as unknown;
+    const read = async () => {
+      const { subject, html, text } = (await controller.get(place())).template;
+      return { subject, html, text };
+    };
+    const replace = (former: ReturnType<typeof ownTemplate>, parts: object) =>
+      controller.set({ ...place(), parts, former });
+
+    it('are neither replaced nor reset', async () => {
+      const builtIn = await read();
+      await replace(builtIn, { subject: 'first' });
+      const first = await read();
+      await expect(replace(builtIn, { subject: 'late' })).rejects.toEqual(refused);
+      await replace(first, { subject: 'second' });
+      await expect(replace(first, { subject: 'late' })).rejects.toEqual(refused);
+      await expect(controller.reset({ ...place(), former: first })).rejects.toEqual(refused);
+      expect((await read()).subject).toBe('second');
+      await controller.reset({ ...place(), former: await read() });
+      await expect(replace(first, { subject: 'late' })).rejects.toEqual(refused);
+      expect(await read()).toEqual(builtIn);
+    });
+
+    it('are replaced by one of two at once', async () => {
+      const former = await read();
+      const both = await Promise.allSettled(['a', 'b'].map((subject) => replace(former, { subject })));
+      expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      const first = await read();
+      const next = await Promise.allSettled(['c', 'd'].map((subject) => replace(first, { subject })));
+      expect(next.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    });
+  });
+
   describe('that are not stored', () => {
     const place = () => ({ appId, kind: 'verifyEmail' as const, language: 'en', applicationName: 'Shop' });
 

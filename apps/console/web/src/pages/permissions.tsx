@@ -121,8 +121,11 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
       nobody: [],
       listed: items,
     };
-    await change.mutateAsync({ params, body: { operations: [operation], permission: lists[group] ?? [] } });
-    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { operations: [operation], permission } }));
+    const operations = [operation];
+    const chosen = { operations, permission: lists[group] ?? [], former: permission };
+    const { application } = await change.mutateAsync({ params, body: chosen });
+    const former = application.classPermissions[className][operation];
+    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { operations, permission, former } }));
     onClose();
   };
   return (

@@ -96,8 +96,9 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
   const description = useDescription(name, setting.description);
   const params = { appId, name };
   const save = async (next: string) => {
-    await change.mutateAsync({ params, body: { value: next } });
-    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { value: stored } }));
+    const { application } = await change.mutateAsync({ params, body: { value: next, former: stored } });
+    const saved = application.settings.find((each) => each.name === name)?.value ?? next;
+    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { value: stored, former: saved } }));
     setTyped((now) => (now === next ? undefined : now));
   };
   const store = (next: string) => {

@@ -97,6 +97,10 @@ interface TemplateProps {
   readonly language: string;
 }
 
+function partsOf({ subject, html, text }: Template): Required<Parts> {
+  return { subject, html, text };
+}
+
 /** Whether the template is the application's own one of this language; else the text is a built-in one, or that of another language. */
 function isOwnIn(language: string, template: Template): boolean {
   return template.isOwn && template.language.toLowerCase() === language.toLowerCase();
@@ -201,10 +205,13 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
   const isOwnHere = isOwnIn(params.language, template);
   if (!may('templates.write')) return null;
   const store = async () => {
-    await save.mutateAsync({ params, body: typed });
-    const { subject, html, text } = template;
+    const shown = partsOf(template);
+    const saved = await save.mutateAsync({ params, body: { ...typed, former: shown } });
+    const former = partsOf(saved.template);
     notices.undoable(t.acts.saved, () =>
-      isOwnHere ? save.mutateAsync({ params, body: { subject, html, text } }) : reset.mutateAsync({ params }),
+      isOwnHere
+        ? save.mutateAsync({ params, body: { ...shown, former } })
+        : reset.mutateAsync({ params, body: { former } }),
     );
     clear(typed);
   };
