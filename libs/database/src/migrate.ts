@@ -1,7 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DataSource } from 'typeorm';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { DatabaseOptions } from './data-source.js';
 import { Database, type Queryable } from './database.js';
+
+/** A migration without a way back: a failed upgrade is repaired by a later migration. */
+export abstract class ForwardMigration implements MigrationInterface {
+  abstract up(runner: QueryRunner): Promise<void>;
+
+  down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}
 
 /** An arbitrary key: all migrators of all schemas of one database share it. */
 const MIGRATION_LOCK = 7_236_401;

@@ -1,13 +1,10 @@
 // Why: what applications must know to have accounts of platforms verified; its secrets are sealed.
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
+import { ForwardMigration } from '#database';
 
-export class CreatePlatformCredentials1795900000000 implements MigrationInterface {
+export class CreatePlatformCredentials1795900000000 extends ForwardMigration {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(createPlatformCredentials);
-  }
-
-  down(): Promise<void> {
-    throw new Error('migrations go forward only');
   }
 }
 
