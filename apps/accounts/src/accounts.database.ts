@@ -2,23 +2,27 @@ import { type DatabaseOptions, InboxMessageEntity, OUTBOX_ENTITIES } from '#data
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import { ApplicationEntity, OldApplicationKeyEntity } from './applications/application.entity.js';
 import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowances.repository.js';
-import { CreateAccounts1795257600000 } from './migrations/1795257600000-create-accounts.js';
-import { CreateRoles1795700000000 } from './migrations/1795700000000-create-roles.js';
-import { CreateLockouts1795700100000 } from './migrations/1795700100000-create-lockouts.js';
-import { CreateSmsCodes1795700200000 } from './migrations/1795700200000-create-sms-codes.js';
-import { CreateIdentities1795800000000 } from './migrations/1795800000000-create-identities.js';
-import { CreateMailLinks1795950000000 } from './migrations/1795950000000-create-mail-links.js';
-import { AddEventOrigins1796300000000 } from './migrations/1796300000000-add-event-origins.js';
-import { CreateRotations1796400000000 } from './migrations/1796400000000-create-rotations.js';
-import { SearchFieldsAtOnce1796500000000 } from './migrations/1796500000000-search-fields-at-once.js';
-import { LeaseOutbox1796600000000 } from './migrations/1796600000000-lease-outbox.js';
-import { CreateFieldIndexes1796710000000 } from './migrations/1796710000000-create-field-indexes.js';
-import { ImportUsers1796720000000 } from './migrations/1796720000000-import-users.js';
-import { AddForwardSecret1796730000000 } from './migrations/1796730000000-add-forward-secret.js';
-import { SearchUsers1796780000000 } from './migrations/1796780000000-search-users.js';
-import { CountLogins1796795000000 } from './migrations/1796795000000-count-logins.js';
-import { CoverSearches1796798000000 } from './migrations/1796798000000-cover-searches.js';
-import { NoteEarlierCredentials1796820000000 } from './migrations/1796820000000-note-earlier-credentials.js';
+import {
+  CountLogins1796795000000,
+  CoverSearches1796798000000,
+  CreateAccounts1795257600000,
+  CreateFieldIndexes1796710000000,
+  CreateIdentities1795800000000,
+  CreateRoles1795700000000,
+  ImportUsers1796720000000,
+  NoteEarlierCredentials1796820000000,
+  SearchFieldsAtOnce1796500000000,
+  SearchUsers1796780000000,
+} from './migrations/0.1.0-users-and-roles.js';
+import {
+  AddEventOrigins1796300000000,
+  AddForwardSecret1796730000000,
+  CreateLockouts1795700100000,
+  CreateMailLinks1795950000000,
+  CreateRotations1796400000000,
+  CreateSmsCodes1795700200000,
+  LeaseOutbox1796600000000,
+} from './migrations/0.1.0-messages-and-keys.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-codes.repository.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
 import { SecretRotationEntity } from './secrets/secret-rotations.repository.js';

@@ -1,0 +1,164 @@
+import type { QueryRunner } from 'typeorm';
+import { ForwardMigration, addOutboxLease, addOutboxOrigin } from '#database';
+
+// Why: failed logins and locks, for the standalone server; services count in Redis and leave the table empty.
+export class CreateLockouts1795700100000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of [createLockouts, indexLockoutsByEnd, indexLockoutsByExpiry]) await runner.query(statement);
+  }
+}
+
+// Without a foreign key to users: names of no user are counted too.
+const createLockouts = `
+  CREATE TABLE accounts.lockouts (
+    app_id       text NOT NULL,
+    user_id      text COLLATE "C" NOT NULL,
+    attempts     jsonb NOT NULL,
+    locked_until timestamptz(3),
+    expires_at   timestamptz(3) NOT NULL,
+    CONSTRAINT lockouts_pkey PRIMARY KEY (app_id, user_id)
+  )`;
+
+const indexLockoutsByEnd = `
+  CREATE INDEX lockouts_locked_until_idx ON accounts.lockouts (app_id, locked_until, user_id)
+   WHERE locked_until IS NOT NULL`;
+const indexLockoutsByExpiry = 'CREATE INDEX lockouts_expires_at_idx ON accounts.lockouts (expires_at)';
+
+// Why: codes that were sent to phone numbers, how many messages a number got, and guesses at codes without their numbers.
+export class CreateSmsCodes1795700200000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    const statements = [
+      createCodes,
+      indexCodesByHash,
+      indexCodesByGuesses,
+      indexCodesByExpiry,
+      createNumberlessGuesses,
+      createSmsAllowances,
+      indexSmsAllowancesByExpiry,
+    ];
+    for (const statement of statements) await runner.query(statement);
+  }
+}
+
+/** `user_id` is empty where any holder of the number may use the code. The last two are for codes that may come without their number. */
+const createCodes = `
+  CREATE TABLE accounts.sms_codes (
+    app_id                    text NOT NULL,
+    purpose                   text NOT NULL,
+    mobile_phone_number       text NOT NULL,
+    user_id                   text NOT NULL,
+    code_hash                 bytea NOT NULL,
+    wrong_guesses             smallint NOT NULL DEFAULT 0,
+    expires_at                timestamptz(3) NOT NULL,
+    numberless_hash           bytea,
+    numberless_guesses_before bigint,
+    CONSTRAINT sms_codes_pkey PRIMARY KEY (app_id, purpose, mobile_phone_number, user_id),
+    CONSTRAINT sms_codes_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
+  )`;
+
+const indexCodesByHash = `
+  CREATE INDEX sms_codes_numberless_hash_idx ON accounts.sms_codes (app_id, purpose, numberless_hash)
+   WHERE numberless_hash IS NOT NULL`;
+const indexCodesByGuesses = `
+  CREATE INDEX sms_codes_numberless_guesses_idx ON accounts.sms_codes (app_id, purpose, numberless_guesses_before)
+   WHERE numberless_hash IS NOT NULL`;
+const indexCodesByExpiry = 'CREATE INDEX sms_codes_expires_at_idx ON accounts.sms_codes (expires_at)';
+
+/** Wrong codes that came without a number, since ever. */
+const createNumberlessGuesses = `
+  CREATE TABLE accounts.sms_numberless_guesses (
+    app_id  text NOT NULL,
+    purpose text NOT NULL,
+    wrong   bigint NOT NULL DEFAULT 0,
+    CONSTRAINT sms_numberless_guesses_pkey PRIMARY KEY (app_id, purpose),
+    CONSTRAINT sms_numberless_guesses_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
+  )`;
+
+/** When a number got its latest messages; it means nothing any more once the last of them is a day old. */
+const createSmsAllowances = `
+  CREATE TABLE accounts.sms_allowances (
+    app_id              text NOT NULL,
+    mobile_phone_number text NOT NULL,
+    sent_at             timestamptz(3)[] NOT NULL,
+    expires_at          timestamptz(3) NOT NULL,
+    CONSTRAINT sms_allowances_pkey PRIMARY KEY (app_id, mobile_phone_number),
+    CONSTRAINT sms_allowances_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
+  )`;
+const indexSmsAllowancesByExpiry = 'CREATE INDEX sms_allowances_expires_at_idx ON accounts.sms_allowances (expires_at)';
+
+// Why: mailed links die with what they were made for, and a mailbox gets so many mails only.
+export class CreateMailLinks1795950000000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of [countChanges, createMailAllowances, indexMailAllowancesByExpiry])
+      await runner.query(statement);
+  }
+}
+
+/** How often address and password were changed: a link is good for the state that it was made in. */
+const countChanges = `
+  ALTER TABLE accounts.users
+    ADD COLUMN email_version    integer NOT NULL DEFAULT 0,
+    ADD COLUMN password_version integer NOT NULL DEFAULT 0`;
+
+/** When a mailbox got its latest mails; it means nothing any more once the last of them is a day old. */
+const createMailAllowances = `
+  CREATE TABLE accounts.mail_allowances (
+    app_id     text NOT NULL,
+    mailbox    text NOT NULL,
+    sent_at    timestamptz(3)[] NOT NULL,
+    expires_at timestamptz(3) NOT NULL,
+    CONSTRAINT mail_allowances_pkey PRIMARY KEY (app_id, mailbox),
+    CONSTRAINT mail_allowances_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
+  )`;
+const indexMailAllowancesByExpiry =
+  'CREATE INDEX mail_allowances_expires_at_idx ON accounts.mail_allowances (expires_at)';
+
+// Why: the logs and traces of an event's handler name the request that caused it.
+export class AddEventOrigins1796300000000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(addOutboxOrigin('accounts'));
+  }
+}
+
+// Why: keys of applications and the deployment's secret are replaced while the old ones are still in use.
+export class CreateRotations1796400000000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of [createOldKeys, createSecretRotations]) await runner.query(statement);
+  }
+}
+
+/** Keys that were replaced and still let requests in: until then, or until they are revoked. */
+const createOldKeys = `
+  CREATE TABLE accounts.old_application_keys (
+    app_id         text NOT NULL,
+    id             uuid NOT NULL DEFAULT gen_random_uuid(),
+    kind           text NOT NULL,
+    sealed_key     text NOT NULL,
+    replaced_at    timestamptz(3) NOT NULL DEFAULT now(),
+    accepted_until timestamptz(3),
+    CONSTRAINT old_application_keys_pkey PRIMARY KEY (app_id, id),
+    CONSTRAINT old_application_keys_kind_check CHECK (kind IN ('app', 'master')),
+    CONSTRAINT old_application_keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
+  )`;
+
+/** When the last value at rest was sealed anew with the key. */
+const createSecretRotations = `
+  CREATE TABLE accounts.secret_rotations (
+    key_id       text NOT NULL,
+    completed_at timestamptz(3) NOT NULL DEFAULT now(),
+    CONSTRAINT secret_rotations_pkey PRIMARY KEY (key_id)
+  )`;
+
+// Why: the relay publishes outside any transaction; the lock under which it works is a lease.
+export class LeaseOutbox1796600000000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(addOutboxLease('accounts'));
+  }
+}
+
+// Why: the gateway signs the identity of forwarded requests with a secret of the application.
+export class AddForwardSecret1796730000000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE accounts.applications ADD COLUMN sealed_forward_secret text');
+  }
+}
