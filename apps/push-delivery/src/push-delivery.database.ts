@@ -13,16 +13,20 @@ import {
   NotificationEntity,
   RequestIdEntity,
 } from './pushes/push.entity.js';
-import { CreatePush1796100000000 } from './migrations/1796100000000-create-push.js';
-import { CreateDeviceQueues1796200000000 } from './migrations/1796200000000-create-device-queues.js';
-import { AddPushOrigins1796300200000 } from './migrations/1796300200000-add-push-origins.js';
-import { SearchFieldsAtOnce1796500100000 } from './migrations/1796500100000-search-fields-at-once.js';
-import { ScanInByteOrder1796700100000 } from './migrations/1796700100000-scan-in-byte-order.js';
-import { CreateFieldIndexes1796710100000 } from './migrations/1796710100000-create-field-indexes.js';
-import { OrderPushes1796740100000 } from './migrations/1796740100000-order-pushes.js';
-import { AddVendorChannels1796760000000 } from './migrations/1796760000000-add-vendor-channels.js';
-import { AddVendorLanes1796770100000 } from './migrations/1796770100000-add-vendor-lanes.js';
-import { NumberDrops1796820000000 } from './migrations/1796820000000-number-drops.js';
+import {
+  AddPushOrigins1796300200000,
+  CreateFieldIndexes1796710100000,
+  CreatePush1796100000000,
+  OrderPushes1796740100000,
+  ScanInByteOrder1796700100000,
+  SearchFieldsAtOnce1796500100000,
+} from './migrations/0.1.0-pushes.js';
+import {
+  AddVendorChannels1796760000000,
+  AddVendorLanes1796770100000,
+  CreateDeviceQueues1796200000000,
+  NumberDrops1796820000000,
+} from './migrations/0.1.0-delivery.js';
 import {
   DevelopmentDeviceEntity,
   VendorBatchEntity,
