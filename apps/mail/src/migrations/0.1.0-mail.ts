@@ -1,15 +1,11 @@
-// Why: mails and text messages wait here until they are sent, and stay as a record; the order of events must not matter.
-import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createInboxTable } from '#database';
+import type { QueryRunner } from 'typeorm';
+import { ForwardMigration, createInboxTable } from '#database';
 
-export class CreateDeliveries1796000000000 implements MigrationInterface {
+// Why: mails and text messages wait here until they are sent, and stay as a record; the order of events must not matter.
+export class CreateDeliveries1796000000000 extends ForwardMigration {
   async up(runner: QueryRunner): Promise<void> {
     const statements = [...createInboxTable('mail'), ...createDeliveries, createRecipients, createAllowances];
     for (const statement of statements) await runner.query(statement);
-  }
-
-  down(): Promise<void> {
-    throw new Error('migrations go forward only');
   }
 }
 
@@ -71,3 +67,65 @@ const createAllowances = `
     used         bigint NOT NULL,
     CONSTRAINT allowances_pkey PRIMARY KEY (app_id, window_start)
   )`;
+
+// Why: mails in an application's own words.
+export class CreateTemplates1796000100000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(createTemplates);
+  }
+}
+
+/** `revision` changes with every change, so that a process knows whether its compiled copy is current. */
+const createTemplates = `
+  CREATE TABLE mail.templates (
+    app_id     text NOT NULL,
+    kind       text NOT NULL,
+    language   text NOT NULL,
+    subject    text NOT NULL,
+    html       text NOT NULL,
+    text       text NOT NULL,
+    revision   uuid NOT NULL DEFAULT gen_random_uuid(),
+    updated_at timestamptz(3) NOT NULL DEFAULT now(),
+    CONSTRAINT templates_pkey PRIMARY KEY (app_id, kind, language)
+  )`;
+
+// Why: who carries an application's text messages; its secrets are sealed.
+export class CreateTextMessageProviders1796000200000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(createTextMessageProviders);
+  }
+}
+
+const createTextMessageProviders = `
+  CREATE TABLE mail.text_message_providers (
+    app_id         text NOT NULL,
+    kind           text NOT NULL,
+    shown          jsonb NOT NULL,
+    sealed_secrets text NOT NULL,
+    updated_at     timestamptz(3) NOT NULL DEFAULT now(),
+    CONSTRAINT text_message_providers_pkey PRIMARY KEY (app_id)
+  )`;
+
+// Why: a message belongs to the trace of the request that it was asked for in, also while it waits.
+export class AddDeliveryTraces1796300100000 extends ForwardMigration {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('ALTER TABLE mail.deliveries ADD COLUMN traceparent text');
+  }
+}
+
+// Why: operators see why each attempt at a message failed, and page through the messages of an application.
+export class LogAttempts1796790000000 extends ForwardMigration {
+  /** A build beside the traffic cannot be part of a transaction. Each statement can be repeated after an interruption. */
+  readonly transaction = false;
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`ALTER TABLE mail.deliveries ADD COLUMN IF NOT EXISTS attempt_log jsonb DEFAULT '[]' NOT NULL`);
+    // The build waits for running transactions, but blocks neither reads nor writes.
+    await runner.query('SET lock_timeout = 0');
+    await runner.query('DROP INDEX CONCURRENTLY IF EXISTS mail.deliveries_application_idx');
+    await runner.query(
+      'CREATE INDEX CONCURRENTLY deliveries_application_idx ON mail.deliveries (app_id, created_at, id)',
+    );
+    await runner.query('RESET lock_timeout');
+  }
+}
