@@ -1,8 +1,10 @@
 import { Database, type DatabaseOptions } from '#database';
 import { AuditEntity } from './audit/audit.entity.js';
-import { CreateConsole1796790000000 } from './migrations/1796790000000-create-console.js';
-import { AddSecondFactors1796800000000 } from './migrations/1796800000000-add-second-factors.js';
-import { AddOidc1796810000000 } from './migrations/1796810000000-add-oidc.js';
+import {
+  AddOidc1796810000000,
+  AddSecondFactors1796800000000,
+  CreateConsole1796790000000,
+} from './migrations/0.1.0-console.js';
 import {
   AttemptsEntity,
   ChallengeEntity,
