@@ -8,10 +8,7 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 
-/**
- * Parses a setting as an operator types it: JSON where it is valid JSON, a string otherwise.
- * @throws AppError NOT_SUPPORTED for an unknown name, INCORRECT_TYPE for a value that the setting does not accept
- */
+/** Parses JSON, else a string. @throws AppError NOT_SUPPORTED for an unknown name, INCORRECT_TYPE */
 export function parseSetting(name: string, text: string): Partial<ApplicationSettings> {
   if (!isSettingName(name)) {
     throw appError('NOT_SUPPORTED', {
@@ -24,7 +21,6 @@ export function parseSetting(name: string, text: string): Partial<ApplicationSet
   return { [name]: value.data };
 }
 
-/** Whether the value of a setting is a secret. */
 export function isSecretSetting(name: string): name is SecretSettingName {
   return SECRET_SETTING_NAMES.some((known) => known === name);
 }
@@ -59,12 +55,10 @@ function jsonOrText(text: string): unknown {
 /** The application key is part of client apps; the master key stays on servers. */
 export type KeyKind = 'app' | 'master';
 
-/** The sealing context of an application's key. */
 export function keyContext(appId: string, kind: KeyKind): string {
   return `${kind} key of ${appId}`;
 }
 
-/** The sealing context of an application's secret setting. */
 export function secretContext(appId: string, name: SecretSettingName): string {
   return `${name} of ${appId}`;
 }

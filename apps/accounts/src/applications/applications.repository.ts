@@ -14,7 +14,6 @@ export type ApplicationRow = ApplicationEntity & {
 
 type SealedKeys = Pick<ApplicationRow, 'sealedAppKey' | 'sealedMasterKey'>;
 
-/** The applications with their current and old keys. */
 @Injectable()
 export class ApplicationsRepository {
   constructor(
@@ -36,7 +35,6 @@ export class ApplicationsRepository {
     return (await this.select().getMany()) as ApplicationRow[];
   }
 
-  /** The newest come first. */
   async listIds(limit: number): Promise<string[]> {
     const newest = await this.applications.find({
       select: { id: true },
@@ -132,7 +130,6 @@ export class ApplicationsRepository {
     await oldKeysIn(tx).delete({ appId, acceptedUntil: Raw((column) => `${column} <= now()`) });
   }
 
-  /** Replaces the given keys. */
   async replaceKeys(tx: Tx, id: string, keys: Partial<SealedKeys>): Promise<ApplicationRow | undefined> {
     if (Object.keys(keys).length > 0) await applicationsIn(tx).update({ id }, keys);
     return this.find(id, tx);

@@ -34,7 +34,6 @@ import {
 import type { OldApplicationKeyEntity } from './application.entity.js';
 import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
 
-/** The name, settings and class permissions of an application. */
 type ApplicationProfile = Pick<Application, 'name' | 'settings' | 'classPermissions'>;
 
 type PermissionChange = Omit<RpcData<typeof applicationsRpc.changePermission>, 'id'>;
@@ -60,7 +59,6 @@ export interface NewApplication {
   readonly masterKey?: string | undefined;
 }
 
-/** Applications: their keys, sealed at rest, and their settings. */
 @Injectable()
 export class ApplicationsService {
   readonly #profiles = new TtlCache(async (id) => {
@@ -200,7 +198,7 @@ export class ApplicationsService {
     return this.announce(this.openKnown(id, row));
   }
 
-  /** Revokes old keys. They stop working within a second. */
+  /** They stop working within a second. */
   async revokeOldKeys(id: string, which: WhichKeys): Promise<Application> {
     await this.database.transaction((tx) => this.repository.removeOldKeys(tx, id, kindsOf(which)));
     return this.announce(await this.get(id));

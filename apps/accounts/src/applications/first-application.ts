@@ -43,7 +43,6 @@ export class FirstApplication implements OnApplicationBootstrap, BeforeApplicati
     await this.creation;
   }
 
-  /** The application that this start has created, if any. */
   created(): Promise<Application | undefined> {
     return this.creation;
   }
