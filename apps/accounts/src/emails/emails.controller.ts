@@ -16,7 +16,6 @@ import { isAddressUnchanged, type LinkState, requireEmail, stateOf, withProvenAd
 
 type Rpc = typeof emailsRpc;
 
-/** A genuine link with its user and its current state. */
 interface FoundLink extends LinkState {
   readonly token: MailToken;
   readonly user: UserRow;
@@ -118,10 +117,7 @@ export class EmailsController {
     return { link: await this.describe(found) };
   }
 
-  /**
-   * Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED where the link cannot be renewed;
-   * TOO_MANY_EMAILS
-   */
+  /** Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED, TOO_MANY_EMAILS */
   @RpcHandler(emailsRpc.renewLink)
   async renewLink({ kind, token: shown, languages }: RpcData<Rpc['renewLink']>): Promise<RpcReply<Rpc['renewLink']>> {
     if (!(await this.inspect(kind, shown)).canBeRenewed) throw appError('LINK_EXPIRED');
