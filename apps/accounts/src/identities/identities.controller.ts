@@ -40,7 +40,6 @@ const MAX_TRIES = 5;
 /** Also errors of a sign-up whose account another request links at the same time. */
 const TAKEN = ['USERNAME_TAKEN', 'EMAIL_TAKEN', 'PHONE_TAKEN'] as const;
 
-/** A sign-up with `authData`. */
 interface EntryRequest {
   readonly fields: JsonObject;
   /** All verified by auth-linking. */
@@ -48,7 +47,6 @@ interface EntryRequest {
   readonly failOnNotExist: boolean;
 }
 
-/** Logins and sign-ups by accounts on other platforms. */
 @Controller()
 export class IdentitiesController {
   constructor(
@@ -80,7 +78,6 @@ export class IdentitiesController {
     throw appError('SERVICE_UNAVAILABLE');
   }
 
-  /** How many users of the application have an account on each platform. */
   @RpcHandler(identitiesRpc.count)
   async count({ appId }: RpcData<Identities['count']>): Promise<RpcReply<Identities['count']>> {
     return { platforms: await this.identities.count(appId) };
