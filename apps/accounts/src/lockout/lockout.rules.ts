@@ -16,7 +16,7 @@ export interface LockoutLimits {
   readonly reservationMs: number;
 }
 
-/** Whether an attempt may be verified. `full`: pending attempts must be settled first. */
+/** `full`: pending attempts must be settled first. */
 export type ReserveOutcome =
   | { readonly kind: 'reserved' | 'full' }
   | { readonly kind: 'locked'; readonly remainingMs: number };
@@ -43,17 +43,14 @@ export interface LockoutStatus {
   readonly failures: readonly Failure[];
 }
 
-/** A wrong secret. */
 export interface Failure {
   readonly atMs: number;
   /** Null for a failure that a version without doors has stored. */
   readonly door: LoginDoor | null;
 }
 
-/** A page of locked users, in the order in which their locks end. */
 export interface LockoutPage {
   readonly limit: number;
-  /** The last user of the previous page. */
   readonly after?: Lockout | undefined;
 }
 
@@ -73,14 +70,13 @@ interface Reservation {
   readonly expiresAtMs: number;
 }
 
-/** The stored attempts of one user. Times are in milliseconds of the store's clock. */
+/** Times are in milliseconds of the store's clock. */
 export interface AttemptState {
   readonly failures: readonly Failure[];
   readonly reservations: readonly Reservation[];
   readonly lock: Lock | undefined;
 }
 
-/** A lock, with the failures that led to it. */
 interface Lock {
   readonly untilMs: number;
   readonly failures: readonly Failure[];
@@ -118,9 +114,7 @@ export function reserve(
   };
 }
 
-/** The result of an attempt's verification. */
 export interface Verdict {
-  /** Of the attempt. */
   readonly id: string;
   readonly door: LoginDoor;
   readonly isRight: boolean;
@@ -153,12 +147,10 @@ export function settle(
   };
 }
 
-/** Releases the reservation of an attempt without a verdict. */
 export function release(state: AttemptState, id: string): AttemptState {
   return { ...state, reservations: state.reservations.filter((reservation) => reservation.id !== id) };
 }
 
-/** Unlocks the user. Pending attempts keep their reservations. */
 export function clear(state: AttemptState): AttemptState {
   return { ...state, failures: [], lock: undefined };
 }
@@ -173,7 +165,6 @@ export function expiryOf(state: AttemptState, { windowMs }: LockoutLimits): numb
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 
-/** A user's lock and failures as operators see them. */
 interface ShownLockout {
   readonly lockedUntil: string | null;
   readonly lockedSince: string | null;

@@ -20,7 +20,6 @@ import {
   type Verdict,
 } from './lockout.rules.js';
 
-/** How many login attempts run at once, and how many wait. */
 export interface LoginAttemptLimits {
   /** Attempts of one user that may run at once in this process; the others wait in order. */
   readonly concurrency: number;
@@ -73,13 +72,9 @@ export class LoginAttemptLimiter {
  * `lockout.rules.ts` defines the transitions. An unreachable store throws SERVICE_UNAVAILABLE.
  */
 export interface LockoutStore {
-  /** Reserves an attempt. @param id unique for the attempt */
   reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome>;
-  /** Stores the verdict of an attempt. */
   settle(subject: LockoutSubject, verdict: Verdict): Promise<SettleOutcome>;
-  /** Releases the reservation of an attempt without a verdict. */
   release(subject: LockoutSubject, id: string): Promise<void>;
-  /** Unlocks the user and deletes its failures. */
   clear(subject: LockoutSubject): Promise<void>;
   /** The remaining time of the lock in milliseconds; 0 without a lock. Cheap: logins that verify no secret call it. */
   lockedForMs(subject: LockoutSubject): Promise<number>;
@@ -89,7 +84,6 @@ export interface LockoutStore {
   locksOf(appId: string, userIds: readonly string[]): Promise<Lockout[]>;
 }
 
-/** DI token of the process's `LockoutStore`. */
 export const LOCKOUT_STORE = Symbol('LockoutStore');
 
 /**
@@ -128,7 +122,6 @@ export class LockoutService {
     return { appId, userId: decoyAccountId(hash) };
   }
 
-  /** Unlocks the user and deletes its failures. Only a completed password reset does this. */
   async clear(subject: LockoutSubject): Promise<void> {
     await this.store.clear(subject);
   }
@@ -147,12 +140,10 @@ export class LockoutService {
     return shownLockout(await this.store.find(subject), LOCKOUT_LIMITS);
   }
 
-  /** The locked users of an application, in the order in which their locks end. */
   async list(appId: string, page: LockoutPage): Promise<Lockout[]> {
     return this.store.list(appId, page);
   }
 
-  /** The ends of the locks of these users, by user. */
   async locksOf(appId: string, userIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
     const locks = await this.store.locksOf(appId, userIds);
     return new Map(locks.map(({ userId, lockedUntil }) => [userId, lockedUntil]));

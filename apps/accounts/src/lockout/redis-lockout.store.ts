@@ -107,7 +107,6 @@ end
 return found
 `);
 
-/** The lockout store of the services. */
 export class RedisLockoutStore implements LockoutStore {
   readonly #limits: readonly number[];
 
