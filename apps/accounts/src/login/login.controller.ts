@@ -40,7 +40,6 @@ const INVALID_IDENTIFIERS: Readonly<Record<LoginIdentifier, ErrorName>> = {
 type Accounts = typeof accountsRpc;
 type Lockouts = typeof lockoutsRpc;
 
-/** Logs users in, and reports to operators which users are locked out. */
 @Controller()
 export class LoginController {
   private readonly logger = new Logger('Login');
@@ -57,7 +56,6 @@ export class LoginController {
     private readonly counts: DailyCounts,
   ) {}
 
-  /** POST /1.1/login, by a password or by a code. */
   @RpcHandler(accountsRpc.logIn)
   async logIn({ caller, credentials }: RpcData<Accounts['logIn']>): Promise<RpcReply<Accounts['logIn']>> {
     const byCode = isLoginByCode(credentials);
@@ -66,7 +64,6 @@ export class LoginController {
     return { user };
   }
 
-  /** @throws AppError NOT_FOUND where there is no such application */
   @RpcHandler(lockoutsRpc.list)
   async listLockouts({ appId, limit, after }: RpcData<Lockouts['list']>): Promise<RpcReply<Lockouts['list']>> {
     await this.applications.assertKnown(appId);
