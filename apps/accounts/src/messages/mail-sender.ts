@@ -18,12 +18,10 @@ import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { MessageAllowancesRepository } from './message-allowances.repository.js';
 
-/** The column of a user that a token is bound to. */
 interface TokenUser {
   readonly createdAt: Date;
 }
 
-/** The content of a link's token. */
 export interface MailToken {
   readonly kind: MailKind;
   readonly appId: string;
@@ -43,7 +41,6 @@ const version = z.number().int().min(0);
 const id = z.string().refine(isStorableText);
 const content = z.tuple([z.enum(MAIL_KINDS), id, id, version, version, version]);
 
-/** A token as received, before its signature is verified. */
 interface ReceivedToken {
   readonly token: MailToken;
   readonly text: string;
@@ -91,7 +88,6 @@ export class MailTokens {
   }
 }
 
-/** The columns of a user that a mail depends on. */
 interface MailUser {
   readonly objectId: string;
   readonly username: string;

@@ -3,7 +3,6 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { Tx } from '#database';
 import { ApplicationEntity } from '../applications/application.entity.js';
 
-/** The times at which mails were requested for a mailbox. */
 @Entity('mail_allowances')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'mail_allowances_app_id_fkey' })
 @Index('mail_allowances_expires_at_idx', ['expiresAt'])
@@ -21,7 +20,6 @@ export class MailAllowanceEntity {
   expiresAt!: Date;
 }
 
-/** The times at which text messages were requested for a number. */
 @Entity('sms_allowances')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'sms_allowances_app_id_fkey' })
 @Index('sms_allowances_expires_at_idx', ['expiresAt'])
@@ -42,17 +40,14 @@ export class SmsAllowanceEntity {
 /** Expired rows that one new message deletes. */
 const CLEANED_AT_ONCE = 20;
 
-/** A maximum of messages within a sliding window. */
 interface Limit {
   readonly max: number;
   /** A PostgreSQL interval: `10 seconds`. */
   readonly within: string;
 }
 
-/** The kinds of messages that are counted. */
 type MessageKind = 'mail' | 'sms';
 
-/** The limits of messages to a recipient, and the table that counts them. */
 interface AllowanceLimits {
   readonly table: string;
   readonly recipientColumn: string;
