@@ -10,14 +10,11 @@ import { type NewSessionToken, SessionTokens } from '../sessions/sessions.servic
 /** Marks a stored password as the sealed hash of another server. It stays until the first login replaces it. */
 export const IMPORTED_SCHEME = 'imported:';
 
-/** The columns of a user that a new password changes. */
 export interface NewPassword {
   readonly columns: { readonly passwordHash: string } & Partial<NewSessionToken['columns']>;
-  /** The new session token, if any. */
   readonly sessionToken: string | undefined;
 }
 
-/** The door of a login with a password. */
 export const DOORS: Readonly<Record<LoginIdentifier, LoginDoor>> = {
   username: 'username',
   email: 'email',
@@ -78,7 +75,6 @@ export class PasswordsService {
   }
 }
 
-/** The sealing context of a user's imported password. */
 export function importedPasswordContext(objectId: string): string {
   return `imported password of ${objectId}`;
 }
@@ -88,7 +84,7 @@ export function sealImportedPassword(sealer: Sealer, objectId: string, password:
   return IMPORTED_SCHEME + sealer.seal(JSON.stringify(password), importedPasswordContext(objectId));
 }
 
-/** The imported password of a column; undefined where it holds a hash of ours. */
+/** @returns undefined where the column holds a hash of ours */
 export function openImportedPassword(sealer: Sealer, objectId: string, stored: string): ImportedPassword | undefined {
   if (!stored.startsWith(IMPORTED_SCHEME)) return undefined;
   const text = sealer.open(stored.slice(IMPORTED_SCHEME.length), importedPasswordContext(objectId));
