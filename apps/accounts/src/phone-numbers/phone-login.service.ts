@@ -12,7 +12,6 @@ import { parsePhoneSignUp, parseSmsCode, requirePhoneNumber } from './phone-requ
 import type { SmsCodeKey } from './sms-codes.repository.js';
 import { SmsCodesService } from './sms-codes.service.js';
 
-/** Logins and sign-ups by codes that were sent to phone numbers. */
 @Injectable()
 export class PhoneLoginService {
   constructor(

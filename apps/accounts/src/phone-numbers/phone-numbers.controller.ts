@@ -60,7 +60,6 @@ export class PhoneNumbersController {
     return {};
   }
 
-  /** POST /1.1/usersByMobilePhone */
   @RpcHandler(phoneNumbersRpc.signUpOrLogIn)
   async signUpOrLogIn({ caller, body }: RpcData<Rpc['signUpOrLogIn']>): Promise<RpcReply<Rpc['signUpOrLogIn']>> {
     const entry = await this.logins.signUpOrLogIn(caller, body);

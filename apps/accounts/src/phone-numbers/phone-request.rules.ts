@@ -64,7 +64,7 @@ export function parseTtlMinutes({ ttl }: JsonObject, byDefault: number): number 
   return Math.min(minutes, MAX_CODE_TTL_MINUTES);
 }
 
-/** The options of a request's message. @throws AppError INCORRECT_TYPE where an option is too long or not text */
+/** @throws AppError INCORRECT_TYPE where an option is too long or not text */
 export function parseMessageOptions(body: JsonObject): TextMessageOptions {
   const { name, op, sign, smsType, template } = body;
   const variables = Object.entries(body).filter(([key, value]) => !NO_VARIABLES.has(key) && !isAbsent(value));

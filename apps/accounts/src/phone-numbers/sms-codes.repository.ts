@@ -4,7 +4,6 @@ import type { CodePurpose } from '#contracts';
 import { Database, type Queryable, type Tx } from '#database';
 import { ApplicationEntity } from '../applications/application.entity.js';
 
-/** A code that was sent to a number and is not used yet. */
 @Entity('sms_codes')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'sms_codes_app_id_fkey' })
 @Index('sms_codes_expires_at_idx', ['expiresAt'])
@@ -43,7 +42,6 @@ export class SmsCodeEntity {
   numberlessGuessesBefore!: string | null;
 }
 
-/** Wrong guesses of codes in requests that name no number. */
 @Entity('sms_numberless_guesses')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'sms_numberless_guesses_app_id_fkey' })
 export class SmsNumberlessGuessEntity {
@@ -64,7 +62,6 @@ const MAX_NUMBERLESS_GUESSES = 10;
 /** Expired rows that one new code deletes. */
 const CLEANED_AT_ONCE = 20;
 
-/** The parameters of `OF_KEY`. */
 const keyOf = ({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey) => [
   appId,
   purpose,
@@ -130,7 +127,6 @@ export class SmsCodesRepository {
     return guessed?.isRight ?? false;
   }
 
-  /** Redeems a code. @returns false where no valid code of the key has one of the hashes: then nothing changes */
   async redeem(tx: Tx, key: SmsCodeKey, hashes: readonly Buffer[], now: Date): Promise<boolean> {
     const redeemed = await tx.query(
       `DELETE FROM accounts.sms_codes
@@ -188,7 +184,7 @@ export class SmsCodesRepository {
   }
 }
 
-/** The binding of a code: it is valid for nothing else. A new code replaces the previous one of the same key. */
+/** A code is valid for this binding only, and replaces the previous one with it. */
 export interface SmsCodeKey {
   readonly appId: string;
   readonly purpose: CodePurpose;

@@ -26,7 +26,6 @@ export interface CodeRequest {
   readonly key: SmsCodeKey;
   readonly ttlMinutes: number;
   readonly message?: TextMessageOptions;
-  /** The id of the HTTP request. */
   readonly requestId: string;
 }
 
