@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Database, UNESTIMATED_APP, violatedForeignKey } from '#database';
 import { appError } from '#errors';
 
-/** A relation of roles. */
 export type RoleRelation = keyof typeof RELATIONS;
 
 /** A role and a member, by id or by name. */
@@ -27,7 +26,6 @@ const RELATIONS = {
   roles: { table: 'accounts.role_children', column: 'child_id', of: 'accounts.roles', name: 'name' },
 } as const;
 
-/** The members of roles, as an import names them. */
 @Injectable()
 export class RoleMembersRepository {
   constructor(private readonly database: Database) {}

@@ -2,7 +2,6 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeor
 import { ApplicationEntity } from '../applications/application.entity.js';
 import { UserEntity } from '../users/user.entity.js';
 
-/** A role. */
 @Entity('roles')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'roles_app_id_fkey' })
 @Unique('roles_name_key', ['appId', 'name'])
@@ -31,7 +30,6 @@ export class RoleEntity {
   updatedAt!: Date;
 }
 
-/** A user in the relation `users` of a role. */
 @Entity('role_users')
 @ForeignKey(() => RoleEntity, ['appId', 'roleId'], ['appId', 'objectId'], {
   name: 'role_users_role_fkey',
@@ -53,7 +51,6 @@ export class RoleUserEntity {
   userId!: string;
 }
 
-/** A role in the relation `roles` of a role. */
 @Entity('role_children')
 @ForeignKey(() => RoleEntity, ['appId', 'childId'], ['appId', 'objectId'], {
   name: 'role_children_child_fkey',
