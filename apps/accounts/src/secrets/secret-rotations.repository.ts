@@ -3,7 +3,6 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { Database } from '#database';
 
-/** A secret that has resealed every value of the service. */
 @Entity('secret_rotations')
 export class SecretRotationEntity {
   @PrimaryColumn('text', { name: 'key_id', primaryKeyConstraintName: 'secret_rotations_pkey' })
@@ -13,7 +12,6 @@ export class SecretRotationEntity {
   completedAt!: Date;
 }
 
-/** The completion times of rotations of the deployment's secret. */
 @Injectable()
 export class SecretRotationsRepository {
   constructor(

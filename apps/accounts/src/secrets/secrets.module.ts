@@ -103,7 +103,6 @@ const events: SealedTable = {
   ],
 };
 
-/** The RPCs of operators about the last replacement of the deployment's secret. */
 @Controller()
 class RotationsController {
   constructor(
@@ -142,6 +141,5 @@ export const SealingController = sealingController(accountsSealingRpc, Database,
   events,
 ]);
 
-/** The sealed values of accounts, and the rotation of the secret that seals them. */
 @Module({ controllers: [SealingController, RotationsController], providers: [SecretRotationsRepository] })
 export class SecretsModule {}
