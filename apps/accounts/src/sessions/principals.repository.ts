@@ -19,7 +19,6 @@ const HELD_ROLES = `
 export class PrincipalsRepository {
   constructor(private readonly database: Database) {}
 
-  /** @param tokenHashes the result of `SessionTokens.hashes` */
   async findUserId(appId: string, tokenHashes: readonly Buffer[]): Promise<string | undefined> {
     const { condition, value, kind } = sessionTokenLookup(tokenHashes);
     const [row] = await this.database.lookUp<{ id: string }>(

@@ -39,13 +39,11 @@ export class SessionTokens {
     return this.sealer.open(sealedSessionToken, sessionTokenContext(objectId));
   }
 
-  /** Whether the request's token is the stored one. */
   matches(token: string | undefined, storedHash: Buffer): boolean {
     return token !== undefined && this.sealer.isHashOf(token, storedHash);
   }
 }
 
-/** The sealing context of a user's session token. */
 export function sessionTokenContext(objectId: string): string {
   return `session token of ${objectId}`;
 }
