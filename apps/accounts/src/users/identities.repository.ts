@@ -15,7 +15,6 @@ import type { ImportClaim } from '#objects';
 import { IdentityEntity } from './user.entity.js';
 import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
 
-/** The number of an application's users with an account on a platform. */
 export interface IdentityCount {
   readonly platform: string;
   readonly kind: PlatformKind | undefined;
@@ -29,12 +28,10 @@ const INSERT = `
   INSERT INTO accounts.identities (app_id, user_id, ${OWN_COLUMNS.map(({ name }) => name).join(', ')})
   SELECT $1, $2, fresh.* FROM unnest(${OWN_COLUMNS.map(({ type }, index) => `$${index + 3}::${String(type)}[]`).join(', ')}) AS fresh`;
 
-/** The table. */
 export const IDENTITIES = 'accounts.identities';
 const INSERT_MANY = insertManyStatement(IdentityEntity, IDENTITIES);
 const CLAIM_PREFIX = 'authData.';
 
-/** The linked accounts of an imported user. */
 interface ImportedLinks {
   readonly objectId: string;
   readonly identities: LinkedIdentities | null;
