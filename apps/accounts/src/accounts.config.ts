@@ -5,7 +5,6 @@ import type { MailKind } from '#contracts';
 
 const SECOND_MS = 1_000;
 
-/** The variables of the accounts service. */
 export const accountsEnvironment = environment
   .pick({
     DATABASE_URL: true,
@@ -50,7 +49,6 @@ export interface AccountsConfig {
   readonly initialApplication: InitialApplication | undefined;
 }
 
-/** DI token of `AccountsConfig`. */
 export const ACCOUNTS_CONFIG = Symbol('AccountsConfig');
 
 export function accountsConfig(env: z.output<typeof accountsEnvironment>): AccountsConfig {
