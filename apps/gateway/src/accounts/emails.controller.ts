@@ -22,9 +22,7 @@ const script = {
   },
 };
 
-/** The errors of a request for a mail. */
 const REQUEST_ERRORS = ['EMAIL_MISSING', 'INVALID_EMAIL', 'EMAIL_NOT_FOUND', 'TOO_MANY_EMAILS'] as const;
-/** Common errors of endpoints with credentials, which these endpoints have as well. */
 const OPEN_ERRORS = ['TOO_MANY_REQUESTS', 'SERVICE_UNAVAILABLE'] as const;
 
 const emailsEndpoints = describeEndpoints('E-mail', {
@@ -82,7 +80,6 @@ const mailLinksEndpoints = describeEndpoints('E-mail', {
   },
 });
 
-/** Requests of an application for mails with links. */
 @Controller('1.1')
 export class EmailsController {
   constructor(private readonly rpc: RpcClient) {}
@@ -151,13 +148,11 @@ export class MailLinksController {
     return answerScript(request, reply, () => this.#resetPassword(token, query['password']));
   }
 
-  /** @throws AppError LINK_EXPIRED */
   async #verify(token: string): Promise<Record<string, never>> {
     await this.rpc.call(emailsRpc.verify, { token: linkTokenOf(token) });
     return {};
   }
 
-  /** @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD */
   async #resetPassword(token: string, password: unknown = null): Promise<Record<string, never>> {
     await this.rpc.call(emailsRpc.resetPassword, { token: linkTokenOf(token), password });
     return {};

@@ -43,7 +43,6 @@ const sent = { 200: { description: 'The code is on its way.', body: z.object({})
 const done = { 200: { description: 'Done.', body: z.object({}) } };
 const location = { Location: 'The absolute URL of the user.' };
 
-/** The errors of a request for a code. */
 const REQUEST_ERRORS = ['PHONE_MISSING', 'INVALID_PHONE', 'SMS_TOO_FAST', 'SMS_TOO_FREQUENT'] as const;
 
 const VERIFIED = {
@@ -160,7 +159,6 @@ const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
   },
 });
 
-/** Codes that are sent to phone numbers, and the operations that need them. */
 @Controller('1.1')
 export class PhoneNumbersController {
   constructor(

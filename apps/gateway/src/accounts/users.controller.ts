@@ -11,7 +11,6 @@ import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited, RateLimitedByBody } from '../rate-limits/request-limits.js';
 import { hasAuthData, limitsOfChange, loginEndpoints, usersEndpoints } from './users.endpoints.js';
 
-/** Users, under the path of the specification and the one that SDKs use. */
 @Controller(['1.1/users', '1.1/classes/_User'])
 export class UsersController {
   constructor(

@@ -51,10 +51,8 @@ const authData = named(
     .describe('Accounts on other platforms, by platform (docs/platforms.md). `null` in an update unlinks.'),
 );
 
-/** A user in responses to others. */
 const user = named('User', responseSchema(userClass, acl));
 
-/** A user in responses to itself. */
 export const ownUser = named(
   'UserWithSession',
   user.extend({ sessionToken }).describe('A user with its session token; any other member is a custom field.'),
@@ -94,7 +92,6 @@ const logInQuery = z.object({
 
 const passwordChange = z.looseObject({ old_password: passwordSchema, new_password: passwordSchema });
 
-/** The response to a change of a user. */
 const changedUser = z
   .looseObject({ updatedAt: timestamp, objectId: objectIdSchema.optional(), sessionToken: sessionToken.optional() })
   .describe('`objectId` and the changed fields only if the request asks for them; `sessionToken` only if it changed.');
@@ -103,7 +100,6 @@ const changedPassword = z.object({ updatedAt: timestamp, objectId: objectIdSchem
 
 const PATH_PREFIX = 'authData.';
 
-/** The errors of the fields of a user. */
 export const USER_FIELD_ERRORS = [
   ...FIELD_ERRORS,
   'INVALID_EMAIL',
@@ -115,7 +111,6 @@ export const USER_FIELD_ERRORS = [
   'INVALID_PASSWORD',
 ] as const satisfies ErrorName[];
 
-/** The errors of `authData`. */
 const AUTH_DATA_ERRORS = [
   'IDENTITY_TAKEN',
   'IDENTITY_MISSING',
