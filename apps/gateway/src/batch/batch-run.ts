@@ -12,7 +12,7 @@ import { malformed, requestsOf } from './batch-save.js';
 /** A path of the API. Without tabs, line breaks and backslashes: URL parsers remove the first two, and treat the last as a slash. */
 const API_PATH = /^\/1\.1\/[^\s\\]*$/;
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
-/** Maximum number of requests in one batch (rule of the API). */
+/** Rule of the API. */
 export const MAX_BATCH_REQUESTS = 100;
 
 /**
@@ -34,7 +34,6 @@ export async function runBatch(request: FastifyRequest, timeoutMs: number): Prom
   return batchResponse.toString();
 }
 
-/** @returns whether the response came in time */
 async function runEntry(
   request: FastifyRequest,
   entry: JsonValue,
@@ -59,7 +58,6 @@ function isClientGone(request: FastifyRequest): boolean {
   return sentByClient.raw.socket.destroyed;
 }
 
-/** @throws AppError MALFORMED_JSON where the entry describes no request of this API */
 function parseEntry(entry: JsonValue): SubRequest {
   if (!isJsonObject(entry)) throw malformed('A request of a batch must be an object.');
   const { path } = entry;
@@ -77,7 +75,7 @@ function isApiPath(path: JsonValue | undefined): path is string {
   return API_PATH.test(pathname) && !DOT_SEGMENT.test(pathname);
 }
 
-/** The response to a batch, joined from the JSON texts of the single responses without parsing them. */
+/** Joins the JSON texts of the single responses without parsing them. */
 export class BatchResponse {
   readonly #entries: string[] = [];
   #bytes = 0;

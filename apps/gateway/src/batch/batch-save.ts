@@ -32,7 +32,6 @@ export function resultsById(results: readonly { internalId: string; result: Json
   return Object.fromEntries(byId);
 }
 
-/** The requests in the body of a batch. @throws AppError MALFORMED_JSON where the list is missing or too long */
 export function requestsOf({ requests }: JsonObject, max: number): JsonValue[] {
   if (!Array.isArray(requests)) throw malformed('A batch needs a list "requests".');
   if (requests.length > max) throw malformed(`A batch can contain at most ${max} requests.`);

@@ -120,7 +120,6 @@ interface SavedObject {
   readonly result: JsonObject;
 }
 
-/** Runs the requests of a batch one by one. */
 @Controller('1.1/batch')
 export class BatchController {
   constructor(@Inject(GATEWAY_CONFIG) private readonly config: Pick<GatewayConfig, 'batchTimeoutMs'>) {}
@@ -137,7 +136,6 @@ export class BatchController {
   }
 }
 
-/** Saves the objects of a batch save in one transaction. */
 @Controller('1.1/batch/save')
 export class BatchSaveController {
   constructor(
