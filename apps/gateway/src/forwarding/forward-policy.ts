@@ -182,7 +182,6 @@ function isKeptFromClient(name: string): boolean {
   return KEPT_FROM_CLIENT.has(name) || KEPT_FROM_CLIENT_PREFIXES.some((prefix) => name.startsWith(prefix));
 }
 
-/** Whether a request has a body. */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -131,7 +131,6 @@ export class Forwarder implements OnApplicationShutdown {
     }
   }
 
-  /** @returns undefined where the application has no secret */
   async #identityOf({ id, forwardSecret }: Application, caller: Caller): Promise<string | undefined> {
     if (forwardSecret === undefined) return undefined;
     const { userId, roles } = await this.#principalOf(caller);
@@ -157,7 +156,6 @@ export class Forwarder implements OnApplicationShutdown {
   }
 }
 
-/** The first role names in alphabetical order, up to the limit of their size. */
 function rolesThatFit(roles: readonly string[]): string[] {
   let left = MAX_ROLE_BYTES;
   return [...roles].sort().filter((role) => {
