@@ -2,7 +2,6 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Application } from '#contracts';
 
-/** The credentials of a request, not yet verified. */
 interface Credentials {
   readonly appId: string;
   readonly key?: string | undefined;
@@ -10,7 +9,6 @@ interface Credentials {
   readonly sign?: string | undefined;
 }
 
-/** The kind of key that a request is signed with. */
 export type Signature = 'app' | 'master';
 
 /** All names of each header, the modern one first (docs/api.md, Application credentials). */
@@ -37,7 +35,6 @@ const SIGN = /^([0-9a-f]{32}),(\d{1,16})(,master)?$/i;
 /** A longer text cannot be a session token and is ignored. */
 const MAX_SESSION_TOKEN_LENGTH = 128;
 
-/** @returns undefined where the request names no application */
 export function readCredentials(headers: IncomingHttpHeaders): Credentials | undefined {
   const appId = firstOf(headers, APP_ID_HEADERS);
   if (appId === undefined || !APP_ID.test(appId)) return undefined;

@@ -33,7 +33,6 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-/** Sends an error response. */
 export function sendError(reply: FastifyReply, error: AppError): void {
   if (error.retryAfterSeconds !== undefined) void reply.header('retry-after', String(error.retryAfterSeconds));
   void reply.code(error.status).send(errorBody(error));
@@ -47,7 +46,6 @@ function letFinish({ headers }: FastifyRequest, reply: FastifyReply): void {
   if (Number(headers['content-length']) <= MAX_DRAINED_BYTES) void reply.removeHeader('connection');
 }
 
-/** The body of an error response. */
 export function errorBody({ code, message }: AppError): { code: number; error: string } {
   return { code, error: message };
 }

@@ -39,7 +39,6 @@ export const UserId = createParamDecorator((_: unknown, context: ExecutionContex
   return id;
 });
 
-/** The comma-separated user ids in the path of a deletion. */
 export const UserIds = createParamDecorator((_: unknown, context: ExecutionContext) =>
   pathIds(context, 'USER_NOT_FOUND'),
 );
@@ -47,7 +46,6 @@ export const UserIds = createParamDecorator((_: unknown, context: ExecutionConte
 /** The object id of the path. @throws AppError NOT_FOUND where it is malformed */
 export const ObjectId = createParamDecorator((_: unknown, context: ExecutionContext) => pathId(context, 'NOT_FOUND'));
 
-/** The comma-separated object ids in the path of a deletion. */
 export const ObjectIds = createParamDecorator((_: unknown, context: ExecutionContext) => pathIds(context, 'NOT_FOUND'));
 
 export const QueryParams = createParamDecorator(

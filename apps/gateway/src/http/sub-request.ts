@@ -25,7 +25,6 @@ export function methodOf(value: unknown): Method | undefined {
   return METHODS.find((method) => method === name);
 }
 
-/** The request that dispatched another one. */
 const origins = new WeakMap<IncomingMessage, FastifyRequest>();
 
 /** The requests that led to this one, the nearest first; none for a request that a client sent. */
