@@ -9,7 +9,6 @@ export const acl = named('ACL', aclSchema);
 
 const on = z.enum(['1', 'true']).optional();
 
-/** The errors of the parameter `where`. */
 export const CONDITION_ERRORS = [
   'NOT_FOUND',
   'INVALID_QUERY',
@@ -19,7 +18,6 @@ export const CONDITION_ERRORS = [
   'QUERY_TIMED_OUT',
 ] as const satisfies ErrorName[];
 
-/** The errors of the parameters `keys` and `include`. */
 export const READ_ERRORS = [
   'INVALID_QUERY',
   'INVALID_KEY_NAME',
@@ -27,10 +25,8 @@ export const READ_ERRORS = [
   'OBJECT_TOO_LARGE',
 ] as const satisfies ErrorName[];
 
-/** The errors of a query. */
 export const LIST_ERRORS = [...CONDITION_ERRORS, ...READ_ERRORS] as const satisfies ErrorName[];
 
-/** Parameters of a GET of one object. */
 export const readParams = z.object({
   keys: z
     .string()
@@ -45,7 +41,6 @@ export const readParams = z.object({
   returnACL: on.describe('Includes the ACL also for callers other than the owner.'),
 });
 
-/** Parameters of a query. */
 export const listParams = readParams.extend({
   where: z.string().optional().describe('Conditions, as JSON.'),
   order: z.string().optional().describe('At most 10 sort keys: `level,-createdAt`. The default is `createdAt`.'),
@@ -69,17 +64,14 @@ const where = z
     'Conditions, as JSON. The write fails for an object that does not meet them, or that the caller may not get.',
   );
 
-/** Parameters of a change. */
 export const writeParams = z.object({
   new: on.describe('Adds the changed fields to the response, if the caller may get the object.'),
   fetchWhenSave: on.describe('The same as `new`.'),
   where,
 });
 
-/** Parameters of a deletion. */
 export const removeParams = z.object({ where });
 
-/** The response to a query for objects of the given shape. */
 export const listOf = <Shape extends z.ZodType>(
   shape: Shape,
 ): z.ZodObject<{ results: z.ZodArray<Shape>; count: z.ZodOptional<z.ZodNumber> }> =>
@@ -92,7 +84,6 @@ const redirectClassNameForKey = z
   .describe('A relation of the class: the query is one of its objects, whose class the response names.');
 const relatedObjects = listOf(z.looseObject({ objectId: objectIdSchema })).extend({ className: z.string() });
 
-/** The errors of the fields of every class. */
 export const FIELD_ERRORS = [
   'INVALID_KEY_NAME',
   'MALFORMED_POINTER',
@@ -107,7 +98,6 @@ export const FIELD_ERRORS = [
 /** The endpoints of a class, by the method of its controller. */
 export type ObjectEndpoints = Readonly<Record<'create' | 'list' | 'get' | 'update' | 'remove', EndpointDescription>>;
 
-/** The texts and errors of the endpoints of a class that its definition does not contain. */
 interface ObjectTexts {
   readonly topic: Topic;
   /** The class in a sentence: `a role`, `roles`. */

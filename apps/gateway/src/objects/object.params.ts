@@ -12,7 +12,7 @@ import { appError } from '#errors';
 
 type Params = Record<string, unknown>;
 
-/** Reads the parameters of a query. @throws AppError INVALID_QUERY */
+/** @throws AppError INVALID_QUERY */
 export function parseListQuery(params: Params): ObjectListQuery {
   const order = textParam(params, 'order');
   const count = isOn(params, 'count');
@@ -26,7 +26,7 @@ export function parseListQuery(params: Params): ObjectListQuery {
   };
 }
 
-/** Reads the parameters of a GET of one object. @throws AppError INVALID_QUERY */
+/** @throws AppError INVALID_QUERY */
 export function parseReadOptions(params: Params): ObjectReadOptions {
   const keys = parseKeys(params);
   const include = textParam(params, 'include');
@@ -37,12 +37,12 @@ export function parseReadOptions(params: Params): ObjectReadOptions {
   };
 }
 
-/** Reads the parameters of a write. @throws AppError INVALID_QUERY */
+/** @throws AppError INVALID_QUERY */
 export function parseWriteOptions(params: Params): ObjectWriteOptions {
   return { ...parseCondition(params), returnNew: returnsNew(params) };
 }
 
-/** The `where` of a request. @throws AppError INVALID_QUERY */
+/** @throws AppError INVALID_QUERY */
 export function parseCondition(params: Params): { where?: unknown } {
   const where = textParam(params, 'where');
   return where === undefined || where === '' ? {} : { where: parseWhere(where) };
@@ -78,7 +78,7 @@ function parseSkip(text: string | undefined): number {
   return Number(text);
 }
 
-/** Parses a condition that is JSON text. @throws AppError INVALID_QUERY */
+/** @throws AppError INVALID_QUERY */
 export function parseWhere(text: string): JsonValue {
   try {
     return parseJson(text);

@@ -45,14 +45,12 @@ export class Principals {
   }
 }
 
-/** The routes of one class. */
 interface ObjectRoutes {
   /** The name of the controller, from which the ids of its operations follow: `Roles`. */
   readonly name: string;
   readonly objectClass: ObjectClass;
   /** The path in the API, and the one that SDKs use. The first one stands in `Location`. */
   readonly paths: readonly [string, ...string[]];
-  /** The RPCs of the service that stores the class. */
   readonly contract: ObjectsRpc;
   /** The service has no users: each request carries the principal, and accounts resolves `include`. */
   readonly needsPrincipal?: boolean;
@@ -185,7 +183,6 @@ export const rolesEndpoints = objectEndpoints(roleClass, {
   },
 });
 
-/** Roles, under both paths that SDKs use. */
 export const RolesController = objectsController({
   name: 'Roles',
   objectClass: roleClass,
@@ -230,7 +227,6 @@ export const installationsEndpoints = objectEndpoints(installationClass, {
   },
 });
 
-/** Installations, under both paths that SDKs use. */
 export const InstallationsController = objectsController({
   name: 'Installations',
   objectClass: installationClass,
