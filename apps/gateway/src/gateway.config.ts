@@ -3,13 +3,11 @@ import { parseRateLimit, type RateLimit } from '#admission';
 import { ConfigError, environment } from '#bootstrap';
 import type { RateLimits } from './rate-limits/request-limits.js';
 
-/** The WebSocket addresses for devices. */
 export interface PushUrls {
   readonly server: string;
   readonly secondary: string;
 }
 
-/** The environment variables of the gateway. */
 export const gatewayEnvironment = environment.pick({
   GATEPOST_BASE_URL: true,
   GATEPOST_BODY_LIMIT_BYTES: true,
@@ -28,7 +26,6 @@ export const gatewayEnvironment = environment.pick({
 
 /** Limits of requests that are forwarded to servers of applications. */
 interface ForwardingConfig {
-  /** Internal addresses and networks that may be dialled. */
   readonly internalNetworks: readonly string[];
   /** The maximum size of a request's body, and of an answer's. */
   readonly maxBodyBytes: number;
@@ -45,7 +42,6 @@ export interface GatewayConfig {
   readonly baseUrl: string;
   readonly bodyLimitBytes: number;
   readonly forwarding: ForwardingConfig;
-  /** The maximum duration of a batch. */
   readonly batchTimeoutMs: number;
   /** The addresses for devices; undefined: those of the running connectors. */
   readonly pushUrls: PushUrls | undefined;
@@ -63,7 +59,6 @@ const FORWARD_TIMEOUTS = { answerTimeoutMs: 60_000, idleTimeoutMs: 25_000, total
 /** The path of the connectors' WebSocket endpoint. */
 const PUSH_PATH = '/push';
 
-/** DI token of `GatewayConfig`. */
 export const GATEWAY_CONFIG = Symbol('GatewayConfig');
 
 /** @throws ConfigError where the public address cannot be determined */

@@ -96,10 +96,8 @@ interface GatewayAdapters {
   readonly classes?: readonly Type[];
 }
 
-/** The REST API. */
 @Module({})
 export class GatewayModule {
-  /** All endpoints of a gateway. */
   static readonly endpoints: readonly RoutedEndpoint[] = [...endpointsOf(CONTROLLERS), ...OPERATIONS_ENDPOINTS];
 
   constructor(
@@ -136,7 +134,6 @@ export class GatewayModule {
   }
 }
 
-/** Adds the settings of the gateway to the diagnostics of the process. */
 function registerSettings(
   processInfo: ProcessInfo,
   { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig,

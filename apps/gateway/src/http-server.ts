@@ -32,7 +32,6 @@ const CORS_HEADERS = [
   'X-Request-Id',
 ];
 
-/** The HTTP server of the API. */
 export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConfig): FastifyAdapter {
   return new FastifyAdapter({
     ...ARRIVAL_TIMES,
@@ -53,7 +52,6 @@ export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConf
   });
 }
 
-/** Adds CORS, body parsers and hooks. */
 export function prepareHttpServer(app: NestFastifyApplication): void {
   app.enableCors({
     origin: '*',
