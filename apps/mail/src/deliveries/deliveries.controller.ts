@@ -55,7 +55,6 @@ export class DeliveriesController {
     return { retried };
   }
 
-  /** @throws AppError NOT_FOUND */
   private async find(wanted: RpcData<Rpc['get']>): Promise<ShownDelivery> {
     const row = await this.log.find(wanted);
     if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${wanted.id}.` });

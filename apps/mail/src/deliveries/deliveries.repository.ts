@@ -21,13 +21,10 @@ const CONCURRENT_CLAIMERS = 8;
 interface Allowance {
   /** How many of the requested mails may be sent in this window. */
   readonly granted: number;
-  /** When the next window begins. */
   readonly until: Date;
 }
 
-/** The deliveries that a claim leaves out. */
 export interface Excluded {
-  /** Those of these applications. */
   readonly paused: readonly string[];
   /** Those with these ids, whose results this process has not stored yet, even if their leases have ended. */
   readonly held: readonly string[];

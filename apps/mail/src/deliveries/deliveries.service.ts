@@ -37,7 +37,6 @@ export class DeliveriesService {
     await this.deliveries.drop(tx, [id], reason);
   }
 
-  /** @returns how many deliveries were dropped */
   dropOutdated(tx: Tx, change: OutdatedDeliveries): Promise<number> {
     return this.deliveries.dropOutdated(tx, change);
   }
@@ -49,7 +48,6 @@ export class DeliveriesService {
   }
 }
 
-/** Reports the number of waiting deliveries and the age of the oldest. */
 function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
   const { deliveriesWaiting, oldestDelivery } = metrics;
   const read = async (): Promise<void> => {

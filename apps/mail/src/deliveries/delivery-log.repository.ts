@@ -59,7 +59,6 @@ const COUNT_BY_DAY = `
    WHERE app_id = $1 AND created_at >= $2::date::timestamp AT TIME ZONE 'UTC' AND status IN ('sent', 'dead')
    GROUP BY 1 ORDER BY 1`;
 
-/** Lists deliveries for operators, and revives dead ones. */
 @Injectable()
 export class DeliveryLogRepository {
   readonly #columns: string;
@@ -104,6 +103,7 @@ export class DeliveryLogRepository {
   }
 
   /** @returns undefined if the delivery is not dead or has expired */
+  /** @returns undefined if the delivery is not dead or has expired */
   async revive({ id, appId }: WantedDelivery): Promise<LoggedRow | undefined> {
     const [row] = await this.database.query<LoggedRow>(
       `UPDATE mail.deliveries SET ${REVIVED} WHERE id = $1 AND ($2::text IS NULL OR app_id = $2) AND ${REVIVABLE}
@@ -125,7 +125,6 @@ export class DeliveryLogRepository {
     return revived.length;
   }
 
-  /** @returns a waiting delivery that has sealed content */
   async findSealed(): Promise<Pick<ClaimedRow, 'id' | 'sealedContent'> | undefined> {
     const [row] = await this.database.query<Pick<ClaimedRow, 'id' | 'sealedContent'>>(
       `SELECT id, sealed_content AS "sealedContent" FROM mail.deliveries

@@ -15,7 +15,6 @@ import {
 /** Sends deliveries of one kind to an external server. Register it with `DeliverySender.register`. */
 export abstract class DeliveryChannel {
   abstract readonly channel: ChannelName;
-  /** The number of concurrent sends. */
   readonly parallel: number = 4;
 
   /** The applications whose deliveries wait, without an attempt that counts. */

@@ -2,7 +2,6 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { DeliveryAttempt } from '#contracts';
 import type { ChannelName, LoggedRow } from './delivery.rules.js';
 
-/** A mail or text message: queued, sent, or given up. */
 @Entity('deliveries')
 @Check('deliveries_channel_check', "(channel = ANY (ARRAY['mail'::text, 'sms'::text]))")
 @Check('deliveries_last_error_check', '(length(last_error) <= 500)')
@@ -76,7 +75,6 @@ export class DeliveryEntity {
   @Column('text', { nullable: true })
   traceparent!: string | null;
 
-  /** The last ten attempts. */
   @Column('jsonb', { name: 'attempt_log', default: [] })
   attemptLog!: readonly DeliveryAttempt[];
 }

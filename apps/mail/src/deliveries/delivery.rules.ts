@@ -2,7 +2,6 @@ import type { DeliveryAttempt, JsonObject, ShownDelivery } from '#contracts';
 
 export type ChannelName = 'mail' | 'sms';
 
-/** A message to queue. */
 export interface NewDelivery {
   /** The id of the event that requested it, the same for every attempt. */
   readonly id: string;
@@ -35,16 +34,13 @@ export interface Delivery {
   readonly expiresAt: Date;
 }
 
-/** A delivery as it is queued. */
 export interface QueuedRow extends Omit<NewDelivery, 'content'> {
   readonly sealedContent: string;
   readonly delaySeconds: number;
 }
 
-/** A delivery that a process has claimed. */
 export interface ClaimedRow {
   readonly id: string;
-  /** Identifies the claim. */
   readonly lease: string;
   readonly appId: string;
   readonly kind: string;
@@ -54,7 +50,6 @@ export interface ClaimedRow {
   readonly createdAt: Date;
   readonly expiresAt: Date;
   readonly isExpired: boolean;
-  /** The span in which it was queued. */
   readonly traceparent: string | null;
 }
 
@@ -64,11 +59,9 @@ export interface Settlement {
   readonly lease: string;
   readonly outcome: 'sent' | 'failed' | 'dead' | 'released';
   readonly error: string | null;
-  /** The delay before the next attempt. */
   readonly delaySeconds: number;
 }
 
-/** A delivery as it is shown to operators. */
 export interface LoggedRow {
   readonly id: string;
   readonly appId: string;
@@ -93,7 +86,6 @@ const LONGEST_DELAY_SECONDS = 900;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** The sealing context of a delivery's content. */
 export function contentContext(id: string): string {
   return `delivery ${id}`;
 }
