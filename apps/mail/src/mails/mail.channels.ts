@@ -26,14 +26,11 @@ import {
   needsSmtpUtf8,
 } from './mail.rules.js';
 
-/** The rendered parts of a mail. */
 interface Letter extends RenderedMail {
-  /** Name of the sender. */
   readonly from: string;
   readonly link: string;
 }
 
-/** A mail as it leaves. */
 interface ComposedMail {
   readonly options: SendMailOptions;
   /** In angle brackets, the same for every attempt. */
@@ -127,7 +124,6 @@ const CONNECTION_TIMEOUT_MS = 10_000;
 const GREETING_TIMEOUT_MS = 10_000;
 const IDLE_TIMEOUT_MS = 30_000;
 
-/** How long a send may take, in milliseconds. */
 interface SmtpLimits {
   /** From the connection to the last byte of the mail. */
   readonly transferMs: number;
@@ -206,7 +202,6 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
   }
 }
 
-/** The progress of a send, with its time limits. */
 class SmtpSend {
   hasBegun = false;
   readonly abort = new AbortController();
@@ -239,7 +234,6 @@ class SmtpSend {
 const NO_SMTPUTF8 =
   'the SMTP server does not support SMTPUTF8, which this address needs because of letters before the @';
 
-/** The fields of nodemailer's errors. */
 interface NodemailerFailure {
   readonly code?: unknown;
   readonly command?: unknown;
@@ -272,7 +266,6 @@ interface FailedMail {
   readonly hasBegun: boolean;
 }
 
-/** Translates an error of nodemailer for the delivery queue. */
 export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
   const failure: NodemailerFailure = thrown ?? {};
   const message = messageOf(thrown);

@@ -13,19 +13,16 @@ export interface MailContent {
   readonly template?: MailTemplate & { readonly language: string };
 }
 
-/** The content of a queued invitation to the operator console, sealed at rest. */
 export interface InvitationContent {
   readonly language: 'en' | 'zh';
   readonly invitedBy: string;
   readonly link: string;
 }
 
-/** The kind of a delivery whose content is an `InvitationContent`. */
 export const INVITATION = 'invitation';
 
 /** The last known change of a user's address. */
 export interface RecipientRow {
-  /** Null if the user has no address any more. */
   readonly email: string | null;
   readonly changedAt: Date;
 }

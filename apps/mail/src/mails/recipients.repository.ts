@@ -3,7 +3,6 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { Tx } from '#database';
 import type { RecipientRow } from './mail.rules.js';
 
-/** The newest address of a user that an event of accounts has reported. */
 @Entity('recipients')
 export class RecipientEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'recipients_pkey' })
@@ -39,7 +38,6 @@ export class RecipientsRepository {
     return (await recipients.findOneBy({ appId, userId })) ?? undefined;
   }
 
-  /** Stores a change, unless a later one is stored. */
   async record(tx: Tx, { appId, userId }: UserRef, { email, changedAt }: RecipientRow): Promise<void> {
     await tx.query(
       `INSERT INTO mail.recipients AS known (app_id, user_id, email, changed_at) VALUES ($1, $2, $3, $4)
