@@ -1,7 +1,6 @@
 import type { MailKind } from '#contracts';
 import type { MailTemplate } from './template.rules.js';
 
-/** The texts of a mail with one link, in one language. They may contain the variables of templates. */
 interface MailTexts {
   readonly language: string;
   readonly subject: string;

@@ -24,7 +24,6 @@ export class TemplateProblem extends Error {
   }
 }
 
-/** Visits the syntax tree of a template. */
 class TemplateReader {
   readonly used = new Set<string>();
 
@@ -92,12 +91,10 @@ class TemplateReader {
 /** Far above the built-in templates; mail servers reject larger mails anyway. */
 const MAX_RENDERED_LENGTH = 1_048_576;
 
-/** The parts that must contain the link. */
 const PARTS_WITH_LINK: readonly TemplatePart[] = ['html', 'text'];
 
 type Render = (variables: MailVariables) => string;
 
-/** A valid template, ready to render. */
 export class CompiledTemplate {
   private constructor(private readonly parts: Readonly<Record<TemplatePart, Render>>) {}
 
@@ -139,10 +136,8 @@ function bounded(part: TemplatePart, rendered: string): string {
 
 const SAMPLE_PAGE = 'https://example.com/pages';
 
-/** The name of the fictitious user. */
 export const SAMPLE_USER = 'ada';
 
-/** The fictitious user of a preview, as far as the caller gives it. */
 interface SampleUser {
   readonly email?: string | undefined;
   readonly username?: string | undefined;

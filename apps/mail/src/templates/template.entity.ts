@@ -1,6 +1,5 @@
 import { Column, Entity, Generated, PrimaryColumn } from 'typeorm';
 
-/** A template that replaces a built-in one. */
 @Entity('templates')
 export class TemplateEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'templates_pkey' })

@@ -19,7 +19,6 @@ type Rpc = typeof templatesRpc;
 const TEST_TOKEN = 'test';
 const TEST_LIFE_MS = 3_600_000;
 
-/** Lets operators see and change the templates of an application. */
 @Controller()
 export class TemplatesController {
   constructor(
@@ -127,7 +126,6 @@ export class TemplatesController {
     if (!isRead || !(await this.repository.replace(place, parts, { ...former, isOwn }))) throw changedSince();
   }
 
-  /** The template with the given parts instead of its own. */
   private async withParts(place: TemplatePlace, given: RpcData<Rpc['preview']>['parts']): Promise<ShownTemplate> {
     const template = { ...(await this.find(place)), ...withoutUndefined(given ?? {}) };
     if (given !== undefined) assertRenders(template);

@@ -6,7 +6,6 @@ import { MailDatabase } from '../mail.database.js';
 import { TemplateEntity } from './template.entity.js';
 import type { MailTemplate } from './template.rules.js';
 
-/** Identifies a template of an application. */
 export interface TemplatePlace {
   readonly appId: string;
   readonly kind: MailKind;
@@ -14,7 +13,6 @@ export interface TemplatePlace {
   readonly language: string;
 }
 
-/** The current revision of a template. */
 export interface RevisionRow {
   readonly kind: string;
   readonly language: string;

@@ -15,7 +15,6 @@ interface MailToRender {
   readonly variables: MailVariables;
 }
 
-/** The selected template: the application's own, or the built-in one of the language. */
 interface ChosenTemplate {
   readonly place: TemplatePlace;
   readonly isOwn: boolean;
