@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 
-/** The provider that delivers the text messages of an application. */
 @Entity('text_message_providers')
 export class TextMessageProviderEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'text_message_providers_pkey' })
