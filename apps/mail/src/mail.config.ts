@@ -2,7 +2,6 @@ import { join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ConfigError, environment, Secret } from '#bootstrap';
 
-/** The variables of the mail service. */
 export const mailEnvironment = environment
   .pick({
     DATABASE_URL: true,
@@ -38,7 +37,6 @@ export interface MailConfig {
   readonly baseUrl: string;
   readonly mailFrom: string;
   readonly smtp: { readonly url: Secret; readonly connections: number } | undefined;
-  /** Undefined if mails are not limited. */
   readonly mailLimit: MailLimit | undefined;
   /** Mails are written here if no SMTP server is configured. */
   readonly mailFolder: string;
@@ -51,7 +49,6 @@ export interface MailConfig {
   readonly show: (line: string) => void;
 }
 
-/** DI token of `MailConfig`. */
 export const MAIL_CONFIG = Symbol('MailConfig');
 
 const DEVELOPMENT_BASE_URL = 'http://localhost:8080';
