@@ -22,7 +22,6 @@ import {
 } from './platform.rules.js';
 
 const WEIXIN_URL = 'https://api.weixin.qq.com';
-/** The platform is busy, or limits requests. */
 const WEIXIN_TRANSIENT = new Set(['-1', '45009', '45011']);
 
 const weixinUserInfo = z.object({
@@ -76,7 +75,6 @@ function unknownToken(kind: 'weixin'): AppError {
 }
 
 const WEIBO_URL = 'https://api.weibo.com';
-/** System errors, and limited requests. */
 const WEIBO_TRANSIENT = new Set(['10001', '10002', '10003', '10009', '10010', '10022', '10023', '10024']);
 
 /** Documented as strings, shown as numbers. */
@@ -198,7 +196,6 @@ export class TaptapVerifier implements PlatformVerifier<'taptap'> {
   }
 }
 
-/** The authorization header of a request that is signed with a MAC key. */
 function macToken(url: URL, keyId: string, macKey: string): string {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const nonce = randomBytes(NONCE_BYTES).toString('base64url');

@@ -19,7 +19,6 @@ import {
   unavailable,
 } from './platform.rules.js';
 
-/** The session that most platforms of mini programs return for a code. */
 const miniProgramSession = z.object({
   openid: responseId,
   session_key: responseOptionalText,

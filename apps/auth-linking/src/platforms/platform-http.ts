@@ -118,7 +118,6 @@ export class PlatformHttp implements OnApplicationShutdown {
 
 const MAX_ERROR_CODE_LENGTH = 255;
 
-/** An id in a response. */
 export const responseId = z.string().min(1).max(MAX_UID_LENGTH);
 /** A union id, key or token, which some platforms omit or leave empty. */
 export const responseOptionalText = responseId.optional().catch(undefined);

@@ -7,7 +7,6 @@ import { BaiduVerifier, QqappVerifier, TtVerifier, WeappVerifier } from './mini-
 import { PlatformHttp } from './platform-http.js';
 import type { PlatformVerifier } from './platform.rules.js';
 
-/** The verifier of each kind of platform. A kind without a verifier does not compile. */
 @Injectable()
 export class PlatformVerifiers {
   readonly #verifiers: { readonly [Kind in PlatformKind]: PlatformVerifier<Kind> };

@@ -5,16 +5,13 @@ const MAX_TOKEN_LENGTH = 2_048;
 /** Only visible ASCII reaches a URL, a header or a form. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
-/** One entry of `authData` before verification. */
 export interface Claim {
-  /** The key in `authData`. */
   readonly platform: string;
   /** The id in the entry, if any: mini programs send only a code. */
   readonly uid: string | undefined;
   readonly entry: JsonObject;
 }
 
-/** The account that a platform has confirmed. */
 export interface Proof {
   readonly uid: string;
   readonly unionId?: string;
@@ -22,7 +19,6 @@ export interface Proof {
   readonly additions?: JsonObject;
 }
 
-/** Verifies claims with one kind of platform. */
 export interface PlatformVerifier<Kind extends PlatformKind = PlatformKind> {
   readonly kind: Kind;
   /**
