@@ -155,7 +155,7 @@ const createIdentities = `
 const FIELD_INDEXES = ['users_fields_idx', 'roles_fields_idx'];
 
 // Why: by default a write only notes its fields for a GIN index, and every search reads the notes, up to 4 MB of them, until
-// they are sorted in. With writes going on a search by a field then costs several times its due.
+// they are sorted in. With writes going on a search by a field then takes several times as long.
 export class SearchFieldsAtOnce1796500000000 extends ForwardMigration {
   async up(runner: QueryRunner): Promise<void> {
     for (const index of FIELD_INDEXES) {

@@ -128,7 +128,7 @@ export class UserSearchController {
     return {};
   }
 
-  /** With the custom fields where they are asked for: then only the first users, as many as fit, without those that are gone meanwhile. */
+  /** With `withFields`: as many of the first users as fit, with their custom fields. Users deleted meanwhile are left out. */
   private async pageOf({ appId, withFields = false }: Search, users: UserMatch[]): Promise<UserMatch[]> {
     if (!withFields || users.length === 0) return users;
     const found = await this.search.fieldsOf(
