@@ -1,6 +1,5 @@
 // npm run bench: Gatepost in both shapes beside a bare server that does the same statements, in one run.
-import { parseArgs } from 'node:util';
-import { fail } from '../tools/prepare.mjs';
+import { fail, readArguments } from '../tools/prepare.mjs';
 import { CASES } from './cases.mjs';
 import { measure, median, warmUp } from './load.mjs';
 import { untilQuiet } from './process-usage.mjs';
@@ -30,7 +29,7 @@ the standalone server; it runs only where it is named, and --scale=0.1 makes it 
 Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL); works in a database of its own and drops it.
 `;
 
-const { values } = parseArgs({
+const { values } = readArguments({
   options: {
     help: { type: 'boolean' },
     seconds: { type: 'string', default: '5' },

@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import util from 'node:util';
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -37,6 +38,16 @@ const BUILD_FILES = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'
 export function fail(message) {
   process.stderr.write(`${message}\n`);
   process.exit(1);
+}
+
+/** Reads the arguments of a command, as `parseArgs` does; ends the process where one is wrong. */
+export function readArguments(config) {
+  try {
+    // Not imported by name: a Node that lacks it must come as far as our message about its version.
+    return util.parseArgs(config);
+  } catch (error) {
+    return fail(`${error.message.split(/\.\s/)[0]}. See --help.`);
+  }
 }
 
 /** Runs a command in the project's folder with its output shown; fails as it fails. */

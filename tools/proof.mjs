@@ -2,8 +2,7 @@
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { fail, ROOT } from './prepare.mjs';
+import { fail, readArguments, ROOT } from './prepare.mjs';
 
 const HIGHEST_SEED = 2 ** 31;
 const PROOFS = {
@@ -38,7 +37,7 @@ another user's, change read-only data, or make the processes grow. The seed, whi
 
 const [name, ...rest] = process.argv.slice(2);
 const proof = PROOFS[name] ?? fail(`There is no proof "${name}". Proofs: ${Object.keys(PROOFS).join(', ')}.`);
-const { values, positionals } = parseArgs({
+const { values, positionals } = readArguments({
   args: rest,
   allowPositionals: true,
   options: {

@@ -2,8 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
-import { ensureBuilt, fail, ROOT } from './prepare.mjs';
+import { ensureBuilt, fail, readArguments, ROOT } from './prepare.mjs';
 
 const SERVICES = {
   gateway: { app: 'gateway', replicas: 1 },
@@ -28,7 +27,7 @@ GATEPOST_PORT (8080) and the ports after it, consoles on GATEPOST_CONSOLE_PORT (
 the other services on free ports. Prints one JSON line per process once it is ready: service, pid, port.
 `;
 
-const { values } = parseArgs({
+const { values } = readArguments({
   options: {
     help: { type: 'boolean' },
     ...Object.fromEntries(

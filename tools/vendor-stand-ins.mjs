@@ -1,8 +1,7 @@
 // npm run vendors:stand-ins: local stand-ins of the push services of vendors, for a try without an account at any of them.
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
-import { ensureStandInsBuilt, fail, ROOT } from './prepare.mjs';
+import { ensureStandInsBuilt, fail, readArguments, ROOT } from './prepare.mjs';
 
 const FIRST_PORT = 9400;
 const PORTS = 5;
@@ -15,7 +14,7 @@ they accept. They listen on ${PORTS} ports from --port on, of 127.0.0.1 only; --
 credentials work again after the next start. Ctrl-C ends them. What they check and cannot prove: docs/vendors/stand-ins.md.
 `;
 
-const { values } = parseArgs({
+const { values } = readArguments({
   options: {
     help: { type: 'boolean' },
     app: { type: 'string', default: 'my-first-app' },

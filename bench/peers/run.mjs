@@ -1,6 +1,5 @@
 // npm run bench:peers: Gatepost beside Parse Server, bare servers and MQTT servers, in one run.
-import { parseArgs } from 'node:util';
-import { fail } from '../../tools/prepare.mjs';
+import { fail, readArguments } from '../../tools/prepare.mjs';
 import { measurePushes } from '../push/measure-push.mjs';
 import { pushReport } from '../push/report.mjs';
 import { hashRate, machine } from '../report.mjs';
@@ -26,7 +25,7 @@ Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL), on t
 Linux; works in databases of its own and drops them.
 `;
 
-const { values } = parseArgs({
+const { values } = readArguments({
   options: {
     help: { type: 'boolean' },
     write: { type: 'boolean' },

@@ -1,6 +1,5 @@
 // npm run bench:push: what pushes cost, beside other servers.
-import { parseArgs } from 'node:util';
-import { fail } from '../../tools/prepare.mjs';
+import { fail, readArguments } from '../../tools/prepare.mjs';
 import { CASES } from './cases.mjs';
 import { measurePushes, PEERS } from './measure-push.mjs';
 import { machine } from '../report.mjs';
@@ -23,7 +22,7 @@ The case "scale" runs only when it is named, with --devices=${SCALE_DEVICES}: al
 about 10 minutes, 3 GB of Redis' memory and 1 GB of PostgreSQL's disk. Where the limit of open files is low, it starts more than two connectors.
 `;
 
-const { values } = parseArgs({
+const { values } = readArguments({
   options: {
     help: { type: 'boolean' },
     rounds: { type: 'string', default: '1' },

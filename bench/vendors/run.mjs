@@ -1,7 +1,6 @@
 // npm run bench:vendors: what pushes through the services of vendors cost.
-import { parseArgs } from 'node:util';
 import { table } from '../../tools/markdown.mjs';
-import { ensureStandInsBuilt, fail } from '../../tools/prepare.mjs';
+import { ensureStandInsBuilt, fail, readArguments } from '../../tools/prepare.mjs';
 import { newBenchRun } from '../bench-run.mjs';
 import { writeSection } from '../peers/write-section.mjs';
 import { machine, verdict } from '../report.mjs';
@@ -68,7 +67,7 @@ const ROWS = {
   ],
 };
 
-const { values } = parseArgs({
+const { values } = readArguments({
   options: {
     help: { type: 'boolean' },
     write: { type: 'boolean' },

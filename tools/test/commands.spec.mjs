@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from '../prepare.mjs';
+
+const run = (command, ...args) => {
+  const { status, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', env: { PATH: process.env.PATH } });
+  return { status, stderr };
+};
+
+describe('a command with an argument that it does not know', () => {
+  it.each([
+    ['tools/services.mjs'],
+    ['tools/proof.mjs', 'races'],
+    ['tools/vendor-stand-ins.mjs'],
+    ['bench/run.mjs'],
+    ['bench/peers/run.mjs'],
+    ['bench/push/run.mjs'],
+    ['bench/vendors/run.mjs'],
+  ])('%s names it, and the help', (script, ...args) => {
+    expect(run(process.execPath, join(ROOT, script), ...args, '--unheard=2')).toEqual({
+      status: 1,
+      stderr: "Unknown option '--unheard'. See --help.\n",
+    });
+  });
+});
