@@ -23,4 +23,12 @@ describe('a command with an argument that it does not know', () => {
       stderr: "Unknown option '--unheard'. See --help.\n",
     });
   });
+
+  it('npm start names the variable for what a port could be', () => {
+    const { status, stderr } = run(process.execPath, 'tools/start.mjs', '--port=9000');
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^npm start takes no .*--port=9000.*GATEPOST_PORT.*\n$/),
+    ]);
+  });
 });
