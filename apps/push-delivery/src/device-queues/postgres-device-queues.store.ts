@@ -1,24 +1,24 @@
 import { ConcurrencyLimiter } from '#bootstrap';
 import type { PushMessage } from '#contracts';
 import type { Database, Tx } from '#database';
-import {
-  type Acknowledgement,
-  type ConnectedDevice,
-  type ConnectOutcome,
-  type DeviceAddress,
-  type DevicePresence,
-  type DeviceQueueLimits,
-  type DeviceQueues,
-  type DeviceState,
-  type EnqueueBatch,
-  type EnqueuedDevice,
-  type MessageId,
-  type PresencePage,
-  type PresencePlace,
-  type QueuePage,
-  type QueueStatistics,
-  type Reassertion,
-  type SessionRef,
+import type {
+  Acknowledgement,
+  ConnectedDevice,
+  ConnectOutcome,
+  DeviceAddress,
+  DevicePresence,
+  DeviceQueueLimits,
+  DeviceQueues,
+  DeviceState,
+  EnqueueBatch,
+  EnqueuedDevice,
+  MessageId,
+  PresencePage,
+  PresencePlace,
+  QueuePage,
+  QueueStatistics,
+  Reassertion,
+  SessionRef,
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
 

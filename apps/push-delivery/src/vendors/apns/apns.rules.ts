@@ -199,6 +199,8 @@ export function answerOf(text: string, status: number): { reason: string; timest
     const isTime = typeof timestamp === 'number' && timestamp >= 0 && timestamp < TIMES_END;
     const since = isTime ? { timestamp: new Date(timestamp) } : {};
     if (typeof reason === 'string' && REASON.test(reason)) return { reason, ...since };
-  } catch {}
+  } catch {
+    // Not JSON: the status is the reason.
+  }
   return { reason: `status ${status}` };
 }
