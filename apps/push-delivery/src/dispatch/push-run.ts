@@ -17,7 +17,7 @@ export const EXPIRED = 'The push expired before all its devices were found.';
 const FIRST_PAGE = 200;
 const PAGE = 2_000;
 /** Then the push gives way to others. */
-const PATIENCE_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 /** Pages of an earlier attempt reach further if installations were added in between, or if they were larger. */
 const REPEATED_PAGES = 2;
 
@@ -85,7 +85,7 @@ export class PushRun {
   }
 
   #givesWay(): boolean {
-    return performance.now() - this.#progressAt >= PATIENCE_MS && this.areOthersHeldUp();
+    return performance.now() - this.#progressAt >= MAX_WAIT_MS && this.areOthersHeldUp();
   }
 
   #isStopping(): boolean {

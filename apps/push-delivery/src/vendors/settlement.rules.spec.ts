@@ -5,7 +5,7 @@ import type { Outcome } from './vendor.types.js';
 
 const NOW = new Date('2026-12-01T00:00:00Z');
 const IN_AN_HOUR = new Date('2026-12-01T01:00:00Z');
-const calm = { attempt: 0, now: NOW, endsAt: IN_AN_HOUR, restMs: 0, random: 0.5 };
+const calm = { attempt: 0, now: NOW, endsAt: IN_AN_HOUR, backOffMs: 0, random: 0.5 };
 const target = { objectId: '', token: 'token', platform: 'ios', topic: null, badge: null };
 const resultsOf = (...outcomes: Outcome[]): TargetOutcome[] =>
   outcomes.map((outcome, place) => ({ objectId: String(place), badge: place, target, outcome }));
@@ -41,9 +41,9 @@ describe('the settlement of an attempt', () => {
   });
 
   it('waits as long as the vendor asks, at most ten minutes, and knows an answer from silence', () => {
-    const later = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', restMs: 90_000 }), calm);
+    const later = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', backOffMs: 90_000 }), calm);
     expect(later).toMatchObject({ delayMs: 90_000, isAnswered: true });
-    const long = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', restMs: 86_400_000 }), calm);
+    const long = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', backOffMs: 86_400_000 }), calm);
     expect(long.delayMs).toBe(600_000);
     expect(settlementOf(resultsOf({ kind: 'unsure', reason: 'r', scope: 'lane' }), calm).isAnswered).toBe(false);
   });
@@ -61,26 +61,26 @@ describe('the settlement of an attempt', () => {
   });
 
   it('waits for its lane, and does not count as an attempt where nothing was tried', () => {
-    const settlement = settlementOf(resultsOf({ kind: 'waiting', reason: 'rests' }), { ...calm, restMs: 7_000 });
+    const settlement = settlementOf(resultsOf({ kind: 'waiting', reason: 'rests' }), { ...calm, backOffMs: 7_000 });
     expect(settlement).toMatchObject({ delayMs: 7_000, isAttempt: false });
   });
 
   it('tries a last time shortly before the end, and expires what is left then', () => {
     const open = resultsOf({ kind: 'later', reason: 'r', scope: 'device' });
-    const last = settlementOf(open, { ...calm, restMs: 7_200_000 });
+    const last = settlementOf(open, { ...calm, backOffMs: 7_200_000 });
     expect(last).toMatchObject({ counts: { expired: 0 }, reasons: {}, remaining: [{}], delayMs: 3_598_000 });
     const over = settlementOf(open, { ...calm, now: new Date(NOW.getTime() + last.delayMs) });
     expect(over).toMatchObject({ counts: { expired: 1 }, reasons: { r: 1 }, remaining: [] });
   });
 
   it('lets devices of one server wait for the rest of another one only where all have the same', () => {
-    const busy: Outcome = { kind: 'later', reason: 'r', scope: 'device', restMs: 90_000 };
-    const resting: Outcome = { kind: 'waiting', reason: 'r', restMs: 60_000 };
+    const busy: Outcome = { kind: 'later', reason: 'r', scope: 'device', backOffMs: 90_000 };
+    const backingOff: Outcome = { kind: 'waiting', reason: 'r', backOffMs: 60_000 };
     const failed: Outcome = { kind: 'later', reason: 'r', scope: 'device' };
     const delayOf = (...outcomes: Outcome[]) => settlementOf(resultsOf(...outcomes), calm).delayMs;
-    expect(delayOf(busy, resting, failed)).toBe(1_000);
-    expect(delayOf(busy, resting)).toBe(60_000);
-    expect(delayOf({ ...busy, scope: 'lane' }, resting)).toBe(90_000);
+    expect(delayOf(busy, backingOff, failed)).toBe(1_000);
+    expect(delayOf(busy, backingOff)).toBe(60_000);
+    expect(delayOf({ ...busy, scope: 'lane' }, backingOff)).toBe(90_000);
   });
 
   it('accounts for each device once', () => {

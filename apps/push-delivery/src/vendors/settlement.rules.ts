@@ -35,7 +35,7 @@ export interface Settlement {
 /** After the first, second, … attempt without a result. */
 const BACK_OFF_MS = [1_000, 4_000, 15_000, 60_000, 300_000, 900_000];
 
-export const LONGEST_ASKED_REST_MS = 10 * 60_000;
+export const MAX_REQUESTED_BACK_OFF_MS = 10 * 60_000;
 
 const LAST_ATTEMPT_MS = 2_000;
 
@@ -44,21 +44,21 @@ interface Circumstances {
   readonly now: Date;
   readonly endsAt: Date;
   /** The back-off of the lane. */
-  readonly restMs: number;
+  readonly backOffMs: number;
   /** From 0 to 1, so that batches do not return at once. */
   readonly random: number;
 }
 
 export function settlementOf(
   results: readonly TargetOutcome[],
-  { attempt, now, endsAt, restMs, random }: Circumstances,
+  { attempt, now, endsAt, backOffMs, random }: Circumstances,
 ): Settlement {
   const open = results.filter(({ outcome }) => !isFinal(outcome));
   const isAttempt = open.some(({ outcome }) => outcome.kind !== 'waiting');
   const lastChanceMs = endsAt.getTime() - now.getTime() - LAST_ATTEMPT_MS;
   const hasNoTimeLeft = lastChanceMs <= 0;
-  const backOffMs = isAttempt ? backOff(attempt) * (0.8 + 0.4 * random) : 0;
-  const delayMs = Math.round(Math.min(Math.max(backOffMs, restMs, restOf(open)), Math.max(0, lastChanceMs)));
+  const attemptDelayMs = isAttempt ? backOff(attempt) * (0.8 + 0.4 * random) : 0;
+  const delayMs = Math.round(Math.min(Math.max(attemptDelayMs, backOffMs, backOffOf(open)), Math.max(0, lastChanceMs)));
   const settled = hasNoTimeLeft ? results : results.filter(({ outcome }) => isFinal(outcome));
   const doubtful = results.filter(({ outcome }) => isDoubtful(outcome));
   return {
@@ -111,16 +111,16 @@ export function countAnswers(results: readonly TargetOutcome[]): Omit<LaneAnswer
 }
 
 /** The shortest time where each device has chosen its server. */
-function restOf(open: readonly TargetOutcome[]): number {
-  const rests = open.map(({ outcome }) => ('restMs' in outcome ? (outcome.restMs ?? 0) : 0));
+function backOffOf(open: readonly TargetOutcome[]): number {
+  const backOffs = open.map(({ outcome }) => ('backOffMs' in outcome ? (outcome.backOffMs ?? 0) : 0));
   const areApart = open.length > 0 && open.every(({ outcome }) => sparesOthers(outcome));
-  return Math.min(LONGEST_ASKED_REST_MS, areApart ? Math.min(...rests) : Math.max(0, ...rests));
+  return Math.min(MAX_REQUESTED_BACK_OFF_MS, areApart ? Math.min(...backOffs) : Math.max(0, ...backOffs));
 }
 
 /** Other devices have other servers. */
 function sparesOthers(outcome: Outcome): boolean {
   if ('scope' in outcome) return outcome.scope === 'device';
-  return outcome.kind === 'waiting' && 'restMs' in outcome;
+  return outcome.kind === 'waiting' && 'backOffMs' in outcome;
 }
 
 function backOff(attempt: number): number {

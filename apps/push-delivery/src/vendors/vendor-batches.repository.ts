@@ -27,7 +27,7 @@ export interface VendorBatch extends VendorPush {
 }
 
 /** How many batches of a lane, by its name `<app id> <lane>`, may be claimed. */
-export interface LaneRooms {
+export interface LaneClaimLimits {
   readonly named: ReadonlyMap<string, number>;
   readonly others: number;
 }
@@ -104,7 +104,7 @@ export class VendorBatchesRepository {
   constructor(private readonly database: PushDatabase) {}
 
   /** More may be due if a lane's limit is less than `limit`. */
-  claim(limit: number, lease: string, isBulk: boolean, { named, others }: LaneRooms): Promise<VendorBatch[]> {
+  claim(limit: number, lease: string, isBulk: boolean, { named, others }: LaneClaimLimits): Promise<VendorBatch[]> {
     return this.database.query<VendorBatch>(
       CLAIM,
       [isBulk, limit, lease, JSON.stringify(Object.fromEntries(named)), LEASE_SECONDS, others],
@@ -211,13 +211,13 @@ const ADD = `
   ON CONFLICT ON CONSTRAINT vendor_counts_pkey DO UPDATE
      SET targeted = known.targeted + excluded.targeted, reasons = ${sumOf('known.reasons', 'excluded.reasons')}`;
 
-const ROOM = `coalesce(($4::jsonb->>(app_id || ' ' || lane))::integer, $6::integer)`;
+const CLAIM_LIMIT = `coalesce(($4::jsonb->>(app_id || ' ' || lane))::integer, $6::integer)`;
 
 const CLAIM = `
   WITH due AS (
     SELECT id, lease_owner, row_number() OVER (PARTITION BY app_id, lane ORDER BY next_at, id) <= room AS has_room
-      FROM (SELECT id, lease_owner, app_id, lane, next_at, ${ROOM} AS room FROM push.vendor_batches
-             WHERE is_bulk = $1 AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND ${ROOM} > 0
+      FROM (SELECT id, lease_owner, app_id, lane, next_at, ${CLAIM_LIMIT} AS room FROM push.vendor_batches
+             WHERE is_bulk = $1 AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND ${CLAIM_LIMIT} > 0
              ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS first
   )
   UPDATE push.vendor_batches AS batch SET lease_owner = $3, lease_until = now() + make_interval(secs => $5)

@@ -61,7 +61,7 @@ describe('a lane', () => {
       return Promise.resolve([{ kind: 'credentials', reason: 'InvalidProviderToken' }]);
     });
     await lane.send(push, [target], options);
-    expect(lane.restMs).toBeGreaterThan(50_000);
+    expect(lane.backOffMs).toBeGreaterThan(50_000);
     expect(await lane.send(push, [target], options)).toEqual([{ kind: 'waiting', reason: 'InvalidProviderToken' }]);
     expect([asked, warn.mock.calls.length]).toEqual([1, 1]);
   });
@@ -69,12 +69,14 @@ describe('a lane', () => {
   it('rests after five failures in a row, and for as long as the vendor asks', async () => {
     const failing = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', scope: 'lane' }]));
     for (let one = 0; one < 4; one += 1) await failing.lane.send(push, [target], options);
-    expect(failing.lane.restMs).toBe(0);
+    expect(failing.lane.backOffMs).toBe(0);
     await failing.lane.send(push, [target], options);
-    expect(failing.lane.restMs).toBeGreaterThan(500);
-    const asked = laneWith(() => Promise.resolve([{ kind: 'later', reason: 'quota', scope: 'lane', restMs: 30_000 }]));
+    expect(failing.lane.backOffMs).toBeGreaterThan(500);
+    const asked = laneWith(() =>
+      Promise.resolve([{ kind: 'later', reason: 'quota', scope: 'lane', backOffMs: 30_000 }]),
+    );
     await asked.lane.send(push, [target], options);
-    expect(asked.lane.restMs).toBeGreaterThan(29_000);
+    expect(asked.lane.backOffMs).toBeGreaterThan(29_000);
   });
 
   it('asks with one request after a rest, whatever late answers came meanwhile', async () => {
@@ -86,7 +88,7 @@ describe('a lane', () => {
     await setImmediate();
     for (const answer of answers.slice(5)) answer(good);
     await Promise.all(sent);
-    expect(lane.restMs).toBeGreaterThan(500);
+    expect(lane.backOffMs).toBeGreaterThan(500);
     const afterRest = performance.now() + 2_000;
     vi.spyOn(performance, 'now').mockReturnValue(afterRest);
     for (let request = 0; request < 5; request += 1) void lane.send(push, [target], options);
@@ -105,15 +107,15 @@ describe('a lane', () => {
         times(500, good).map(() => target),
         options,
       );
-    expect(silent.lane.restMs).toBe(0);
+    expect(silent.lane.backOffMs).toBe(0);
     const mixed = laneWith(() =>
-      Promise.resolve([good, { kind: 'later', reason: 'busy', scope: 'lane', restMs: 9_000 }, unsure, good]),
+      Promise.resolve([good, { kind: 'later', reason: 'busy', scope: 'lane', backOffMs: 9_000 }, unsure, good]),
     );
     await mixed.lane.send(push, [target, target, target, target], options);
-    expect(mixed.lane.restMs).toBeGreaterThan(8_000);
+    expect(mixed.lane.backOffMs).toBeGreaterThan(8_000);
     const refused = laneWith(() => Promise.resolve([unsure, { kind: 'credentials', reason: 'no app' }, good]));
     await refused.lane.send(push, [target, target, target], options);
-    expect(refused.lane.restMs).toBeGreaterThan(50_000);
+    expect(refused.lane.backOffMs).toBeGreaterThan(50_000);
   });
 
   it('runs one more request at once after an answer to many devices', async () => {
@@ -154,13 +156,13 @@ describe('a lane', () => {
   it('does not rest because of servers that devices have chosen', async () => {
     const { lane, warn } = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', scope: 'device' }]));
     for (let request = 0; request < 20; request += 1) await lane.send(push, [target], options);
-    expect([lane.restMs > 0, warn.mock.calls.length]).toEqual([false, 0]);
+    expect([lane.backOffMs > 0, warn.mock.calls.length]).toEqual([false, 0]);
   });
 
   it('rejects what a defect has stopped, and goes on', async () => {
     const { lane } = laneWith(() => Promise.reject(new Error('a defect')));
     expect(await lane.send(push, [target], options)).toEqual([{ kind: 'rejected', reason: 'internal error' }]);
-    expect(lane.restMs).toBe(0);
+    expect(lane.backOffMs).toBe(0);
   });
 
   it('sends nothing after a stop', async () => {
@@ -239,9 +241,9 @@ describe('a lane', () => {
     });
     lane.setPaused(true);
     expect(await lane.send(push, [target], options)).toEqual([{ kind: 'waiting', reason: 'paused' }]);
-    expect(lane.restMs).toBeGreaterThan(60_000);
+    expect(lane.backOffMs).toBeGreaterThan(60_000);
     lane.setPaused(false);
-    expect([lane.restMs, await lane.send(push, [target], options)]).toEqual([0, [good]]);
+    expect([lane.backOffMs, await lane.send(push, [target], options)]).toEqual([0, [good]]);
     lane.close();
     expect(await lane.send(push, [target], options)).toMatchObject([{ kind: 'waiting' }]);
     expect(asked).toBe(1);

@@ -9,7 +9,7 @@ import {
   countAnswers,
   isFinal,
   type LaneAnswers,
-  LONGEST_ASKED_REST_MS,
+  MAX_REQUESTED_BACK_OFF_MS,
   type TargetOutcome,
 } from './settlement.rules.js';
 import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
@@ -17,8 +17,8 @@ import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.
 
 const RESPONSIVE_MS = 5_000;
 const MAX_FAILURES = 5;
-const FAILURE_REST_MS = { first: 1_000, longest: 30_000 };
-const CREDENTIALS_REST_MS = { first: 60_000, longest: 15 * 60_000 };
+const FAILURE_BACK_OFF_MS = { first: 1_000, longest: 30_000 };
+const CREDENTIALS_BACK_OFF_MS = { first: 60_000, longest: 15 * 60_000 };
 /** The end of a pause wakes the senders earlier. */
 const PAUSE_MS = 5 * 60_000;
 const PAUSED = 'paused';
@@ -47,9 +47,9 @@ export class VendorLane {
   #isClosed = false;
   #answers = { answers: 0, good: 0 };
   #reportedAt = -Infinity;
-  #restUntil = 0;
-  #restReason = '';
-  #lastRestMs = 0;
+  #backOffUntil = 0;
+  #backOffReason = '';
+  #lastBackOffMs = 0;
   #failures = 0;
   #answeredAt = -Infinity;
 
@@ -68,8 +68,8 @@ export class VendorLane {
   }
 
   /** A paused lane is looked at again after the time. */
-  get restMs(): number {
-    return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#restUntil - performance.now());
+  get backOffMs(): number {
+    return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#backOffUntil - performance.now());
   }
 
   /**
@@ -84,8 +84,8 @@ export class VendorLane {
   async send(push: VendorPush, targets: readonly VendorTarget[], options: SendOptions): Promise<readonly Outcome[]> {
     await this.#window.enter(options.isUrgent);
     try {
-      const obstacle = this.#obstacle(options);
-      if (obstacle !== undefined) return targets.map(() => ({ kind: 'waiting', reason: obstacle }));
+      const reason = this.#reasonNotToSend(options);
+      if (reason !== undefined) return targets.map(() => ({ kind: 'waiting', reason }));
       const end = this.tools.requests.startTimer({ vendor: this.vendor });
       const outcomes = await this.#sendSafely(push, targets);
       this.#recordOutcomes(outcomes, end());
@@ -117,12 +117,12 @@ export class VendorLane {
     this.channel.close();
   }
 
-  #obstacle({ signal, isExpired }: SendOptions): string | undefined {
+  #reasonNotToSend({ signal, isExpired }: SendOptions): string | undefined {
     if (signal.aborted) return 'the process stops';
     if (this.#isClosed) return 'the credentials have changed';
     if (this.#isPaused) return PAUSED;
     if (isExpired()) return 'expired';
-    return this.restMs > 0 ? this.#restReason : undefined;
+    return this.backOffMs > 0 ? this.#backOffReason : undefined;
   }
 
   /** A defect must not repeat the other devices of the batch again and again. */
@@ -140,7 +140,7 @@ export class VendorLane {
     const refused = outcomes.find(({ kind }) => kind === 'credentials');
     const failures = outcomes.filter(isLaneFailure);
     const [worst] = failures.toSorted((one, other) => askedMs(other) - askedMs(one));
-    if (refused?.kind === 'credentials') this.#beginRest(refused.reason, CREDENTIALS_REST_MS);
+    if (refused?.kind === 'credentials') this.#backOff(refused.reason, CREDENTIALS_BACK_OFF_MS);
     else if (worst !== undefined) this.#recordFailure(worst);
     else if (outcomes.some(isFinal))
       this.#recordSuccess(outcomes.some(({ kind }) => kind === 'accepted') ? seconds : undefined);
@@ -148,10 +148,10 @@ export class VendorLane {
 
   /** A late answer to an earlier request does not show that the vendor is back. */
   #recordSuccess(seconds: number | undefined): void {
-    if (this.restMs > 0) return;
+    if (this.backOffMs > 0) return;
     this.#failures = 0;
     this.#answeredAt = performance.now();
-    this.#lastRestMs = 0;
+    this.#lastBackOffMs = 0;
     this.#window.grow(seconds);
   }
 
@@ -160,22 +160,22 @@ export class VendorLane {
     this.#answeredAt = -Infinity;
     this.#failures += 1;
     const { reason } = outcome;
-    const restMs = askedMs(outcome);
-    if (restMs > 0) this.#restFor(Math.min(restMs, LONGEST_ASKED_REST_MS), reason);
-    else if (this.#failures >= MAX_FAILURES) this.#beginRest(reason, FAILURE_REST_MS);
+    const backOffMs = askedMs(outcome);
+    if (backOffMs > 0) this.#backOffFor(Math.min(backOffMs, MAX_REQUESTED_BACK_OFF_MS), reason);
+    else if (this.#failures >= MAX_FAILURES) this.#backOff(reason, FAILURE_BACK_OFF_MS);
   }
 
   /** Requests that fail at the same time start one back-off. */
-  #beginRest(reason: string, { first, longest }: { first: number; longest: number }): void {
-    if (this.restMs > 0) return;
-    if (this.#lastRestMs === 0) this.tools.logger.warn(`${this.name} rests, its pushes wait: ${reason}`);
-    this.#lastRestMs = Math.min(longest, Math.max(first, 2 * this.#lastRestMs));
-    this.#restFor(this.#lastRestMs, reason);
+  #backOff(reason: string, { first, longest }: { first: number; longest: number }): void {
+    if (this.backOffMs > 0) return;
+    if (this.#lastBackOffMs === 0) this.tools.logger.warn(`${this.name} backs off, its pushes wait: ${reason}`);
+    this.#lastBackOffMs = Math.min(longest, Math.max(first, 2 * this.#lastBackOffMs));
+    this.#backOffFor(this.#lastBackOffMs, reason);
   }
 
-  #restFor(ms: number, reason: string): void {
-    this.#restUntil = Math.max(this.#restUntil, performance.now() + ms);
-    this.#restReason = reason;
+  #backOffFor(ms: number, reason: string): void {
+    this.#backOffUntil = Math.max(this.#backOffUntil, performance.now() + ms);
+    this.#backOffReason = reason;
     this.#answeredAt = -Infinity;
     // One request finds out whether the vendor is back.
     this.#window.reset();
@@ -185,7 +185,7 @@ export class VendorLane {
 type FailureOutcome = Extract<Outcome, { readonly kind: 'later' | 'unsure' }>;
 
 function askedMs(outcome: FailureOutcome): number {
-  return outcome.kind === 'later' ? (outcome.restMs ?? 0) : 0;
+  return outcome.kind === 'later' ? (outcome.backOffMs ?? 0) : 0;
 }
 
 function isLaneFailure(outcome: Outcome): outcome is FailureOutcome {
@@ -217,8 +217,8 @@ export class VendorLanes {
   ) {}
 
   /** Without paused lanes: their devices wait until the operator acts. */
-  resting(): VendorLane[] {
-    return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.restMs > 0);
+  backingOff(): VendorLane[] {
+    return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.backOffMs > 0);
   }
 
   responsive(): string[] {

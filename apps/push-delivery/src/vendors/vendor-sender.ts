@@ -8,7 +8,7 @@ import { Metrics } from '#observability';
 import { Backoff, type Held, LeasedWorker, whileUnavailable } from '../pushes/leases.js';
 import { type LaneAnswers, settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
 import { laneVendor } from './vendor-route.rules.js';
-import { type LaneRooms, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
+import { type LaneClaimLimits, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type VendorLane, VendorLanes } from './vendor-lane.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
@@ -82,10 +82,10 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       slots: () => all + Math.min(extra, this.#slow(kind)),
       claim: async (free) => {
         const limit = Math.min(free, claim);
-        const rooms = this.#rooms(kind);
-        const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', rooms);
+        const limits = this.#claimLimits(kind);
+        const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', limits);
         // Behind a lane at its limit, batches of other lanes may be due.
-        const isLimited = claimed.some((batch) => (rooms.named.get(nameOf(batch)) ?? rooms.others) < limit);
+        const isLimited = claimed.some((batch) => (limits.named.get(nameOf(batch)) ?? limits.others) < limit);
         return { claimed, isMoreDue: claimed.length === limit || isLimited };
       },
       renew: (held) => this.batches.renew(held),
@@ -114,12 +114,12 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     return [...this.#running[kind].values()].filter((since) => since <= before).length;
   }
 
-  #rooms(kind: Kind): LaneRooms {
+  #claimLimits(kind: Kind): LaneClaimLimits {
     const { extra, lane: most, claim } = SLOTS[kind];
     const responsive = new Set(this.#lanes.responsive());
     const running = new Map<string, number>();
     for (const name of [...this.#running[kind].keys()].map(nameOf)) running.set(name, (running.get(name) ?? 0) + 1);
-    const closed = [...running.keys(), ...this.#lanes.resting().map(({ name }) => name)];
+    const closed = [...running.keys(), ...this.#lanes.backingOff().map(({ name }) => name)];
     const open = [...responsive].filter((name) => (running.get(name) ?? 0) < most);
     const unresponsive = [...running].reduce((sum, [name, count]) => sum + (responsive.has(name) ? 0 : count), 0);
     const unrecorded = [...this.#unrecorded].map(nameOf);
@@ -155,7 +155,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       attempt: batch.attempt,
       now: this.clock.now(),
       endsAt: endOf(batch, lane),
-      restMs: lane?.restMs ?? 0,
+      backOffMs: lane?.backOffMs ?? 0,
       random: Math.random(),
     });
     const settled = await this.#settle(batch, settlement, lane?.takeAnswerReport(results));
@@ -228,10 +228,10 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     return this.clock.now() >= endOf(batch, lane);
   }
 
-  #report({ lane }: VendorBatch, { counts, remaining, isAttempt }: Settlement, { areDoubtfulDead }: Settled): void {
+  #report({ lane }: VendorBatch, { counts, remaining, isAttempt }: Settlement, { areDoubtfulInvalid }: Settled): void {
     const vendor = laneVendor(lane);
     const { doubtful, ...others } = counts;
-    const decided = areDoubtfulDead ? 'invalid' : 'rejected';
+    const decided = areDoubtfulInvalid ? 'invalid' : 'rejected';
     for (const [outcome, devices] of Object.entries({ ...others, [decided]: others[decided] + doubtful }))
       this.metrics.vendorMessages.inc({ vendor, outcome }, devices);
     if (isAttempt) this.metrics.vendorMessages.inc({ vendor, outcome: 'retried' }, remaining.length);
@@ -239,7 +239,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
 
   async #measure(): Promise<void> {
     const [waiting, notable] = await Promise.all([this.batches.waiting(), this.states.notable()]);
-    const resting = this.#lanes.resting();
+    const backingOff = this.#lanes.backingOff();
     for (const vendor of VENDORS) {
       const { devices, seconds } = waiting.find((one) => one.vendor === vendor) ?? { devices: 0, seconds: 0 };
       const { paused, doubted } = notable.find((one) => one.vendor === vendor) ?? { paused: 0, doubted: 0 };
@@ -247,7 +247,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       this.metrics.vendorOldest.set({ vendor }, seconds);
       this.metrics.vendorLanes.set({ vendor, state: 'paused' }, paused);
       this.metrics.vendorLanes.set({ vendor, state: 'doubted' }, doubted);
-      this.metrics.vendorLanesResting.set({ vendor }, resting.filter((lane) => lane.vendor === vendor).length);
+      this.metrics.vendorLanesResting.set({ vendor }, backingOff.filter((lane) => lane.vendor === vendor).length);
     }
   }
 }

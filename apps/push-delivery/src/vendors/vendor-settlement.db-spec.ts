@@ -71,7 +71,7 @@ describe('the settlement of a batch', () => {
       const target = { objectId, token: objectId, platform: 'ios', topic: null, badge: null };
       return { objectId, badge: null, target, outcome: outcomes[place]! };
     });
-    const calm = { attempt: 0, now: new Date(), endsAt: new Date(Date.now() + 3_600_000), restMs: 0, random: 0.5 };
+    const calm = { attempt: 0, now: new Date(), endsAt: new Date(Date.now() + 3_600_000), backOffMs: 0, random: 0.5 };
     return settlementOf(results, calm);
   };
   const answersOf = (outcomes: readonly Outcome[], version = VERSION) => ({

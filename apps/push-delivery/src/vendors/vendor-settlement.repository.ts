@@ -5,7 +5,7 @@ import { END, NOW, sumOf, type VendorBatch } from './vendor-batches.repository.j
 
 export interface Settled {
   /** Doubtful tokens count as dead. */
-  readonly areDoubtfulDead: boolean;
+  readonly areDoubtfulInvalid: boolean;
   readonly isNewlyDoubted: boolean;
 }
 
@@ -151,5 +151,5 @@ const SETTLE = `
     UPDATE push.installations AS i SET valid = false, invalid_reason = dead.reason
       FROM dead WHERE i.app_id = dead.app_id AND i.object_id = dead.object_id
   )
-  SELECT EXISTS (SELECT 1 FROM held) AS "isHeld", ${ARE_DEAD} AS "areDoubtfulDead",
+  SELECT EXISTS (SELECT 1 FROM held) AS "isHeld", ${ARE_DEAD} AS "areDoubtfulInvalid",
          EXISTS (SELECT 1 FROM verdict WHERE doubted_at IS NULL AND doubted_then IS NOT NULL) AS "isNewlyDoubted"`;

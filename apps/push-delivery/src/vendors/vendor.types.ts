@@ -10,14 +10,14 @@ export type Outcome =
   /** `isDoubtful`: wrong credentials would have the same answer. */
   | { readonly kind: 'invalid'; readonly reason: string; readonly since?: Date; readonly isDoubtful?: boolean }
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** The vendor asks for fewer requests in the scope, and for none for `restMs`. */
-  | { readonly kind: 'later'; readonly reason: string; readonly scope: Scope; readonly restMs?: number }
+  /** The vendor asks for fewer requests in the scope, and for none for `backOffMs`. */
+  | { readonly kind: 'later'; readonly reason: string; readonly scope: Scope; readonly backOffMs?: number }
   /** The request was sent, but no answer came. */
   | { readonly kind: 'unsure'; readonly reason: string; readonly scope: Scope }
   /** No device of the lane is tried until the back-off ends. */
   | { readonly kind: 'credentials'; readonly reason: string }
-  /** Not tried. `restMs`: only the server of this device is in back-off. */
-  | { readonly kind: 'waiting'; readonly reason: string; readonly restMs?: number };
+  /** Not tried. `backOffMs`: only the server of this device is in back-off. */
+  | { readonly kind: 'waiting'; readonly reason: string; readonly backOffMs?: number };
 
 export interface VendorPush {
   readonly appId: string;

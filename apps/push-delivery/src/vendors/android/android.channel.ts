@@ -39,7 +39,7 @@ export interface VendorAnswer {
   readonly status: number;
   readonly body: JsonObject;
   /** From `Retry-After`. */
-  readonly restMs?: number | undefined;
+  readonly backOffMs?: number | undefined;
 }
 
 export interface AndroidSend extends Pick<VendorPush, 'keyNo' | 'isRepeat'> {
@@ -180,7 +180,7 @@ export class AndroidChannel implements VendorChannel {
     const options: OutboundRequest =
       method === 'GET' ? { method, headers } : { method: 'POST', headers: { 'content-type': type, ...headers }, body };
     const { status, text, retryAfter } = await this.options.outbound.send(new URL(url), options);
-    return { status, body: objectIn(text), restMs: retryAfterMs(retryAfter, this.options.clock.now()) };
+    return { status, body: objectIn(text), backOffMs: retryAfterMs(retryAfter, this.options.clock.now()) };
   }
 
   #messageOf(push: VendorPush): AndroidMessage {
@@ -242,6 +242,6 @@ export function byStatus(answer: VendorAnswer, code: string): Outcome {
 }
 
 /** The vendor asks for fewer requests, and perhaps for none for a while. */
-export function laterFor({ restMs }: VendorAnswer, reason: string): Outcome {
-  return { kind: 'later', reason, scope: 'lane', ...(restMs === undefined ? {} : { restMs }) };
+export function laterFor({ backOffMs }: VendorAnswer, reason: string): Outcome {
+  return { kind: 'later', reason, scope: 'lane', ...(backOffMs === undefined ? {} : { backOffMs }) };
 }

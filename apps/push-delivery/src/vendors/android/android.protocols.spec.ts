@@ -278,9 +278,9 @@ describe('Retry-After', () => {
     const protocol = protocolOf(name);
     const message = messageOf({ alert: 'hello' }, protocol);
     const send = { message, tokens: ['a', 'b'], accessToken: 'access', keyNo: 0, isRepeat: false, now: NOW };
-    const outcomes = await protocol.send(send, () => Promise.resolve({ status: 503, body: {}, restMs: 7_000 }));
+    const outcomes = await protocol.send(send, () => Promise.resolve({ status: 503, body: {}, backOffMs: 7_000 }));
     expect(outcomes).toEqual(
-      ['a', 'b'].map(() => ({ kind: 'later', reason: 'status 503', scope: 'lane', restMs: 7_000 })),
+      ['a', 'b'].map(() => ({ kind: 'later', reason: 'status 503', scope: 'lane', backOffMs: 7_000 })),
     );
   });
 });

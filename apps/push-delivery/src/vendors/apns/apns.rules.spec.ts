@@ -113,7 +113,7 @@ describe('an answer of APNs', () => {
     [
       429,
       answer('TooManyProviderTokenUpdates'),
-      { kind: 'later', reason: 'TooManyProviderTokenUpdates', scope: 'lane', restMs: 1_200_000 },
+      { kind: 'later', reason: 'TooManyProviderTokenUpdates', scope: 'lane', backOffMs: 1_200_000 },
     ],
     [503, answer('ServiceUnavailable'), { kind: 'later', reason: 'ServiceUnavailable', scope: 'lane' }],
     [500, '<html>', { kind: 'later', reason: 'status 500', scope: 'lane' }],

@@ -158,7 +158,7 @@ const REASON = /^[A-Za-z]{1,40}$/;
 /** PostgreSQL refuses years with more than four digits in ISO 8601. */
 const TIMES_END = Date.UTC(2100, 0);
 /** After a second provider token the connection cannot be used for this time. */
-const TOKEN_REST_MS = 20 * 60_000;
+const TOKEN_BACK_OFF_MS = 20 * 60_000;
 const CREDENTIALS: Outcome['kind'] = 'credentials';
 
 /** Where the status does not distinguish them. */
@@ -186,10 +186,10 @@ export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', 
   return isLater ? laterBecause(reason, retryAfterMs) : { kind: 'rejected', reason };
 }
 
-function laterBecause(reason: string, restMs: number | undefined): Outcome {
+function laterBecause(reason: string, backOffMs: number | undefined): Outcome {
   if (reason === 'TooManyRequests') return { kind: 'later', reason, scope: 'device' };
-  const restsMs = reason === 'TooManyProviderTokenUpdates' ? TOKEN_REST_MS : restMs;
-  return { kind: 'later', reason, scope: 'lane', ...(restsMs === undefined ? {} : { restMs: restsMs }) };
+  const askedMs = reason === 'TooManyProviderTokenUpdates' ? TOKEN_BACK_OFF_MS : backOffMs;
+  return { kind: 'later', reason, scope: 'lane', ...(askedMs === undefined ? {} : { backOffMs: askedMs }) };
 }
 
 /** Bounded, because the reason becomes a key of the push's record. */

@@ -19,7 +19,7 @@ const { privateKey } = generateKeyPairSync('rsa', {
   privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
 });
 const accepted: Outcome = { kind: 'accepted' };
-const deviceRests: Outcome = { kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'device', restMs: 60_000 };
+const deviceRests: Outcome = { kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'device', backOffMs: 60_000 };
 
 let server: Http2Server;
 let channel: FcmChannel;
@@ -90,5 +90,5 @@ it('the third device in a row with a 429 of FCM shows that the project rests', a
 
 it('a 429 of FCM with a time concerns the project', async () => {
   retryAfter = '30';
-  expect(await sendTo('hot1')).toEqual([{ kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'lane', restMs: 30_000 }]);
+  expect(await sendTo('hot1')).toEqual([{ kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'lane', backOffMs: 30_000 }]);
 });

@@ -18,7 +18,7 @@ const RESERVED_KEY = /^(?:from|message_type|(?:google|gcm)[._].*)$/;
 
 const CODE = /^[A-Z_]{1,40}$/;
 /** Google's time for a 429 without `Retry-After`. */
-const QUOTA_REST_MS = 60_000;
+const QUOTA_BACK_OFF_MS = 60_000;
 /** Devices in a row with a 429 after which the quota of the project may be used up. */
 const MAX_REFUSED_DEVICES = 3;
 const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR';
@@ -210,12 +210,12 @@ function textsOf(data: JsonValue | undefined): Record<string, string> {
   );
 }
 
-export function fcmOutcome(status: number, text: string, restMs: number | undefined): Outcome {
+export function fcmOutcome(status: number, text: string, backOffMs: number | undefined): Outcome {
   if (status === 200) return { kind: 'accepted' };
   const { reason, isAboutToken } = fcmReason(text, status);
   if (reason === 'UNREGISTERED') return { kind: 'invalid', reason };
   if (reason === 'INVALID_ARGUMENT' && isAboutToken) return { kind: 'invalid', reason, isDoubtful: true };
-  if (status === 429 || status >= 500) return laterAfter(status, reason, restMs);
+  if (status === 429 || status >= 500) return laterAfter(status, reason, backOffMs);
   // The project has no key of Apple or of browsers for this token, so its other tokens work.
   if (reason === THIRD_PARTY) return { kind: 'rejected', reason };
   const isCredentials = status === 401 || reason === 'PERMISSION_DENIED';
@@ -223,10 +223,10 @@ export function fcmOutcome(status: number, text: string, restMs: number | undefi
 }
 
 /** A 429 without a time may be for the rate of one device, 240 messages a minute. */
-function laterAfter(status: number, reason: string, restMs: number | undefined): Outcome {
-  if (restMs !== undefined) return { kind: 'later', reason, scope: 'lane', restMs };
+function laterAfter(status: number, reason: string, backOffMs: number | undefined): Outcome {
+  if (backOffMs !== undefined) return { kind: 'later', reason, scope: 'lane', backOffMs };
   return status === 429
-    ? { kind: 'later', reason, scope: 'device', restMs: QUOTA_REST_MS }
+    ? { kind: 'later', reason, scope: 'device', backOffMs: QUOTA_BACK_OFF_MS }
     : { kind: 'later', reason, scope: 'lane' };
 }
 

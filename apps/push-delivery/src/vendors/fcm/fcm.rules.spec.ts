@@ -91,17 +91,17 @@ describe('an answer of FCM', () => {
       429,
       answer('RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED'),
       30_000,
-      { kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'lane', restMs: 30_000 },
+      { kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'lane', backOffMs: 30_000 },
     ],
     [
       429,
       answer('RESOURCE_EXHAUSTED'),
       undefined,
-      { kind: 'later', reason: 'RESOURCE_EXHAUSTED', scope: 'device', restMs: 60_000 },
+      { kind: 'later', reason: 'RESOURCE_EXHAUSTED', scope: 'device', backOffMs: 60_000 },
     ],
     [503, answer('UNAVAILABLE'), undefined, { kind: 'later', reason: 'UNAVAILABLE', scope: 'lane' }],
-  ])('%i %s, with a rest of %s ms, means %j', (status, text, restMs, outcome) => {
-    expect(fcmOutcome(status, text, restMs)).toEqual(outcome);
+  ])('%i %s, with a rest of %s ms, means %j', (status, text, backOffMs, outcome) => {
+    expect(fcmOutcome(status, text, backOffMs)).toEqual(outcome);
   });
 
   it('of any bytes has an outcome with a short reason', () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type OutboundAnswer, type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { Http2Client, Http2Error } from '../http2-client.js';
-import { LONGEST_ASKED_REST_MS } from '../settlement.rules.js';
+import { MAX_REQUESTED_BACK_OFF_MS } from '../settlement.rules.js';
 
 const CONNECTIONS = 2;
 /** Clients choose the services. */
@@ -80,7 +80,7 @@ const MAX_ORIGINS = 1_000;
 const MAX_ENDPOINTS = 1_000;
 /** In a row, without an answer or with a requested back-off. */
 const MAX_FAILURES = 3;
-const REST_MS = { first: 5_000, longest: 10 * 60_000 };
+const BACK_OFF_MS = { first: 5_000, longest: 10 * 60_000 };
 /** Requests to unproven services, of the ten or more that a lane sends at once. */
 const MAX_TRIALS = 4;
 const TRIAL_WAIT_MS = 1_000;
@@ -89,31 +89,31 @@ const TURN_MS = { first: 1_000, next: 100 };
 
 export const NO_ANSWER = 'no answer';
 const NO_TRIAL = 'too many push services do not answer';
-const ASKED_REST = 'the push service asks for fewer requests';
+const REQUESTED_BACK_OFF = 'the push service asks for fewer requests';
 
-interface Silence {
+interface UnansweredState {
   readonly failures: number;
-  readonly lastRestMs: number;
+  readonly lastBackOffMs: number;
   /** In `performance.now()` time, as all ends here. */
-  readonly restUntil: number;
+  readonly backOffUntil: number;
 }
 
 /** A 429 is for one subscription (RFC 8030, 8.4), several in a row are for the service. */
-interface Busyness {
+interface ThrottledState {
   readonly refusals: number;
-  readonly restUntil: number;
+  readonly backOffUntil: number;
 }
 
-interface Rest {
+interface ActiveBackOff {
   readonly reason: string;
-  readonly restMs: number;
+  readonly backOffMs: number;
 }
 
 /** Clients choose the services: one that fails must not delay the devices of others. */
-export class PushServiceRests {
+export class PushServiceBackOff {
   /** By origin, as the other maps. */
-  readonly #silent = new LRUCache<string, Silence>({ max: MAX_ORIGINS });
-  readonly #busy = new LRUCache<string, Busyness>({ max: MAX_ORIGINS });
+  readonly #unanswered = new LRUCache<string, UnansweredState>({ max: MAX_ORIGINS });
+  readonly #throttled = new LRUCache<string, ThrottledState>({ max: MAX_ORIGINS });
   /** By endpoint. */
   readonly #endpoints = new LRUCache<string, number>({ max: MAX_ENDPOINTS });
   /** They have answered, and have not begun a back-off since. */
@@ -123,21 +123,21 @@ export class PushServiceRests {
   #turnsEnd = 0;
 
   /** @returns why and for how long nothing is sent; undefined: send */
-  of({ origin, href }: URL): Rest | undefined {
+  of({ origin, href }: URL): ActiveBackOff | undefined {
     const now = performance.now();
-    const askedMs = Math.max(this.#busy.get(origin)?.restUntil ?? 0, this.#endpoints.get(href) ?? 0) - now;
-    const silentMs = (this.#silent.get(origin)?.restUntil ?? 0) - now;
-    const restMs = Math.max(askedMs, silentMs);
-    return restMs > 0 ? { reason: silentMs > askedMs ? NO_ANSWER : ASKED_REST, restMs } : undefined;
+    const askedMs = Math.max(this.#throttled.get(origin)?.backOffUntil ?? 0, this.#endpoints.get(href) ?? 0) - now;
+    const unansweredMs = (this.#unanswered.get(origin)?.backOffUntil ?? 0) - now;
+    const backOffMs = Math.max(askedMs, unansweredMs);
+    return backOffMs > 0 ? { reason: unansweredMs > askedMs ? NO_ANSWER : REQUESTED_BACK_OFF, backOffMs } : undefined;
   }
 
   /** While a push service has not answered, it gets one request. */
-  async begin<T>(origin: string, request: () => Promise<T>): Promise<T | Rest> {
+  async begin<T>(origin: string, request: () => Promise<T>): Promise<T | ActiveBackOff> {
     const trial = this.#trials.get(origin);
     if (trial !== undefined) await trial;
     if (this.#answered.has(origin)) return request();
-    if (this.#trials.has(origin)) return { reason: NO_ANSWER, restMs: REST_MS.first };
-    if (this.#trials.size >= MAX_TRIALS) return { reason: NO_TRIAL, restMs: this.#turnMs() };
+    if (this.#trials.has(origin)) return { reason: NO_ANSWER, backOffMs: BACK_OFF_MS.first };
+    if (this.#trials.size >= MAX_TRIALS) return { reason: NO_TRIAL, backOffMs: this.#turnMs() };
     const ended = request();
     const isKnown = ended.catch(() => undefined);
     this.#trials.set(origin, Promise.race([isKnown, sleep(TRIAL_WAIT_MS, undefined, { ref: false })]));
@@ -146,43 +146,46 @@ export class PushServiceRests {
   }
 
   /** @param askedMs undefined if the answer asks for no back-off */
-  noteAnswer({ origin, href }: URL, status: number, askedMs: number | undefined): void {
-    this.#silent.delete(origin);
+  recordAnswer({ origin, href }: URL, status: number, askedMs: number | undefined): void {
+    this.#unanswered.delete(origin);
     this.#answered.set(origin, true);
-    const known = this.#busy.get(origin);
+    const known = this.#throttled.get(origin);
     if (askedMs === undefined) {
-      if (known !== undefined) this.#busy.set(origin, { ...known, refusals: 0 });
+      if (known !== undefined) this.#throttled.set(origin, { ...known, refusals: 0 });
       return;
     }
-    const { refusals, restUntil } = known ?? { refusals: 0, restUntil: 0 };
+    const { refusals, backOffUntil } = known ?? { refusals: 0, backOffUntil: 0 };
     const isForAll = status !== 429 || refusals + 1 >= MAX_FAILURES;
-    const until = performance.now() + Math.min(askedMs, LONGEST_ASKED_REST_MS);
+    const until = performance.now() + Math.min(askedMs, MAX_REQUESTED_BACK_OFF_MS);
     if (!isForAll) this.#endpoints.set(href, until);
-    this.#busy.set(origin, { refusals: refusals + 1, restUntil: isForAll ? Math.max(until, restUntil) : restUntil });
+    this.#throttled.set(origin, {
+      refusals: refusals + 1,
+      backOffUntil: isForAll ? Math.max(until, backOffUntil) : backOffUntil,
+    });
   }
 
   /** Requests that fail at the same time start one back-off. */
-  noteSilence(origin: string): void {
-    const { failures, lastRestMs, restUntil } = this.#silent.get(origin) ?? {
+  recordTimeout(origin: string): void {
+    const { failures, lastBackOffMs, backOffUntil } = this.#unanswered.get(origin) ?? {
       failures: 0,
-      lastRestMs: 0,
-      restUntil: 0,
+      lastBackOffMs: 0,
+      backOffUntil: 0,
     };
     const now = performance.now();
-    if (restUntil > now) return;
-    if (failures + 1 < MAX_FAILURES && lastRestMs === 0) {
-      this.#silent.set(origin, { failures: failures + 1, lastRestMs, restUntil });
+    if (backOffUntil > now) return;
+    if (failures + 1 < MAX_FAILURES && lastBackOffMs === 0) {
+      this.#unanswered.set(origin, { failures: failures + 1, lastBackOffMs, backOffUntil });
       return;
     }
     this.#answered.delete(origin);
-    const rest = Math.min(REST_MS.longest, Math.max(REST_MS.first, 2 * lastRestMs));
-    this.#silent.set(origin, { failures: 0, lastRestMs: rest, restUntil: now + rest });
+    const backOffMs = Math.min(BACK_OFF_MS.longest, Math.max(BACK_OFF_MS.first, 2 * lastBackOffMs));
+    this.#unanswered.set(origin, { failures: 0, lastBackOffMs: backOffMs, backOffUntil: now + backOffMs });
   }
 
   /** The longer the line, the later the next turn, so that a long line is not looked at all the time. */
   #turnMs(): number {
     const now = performance.now();
-    this.#turnsEnd = Math.min(now + REST_MS.longest, Math.max(now + TURN_MS.first, this.#turnsEnd + TURN_MS.next));
+    this.#turnsEnd = Math.min(now + BACK_OFF_MS.longest, Math.max(now + TURN_MS.first, this.#turnsEnd + TURN_MS.next));
     return this.#turnsEnd - now;
   }
 }

@@ -61,12 +61,16 @@ describe('the channel to browsers', () => {
         reason: 'no answer',
         scope: 'device',
       });
-    expect(await outcomeAt('https://silent.example')).toEqual({ kind: 'waiting', reason: 'no answer', restMs: 5_000 });
+    expect(await outcomeAt('https://silent.example')).toEqual({
+      kind: 'waiting',
+      reason: 'no answer',
+      backOffMs: 5_000,
+    });
     expect(await outcomeAt('https://other.example')).toEqual({ kind: 'accepted' });
     expect(send).toHaveBeenCalledTimes(4);
     vi.advanceTimersByTime(5_001);
     expect(await outcomeAt('https://silent.example')).toMatchObject({ kind: 'unsure' });
-    expect(await outcomeAt('https://silent.example')).toMatchObject({ kind: 'waiting', restMs: 10_000 });
+    expect(await outcomeAt('https://silent.example')).toMatchObject({ kind: 'waiting', backOffMs: 10_000 });
   });
 
   it('goes on at once with a push service that answers again', async () => {
@@ -92,12 +96,12 @@ describe('the channel to browsers', () => {
       const browsers = channel();
       const newPath = () => `/${randomBytes(4).toString('hex')}`;
       const outcomeAt = async (origin: string) => (await browsers.send(push, [targetAt(origin, newPath())]))[0];
-      const asked = { kind: 'later', reason: `status ${status}`, scope: 'device', restMs: 3_600_000 };
+      const asked = { kind: 'later', reason: `status ${status}`, scope: 'device', backOffMs: 3_600_000 };
       for (let count = 0; count < times; count += 1) expect(await outcomeAt('https://busy.example')).toEqual(asked);
       expect(await outcomeAt('https://busy.example')).toEqual({
         kind: 'waiting',
         reason: 'the push service asks for fewer requests',
-        restMs: 600_000,
+        backOffMs: 600_000,
       });
       expect(await outcomeAt('https://other.example')).toEqual({ kind: 'accepted' });
       expect(send).toHaveBeenCalledTimes(times + 1);
@@ -113,8 +117,13 @@ describe('the channel to browsers', () => {
     });
     const browsers = channel();
     const outcomeAt = async (path: string) => (await browsers.send(push, [targetAt('https://a.example', path)]))[0];
-    expect(await outcomeAt('/busy')).toEqual({ kind: 'later', reason: 'status 429', scope: 'device', restMs: 300_000 });
-    expect(await outcomeAt('/busy')).toMatchObject({ kind: 'waiting', restMs: 300_000 });
+    expect(await outcomeAt('/busy')).toEqual({
+      kind: 'later',
+      reason: 'status 429',
+      scope: 'device',
+      backOffMs: 300_000,
+    });
+    expect(await outcomeAt('/busy')).toMatchObject({ kind: 'waiting', backOffMs: 300_000 });
     expect(await outcomeAt('/other')).toEqual({ kind: 'accepted' });
     expect(send).toHaveBeenCalledTimes(2);
     vi.advanceTimersByTime(300_001);
@@ -191,7 +200,7 @@ describe('push services that have never answered', () => {
     const outcomes = await Promise.all(silentOrigins.slice(0, 50).map(send));
     expect(asked).toHaveLength(4);
     const waiting = outcomes.filter((outcome) => outcome?.kind === 'waiting');
-    const rests = waiting.map((outcome) => outcome.restMs ?? 0);
+    const rests = waiting.map((outcome) => outcome.backOffMs ?? 0);
     expect([rests.length, rests[0]]).toEqual([46, 1_000]);
     expect(rests.at(-1)).toBeGreaterThan(5_000);
   });
@@ -208,7 +217,7 @@ describe('push services that have never answered', () => {
     const asked: string[] = [];
     const send = laneTo(asked, { reason: 'closed', afterMs: 1 });
     for (let request = 0; request < 4; request += 1)
-      expect(await send('https://silent.example')).toMatchObject({ kind: 'waiting', restMs: 1_000 });
+      expect(await send('https://silent.example')).toMatchObject({ kind: 'waiting', backOffMs: 1_000 });
     expect(asked).toHaveLength(4);
   });
 });

@@ -5,7 +5,7 @@ import type { JsonObject } from '#contracts';
 import { type OutboundAnswer, OutboundError } from '#outbound';
 import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
-import { CLOSED, NO_ANSWER, type PushServices, PushServiceRests } from './push-services.js';
+import { CLOSED, NO_ANSWER, type PushServices, PushServiceBackOff } from './push-services.js';
 import {
   encrypt,
   MAX_TEXT_BYTES,
@@ -18,7 +18,7 @@ import {
 const TOKEN_LIFE_MS = 12 * 3_600_000;
 const MAX_ORIGINS = 1_000;
 const MAX_TTL_SECONDS = 2_419_200;
-const CLOSED_REST_MS = 1_000;
+const CLOSED_BACK_OFF_MS = 1_000;
 
 /** Renewed after half of its life. */
 interface OriginToken {
@@ -45,7 +45,7 @@ export class WebPushChannel implements VendorChannel {
   readonly devicesChooseServer = true;
   readonly #key: KeyObject;
   readonly #tokens = new LRUCache<string, OriginToken>({ max: MAX_ORIGINS });
-  readonly #rests = new PushServiceRests();
+  readonly #backOff = new PushServiceBackOff();
   #last: { readonly push: VendorPush; readonly message: BrowserMessage } | undefined;
 
   constructor(private readonly options: WebPushOptions) {
@@ -73,9 +73,11 @@ export class WebPushChannel implements VendorChannel {
     const { text, isSilent, isTooLarge } = this.#messageOf(push);
     if (isTooLarge) return { kind: 'rejected', reason: 'message too large' };
     const { endpoint } = subscription;
-    const rest = this.#rests.of(endpoint);
-    if (rest !== undefined) return { kind: 'waiting', ...rest };
-    const begun = await this.#rests.begin(endpoint.origin, () => this.#request(push, subscription, { text, isSilent }));
+    const backOff = this.#backOff.of(endpoint);
+    if (backOff !== undefined) return { kind: 'waiting', ...backOff };
+    const begun = await this.#backOff.begin(endpoint.origin, () =>
+      this.#request(push, subscription, { text, isSilent }),
+    );
     return 'kind' in begun ? begun : { kind: 'waiting', ...begun };
   }
 
@@ -91,14 +93,15 @@ export class WebPushChannel implements VendorChannel {
       const answer = await this.options.services.send(endpoint, { method: 'POST', headers, body });
       const askedMs = retryAfterMs(answer.retryAfter, this.options.clock.now());
       const outcome = outcomeOf(answer, askedMs);
-      this.#rests.noteAnswer(endpoint, answer.status, outcome.kind === 'later' ? askedMs : undefined);
+      this.#backOff.recordAnswer(endpoint, answer.status, outcome.kind === 'later' ? askedMs : undefined);
       return outcome;
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error;
       // A guarded address is no failure of the network: it stays refused.
       if (error.message === 'INTERNAL_ADDRESS') return { kind: 'rejected', reason: 'internal address' };
-      if (error.message === CLOSED) return { kind: 'waiting', reason: 'no free connection', restMs: CLOSED_REST_MS };
-      this.#rests.noteSilence(endpoint.origin);
+      if (error.message === CLOSED)
+        return { kind: 'waiting', reason: 'no free connection', backOffMs: CLOSED_BACK_OFF_MS };
+      this.#backOff.recordTimeout(endpoint.origin);
       return { kind: 'unsure', reason: NO_ANSWER, scope: 'device' };
     }
   }
@@ -155,10 +158,10 @@ function subscriptionIn(text: string): Subscription | undefined {
 /**
  * 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key.
  */
-function outcomeOf({ status, text }: OutboundAnswer, restMs: number | undefined): Outcome {
+function outcomeOf({ status, text }: OutboundAnswer, backOffMs: number | undefined): Outcome {
   if (status >= 200 && status < 300) return { kind: 'accepted' };
   const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
   if (status === 404 || status === 410) return { kind: 'invalid', reason };
   if (status !== 429 && status < 500) return { kind: 'rejected', reason };
-  return { kind: 'later', reason, scope: 'device', ...(restMs === undefined ? {} : { restMs }) };
+  return { kind: 'later', reason, scope: 'device', ...(backOffMs === undefined ? {} : { backOffMs }) };
 }
