@@ -130,31 +130,37 @@ export function vivoProtocol(
       },
       tokenOf: ({ body }) => accessToken(codeOf(body['result']) === '0', body['authToken']),
     },
-    send: async (send, call) => {
-      const { tokens, accessToken: authToken } = send;
-      const headers = { authToken };
+    send: (send, call) => {
       const message = vivoMessage(send, appId, category);
-      const requestId = vivoRequestId(send);
-      if (tokens.length === 1) {
-        const answer = await call({
-          url: `${url}/message/send`,
-          headers,
-          json: { ...message, requestId, regId: tokens[0] ?? '' },
-        });
-        return vivoOutcomes(answer, send, [answer.body['invalidUser']]);
-      }
-      // A stored message reaches no device: its id may be new each time.
-      const payload = { ...message, requestId: randomUUID() };
-      const stored = await call({ url: `${url}/message/saveListPayload`, headers, json: payload });
-      const taskId = stored.body['taskId'];
-      if (codeOf(stored.body['result']) !== '0' || taskId === undefined)
-        return vivoOutcomes(stored, { ...send, isRepeat: false }, []);
-      const list = { appId, regIds: [...tokens], taskId, requestId };
-      const answer = await call({ url: `${url}/message/pushToList`, headers, json: list });
-      const { invalidUsers } = answer.body;
-      return vivoOutcomes(answer, send, Array.isArray(invalidUsers) ? invalidUsers : []);
+      const vivo = (path: string, json: JsonObject) =>
+        call({ url: `${url}/message/${path}`, headers: { authToken: send.accessToken }, json });
+      return send.tokens.length === 1 ? vivoSendToOne(send, message, vivo) : vivoSendToList(send, message, appId, vivo);
     },
   };
+}
+
+type VivoCall = (path: string, json: JsonObject) => Promise<VendorAnswer>;
+
+async function vivoSendToOne(send: AndroidSend, message: JsonObject, call: VivoCall): Promise<Outcome[] | 'signIn'> {
+  const answer = await call('send', { ...message, requestId: vivoRequestId(send), regId: send.tokens[0] ?? '' });
+  return vivoOutcomes(answer, send, [answer.body['invalidUser']]);
+}
+
+async function vivoSendToList(
+  send: AndroidSend,
+  message: JsonObject,
+  appId: string,
+  call: VivoCall,
+): Promise<Outcome[] | 'signIn'> {
+  // A stored message reaches no device: its id may be new each time.
+  const stored = await call('saveListPayload', { ...message, requestId: randomUUID() });
+  const taskId = stored.body['taskId'];
+  if (codeOf(stored.body['result']) !== '0' || taskId === undefined)
+    return vivoOutcomes(stored, { ...send, isRepeat: false }, []);
+  const list = { appId, regIds: [...send.tokens], taskId, requestId: vivoRequestId(send) };
+  const answer = await call('pushToList', list);
+  const { invalidUsers } = answer.body;
+  return vivoOutcomes(answer, send, Array.isArray(invalidUsers) ? invalidUsers : []);
 }
 
 /**
