@@ -1,8 +1,10 @@
-import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
 import type { VendorCredentials as Credentials, ShownVendor, Vendor } from '#contracts';
 import { newObjectId } from '#objects';
+import type { Metrics } from '#observability';
 import { OutboundClient } from '#outbound';
 import {
   PUSH_DELIVERY_CONFIG,
@@ -22,6 +24,8 @@ import {
   topicsOf,
   VendorCredentials,
 } from './vendor-credentials.js';
+import { VendorLane } from './vendor-lane.js';
+import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
 import type { CheckProblem, Outcome, VendorChannel } from './vendor.types.js';
 import { PushServices } from './web-push/push-services.js';
 import { WebPushChannel } from './web-push/web-push.channel.js';
@@ -164,5 +168,81 @@ export class VendorChannels implements OnApplicationShutdown {
     const { urls, connections } = this.#config;
     const servers = { url: urls.fcm, tokenUrl: urls['fcm-token'], connections: connections.fcm };
     return new FcmChannel({ account, ...servers, outbound: this.#outboundOf('fcm'), clock: this.clock });
+  }
+}
+
+type LaneKey = NonNullable<ReturnType<typeof parseLane>>;
+
+const MAX_LANES = 1_000;
+const IDLE_MS = 30 * 60_000;
+
+/** A change of its credentials replaces a lane. */
+export class VendorLanes {
+  readonly #lanes = new LRUCache<string, VendorLane>({
+    max: MAX_LANES,
+    ttl: IDLE_MS,
+    updateAgeOnGet: true,
+    ttlAutopurge: true,
+    dispose: (lane) => {
+      lane.close();
+    },
+  });
+  readonly #logger = new Logger('Vendors');
+  readonly #searches = new Map<string, Promise<VendorLane | undefined>>();
+
+  constructor(
+    private readonly channels: Pick<VendorChannels, 'credentialsOf' | 'open' | 'windowOf'>,
+    private readonly requests: Metrics['vendorRequests'],
+  ) {}
+
+  /** Without paused lanes: their devices wait until the operator acts. */
+  backingOff(): VendorLane[] {
+    return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.backOffMs > 0);
+  }
+
+  responsive(): string[] {
+    return [...this.#lanes.values()].filter(({ isResponsive }) => isResponsive).map(({ name }) => name);
+  }
+
+  /** @returns undefined if the application has no credentials for it @throws AppError SERVICE_UNAVAILABLE */
+  find(appId: string, laneName: string): Promise<VendorLane | undefined> {
+    const name = `${appId} ${laneName}`;
+    // Two lanes of one name would close each other's connections.
+    const search =
+      this.#searches.get(name) ?? this.#find(appId, laneName, name).finally(() => this.#searches.delete(name));
+    this.#searches.set(name, search);
+    return search;
+  }
+
+  async #find(appId: string, laneName: string, name: string): Promise<VendorLane | undefined> {
+    const key = parseLane(laneName);
+    const opened = key === undefined ? undefined : await this.channels.credentialsOf(appId, key);
+    if (key === undefined || opened === undefined) return undefined;
+    const known = this.#lanes.get(name);
+    const lane = known?.version === opened.version ? known : await this.#open(appId, opened, key);
+    lane.setPaused(opened.pausedLanes.has(laneName));
+    return lane;
+  }
+
+  async #open(appId: string, opened: OpenedCredentials, key: LaneKey): Promise<VendorLane> {
+    const name = `${appId} ${nameOfLane(key, key.prod)}`;
+    const channel = await this.channels.open(appId, opened, key.prod);
+    const tools = {
+      requests: this.requests,
+      logger: this.#logger,
+      window: this.channels.windowOf(key.vendor),
+    };
+    const lane = new VendorLane(name, key.vendor, opened.version, channel, tools);
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  /** The next request opens the lanes anew. */
+  forget(appId: string): void {
+    for (const name of [...this.#lanes.keys()]) if (name.startsWith(`${appId} `)) this.#lanes.delete(name);
+  }
+
+  close(): void {
+    this.#lanes.clear();
   }
 }

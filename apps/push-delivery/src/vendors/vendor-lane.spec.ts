@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
-import { VendorLane, VendorLanes } from './vendor-lane.js';
+import { VendorLanes } from './vendor-channels.js';
+import { VendorLane } from './vendor-lane.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
 const push = {} as VendorPush;

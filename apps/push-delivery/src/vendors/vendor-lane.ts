@@ -1,10 +1,7 @@
-import { Logger } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
+import type { Logger } from '@nestjs/common';
 import type { Vendor } from '#contracts';
 import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
-import { SendWindow } from './send-window.js';
-import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
 import {
   countAnswers,
   isFinal,
@@ -12,7 +9,6 @@ import {
   MAX_REQUESTED_BACK_OFF_MS,
   type TargetOutcome,
 } from './settlement.rules.js';
-import type { OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
 
 const RESPONSIVE_MS = 5_000;
@@ -192,78 +188,108 @@ function isLaneFailure(outcome: Outcome): outcome is FailureOutcome {
   return 'scope' in outcome && outcome.scope === 'lane';
 }
 
-type LaneKey = NonNullable<ReturnType<typeof parseLane>>;
+const FIRST_WINDOW = 10;
+const SHRINK_INTERVAL_MS = 1_000;
+/** Above it, the latency is watched: requests that only wait longer bring nothing. */
+const PROBED_ABOVE = 100;
+/** A sample takes at least this time, and the answers of one window or of PROBED_ABOVE. */
+const SAMPLE_MS = 100;
+/** Per sample: a window that doubles with each answer is too large before the answers show it. */
+const LIMIT_GROWTH = 1.5;
+const LIMIT_DECREASE = 0.9;
+/** Slower samples, relative to the baseline, show that requests wait for each other. */
+const MAX_LATENCY_RATIO = 1.3;
+/** Then PROBED_ABOVE requests measure the baseline anew. */
+const BASELINE_TTL_MS = 120_000;
+/** Share by which a large window grows in the time of a request after a shrink. */
+const LEAST_GROWTH = 0.05;
 
-const MAX_LANES = 1_000;
-const IDLE_MS = 30 * 60_000;
+/**
+ * AIMD with a fast start: more requests after each success, half after a refusal. Above 100, the latency must stay
+ * within 1.3 times the best one. Single pushes go before large ones.
+ * @public
+ */
+export class SendWindow {
+  #limit: number;
+  #latencyLimit = PROBED_ABOVE;
+  #running = 0;
+  #isStarting = true;
+  #shrunkAt = -Infinity;
+  #sample = { since: performance.now(), answers: 0, seconds: 0 };
+  #baseline = { seconds: Infinity, since: performance.now() };
+  readonly #urgent: (() => void)[] = [];
+  readonly #others: (() => void)[] = [];
 
-/** A change of its credentials replaces a lane. */
-export class VendorLanes {
-  readonly #lanes = new LRUCache<string, VendorLane>({
-    max: MAX_LANES,
-    ttl: IDLE_MS,
-    updateAgeOnGet: true,
-    ttlAutopurge: true,
-    dispose: (lane) => {
-      lane.close();
-    },
-  });
-  readonly #logger = new Logger('Vendors');
-  readonly #searches = new Map<string, Promise<VendorLane | undefined>>();
-
-  constructor(
-    private readonly channels: Pick<VendorChannels, 'credentialsOf' | 'open' | 'windowOf'>,
-    private readonly requests: Metrics['vendorRequests'],
-  ) {}
-
-  /** Without paused lanes: their devices wait until the operator acts. */
-  backingOff(): VendorLane[] {
-    return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.backOffMs > 0);
+  constructor(private readonly most: number) {
+    this.#limit = Math.min(FIRST_WINDOW, most);
   }
 
-  responsive(): string[] {
-    return [...this.#lanes.values()].filter(({ isResponsive }) => isResponsive).map(({ name }) => name);
+  async enter(isUrgent: boolean): Promise<void> {
+    if (this.#running + 1 <= this.#limit) this.#running += 1;
+    else await new Promise<void>((resolve) => (isUrgent ? this.#urgent : this.#others).push(resolve));
   }
 
-  /** @returns undefined if the application has no credentials for it @throws AppError SERVICE_UNAVAILABLE */
-  find(appId: string, laneName: string): Promise<VendorLane | undefined> {
-    const name = `${appId} ${laneName}`;
-    // Two lanes of one name would close each other's connections.
-    const search =
-      this.#searches.get(name) ?? this.#find(appId, laneName, name).finally(() => this.#searches.delete(name));
-    this.#searches.set(name, search);
-    return search;
+  leave(): void {
+    this.#running -= 1;
+    while (this.#running + 1 <= this.#limit) {
+      const next = this.#urgent.shift() ?? this.#others.shift();
+      if (next === undefined) return;
+      // The next request takes the place before anything else can.
+      this.#running += 1;
+      next();
+    }
   }
 
-  async #find(appId: string, laneName: string, name: string): Promise<VendorLane | undefined> {
-    const key = parseLane(laneName);
-    const opened = key === undefined ? undefined : await this.channels.credentialsOf(appId, key);
-    if (key === undefined || opened === undefined) return undefined;
-    const known = this.#lanes.get(name);
-    const lane = known?.version === opened.version ? known : await this.#open(appId, opened, key);
-    lane.setPaused(opened.pausedLanes.has(laneName));
-    return lane;
+  /** @param seconds of a request that the vendor accepted; undefined for other ends */
+  grow(seconds?: number): void {
+    if (seconds !== undefined) this.#record(seconds);
+    if (this.#running < this.#limit / 2) return;
+    const grown = this.#limit + (this.#isStarting ? 1 : Math.max(LEAST_GROWTH, 1 / this.#limit));
+    this.#limit = Math.min(this.most, this.#latencyLimit, grown);
   }
 
-  async #open(appId: string, opened: OpenedCredentials, key: LaneKey): Promise<VendorLane> {
-    const name = `${appId} ${nameOfLane(key, key.prod)}`;
-    const channel = await this.channels.open(appId, opened, key.prod);
-    const tools = {
-      requests: this.requests,
-      logger: this.#logger,
-      window: this.channels.windowOf(key.vendor),
-    };
-    const lane = new VendorLane(name, key.vendor, opened.version, channel, tools);
-    this.#lanes.set(name, lane);
-    return lane;
+  shrink(): void {
+    if (performance.now() - this.#shrunkAt < SHRINK_INTERVAL_MS) return;
+    this.#shrunkAt = performance.now();
+    this.#isStarting = false;
+    this.#limit = Math.max(1, this.#limit / 2);
   }
 
-  /** The next request opens the lanes anew. */
-  forget(appId: string): void {
-    for (const name of [...this.#lanes.keys()]) if (name.startsWith(`${appId} `)) this.#lanes.delete(name);
+  reset(): void {
+    this.#limit = 1;
+    this.#latencyLimit = PROBED_ABOVE;
+    this.#isStarting = true;
   }
 
-  close(): void {
-    this.#lanes.clear();
+  #record(seconds: number): void {
+    const sample = this.#sample;
+    sample.answers += 1;
+    sample.seconds += seconds;
+    const now = performance.now();
+    if (now - sample.since < SAMPLE_MS || sample.answers < Math.max(PROBED_ABOVE, this.#limit)) return;
+    this.#sample = { since: now, answers: 0, seconds: 0 };
+    this.#adapt(sample.seconds / sample.answers, now);
+  }
+
+  #adapt(seconds: number, now: number): void {
+    if (now - this.#baseline.since > BASELINE_TTL_MS) {
+      this.#baseline = { seconds: Infinity, since: now };
+      this.#limit = Math.min(this.#limit, PROBED_ABOVE);
+      this.#isStarting = true;
+    }
+    this.#baseline.seconds = Math.min(this.#baseline.seconds, seconds);
+    if (seconds > MAX_LATENCY_RATIO * this.#baseline.seconds) this.#lowerLatencyLimit(seconds);
+    // Requests of a larger window may still run.
+    else this.#latencyLimit = Math.max(PROBED_ABOVE, this.#limit * (this.#running > this.#limit ? 1 : LIMIT_GROWTH));
+  }
+
+  #lowerLatencyLimit(seconds: number): void {
+    this.#latencyLimit = Math.max(PROBED_ABOVE, this.#limit * LIMIT_DECREASE);
+    // So few requests do not wait for each other: the vendor is slower.
+    if (this.#limit <= PROBED_ABOVE) this.#baseline.seconds = seconds;
+    else {
+      this.#limit = this.#latencyLimit;
+      this.#isStarting = false;
+    }
   }
 }

@@ -9,8 +9,8 @@ import { Backoff, type Held, LeasedWorker, whileUnavailable } from '../pushes/le
 import { type LaneAnswers, settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
 import { laneVendor } from './vendor-route.rules.js';
 import { type LaneClaimLimits, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
-import { VendorChannels } from './vendor-channels.js';
-import { type VendorLane, VendorLanes } from './vendor-lane.js';
+import { VendorChannels, VendorLanes } from './vendor-channels.js';
+import type { VendorLane } from './vendor-lane.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome, VendorTarget } from './vendor.types.js';
