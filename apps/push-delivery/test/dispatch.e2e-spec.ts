@@ -8,7 +8,7 @@ import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
 import { partitionOf } from '../src/device-queues/device-queues.js';
-import { RedisConnectorNodes } from '../src/device-queues/redis-connector-nodes.store.js';
+import { RedisConnectorNodes } from '../src/device-queues/redis-sessions.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
 import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
 import { messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';

@@ -4,7 +4,7 @@ import { Clock } from '#bootstrap';
 import { Redis } from '#redis';
 import { eventually, isProvided, newNamespace, type Part, testRun, unique } from '#testing';
 import { type ConnectorNode, type ConnectorNodes, MemoryConnectorNodes } from './connector-nodes.js';
-import { RedisConnectorNodes } from './redis-connector-nodes.store.js';
+import { RedisConnectorNodes } from './redis-sessions.store.js';
 
 const LONG_MS = 60_000;
 const SHORT_MS = 100;

@@ -7,7 +7,7 @@ import { QueueUser } from '../../test/queue-user.js';
 import { type ConnectorNodes, MemoryConnectorNodes } from './connector-nodes.js';
 import type { DeviceQueues } from './device-queues.js';
 import { QueueCleanupJob } from './device-queues.module.js';
-import { RedisConnectorNodes } from './redis-connector-nodes.store.js';
+import { RedisConnectorNodes } from './redis-sessions.store.js';
 
 const LEASE_MS = 10_000;
 const { stores, redis } = useQueueStores();

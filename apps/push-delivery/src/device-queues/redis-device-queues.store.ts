@@ -23,22 +23,28 @@ import {
   type Reassertion,
   type SessionRef,
 } from './device-queues.js';
-import { COUNT_CONNECTED, endSessionsIn, LIST_CONNECTED } from './redis-connector-nodes.store.js';
-import { ALL_PARTITIONS, RedisPushStatistics } from './redis-push-statistics.store.js';
+import { RedisPushStatistics } from './redis-push-statistics.store.js';
 import {
   ACKNOWLEDGE,
+  ALL_PARTITIONS,
   CLEAR,
-  CONNECT,
   DESCRIBE,
   DISCARD,
-  DISCONNECT,
   ENQUEUE,
   GET_MESSAGE,
   PEEK,
   PUT_MESSAGE,
-  REASSERT,
   REPORT_DROPPED,
+  runInPartition,
 } from './redis-queue-scripts.store.js';
+import {
+  CONNECT,
+  COUNT_CONNECTED,
+  DISCONNECT,
+  endSessionsIn,
+  LIST_CONNECTED,
+  REASSERT,
+} from './redis-sessions.store.js';
 
 /** Devices per script: it blocks Redis for a few milliseconds. */
 const SCRIPT_DEVICES = 500;
@@ -216,7 +222,7 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   #run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
-    return this.#statistics.run<Reply>(script, partition, values);
+    return runInPartition<Reply>(this.redis, script, partition, values);
   }
 
   #runInAll<Reply>(script: RedisScript, values: readonly (string | number)[]): Promise<Reply[]> {

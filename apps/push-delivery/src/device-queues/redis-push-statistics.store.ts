@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { chunksOf, ConcurrencyLimiter, groupedBy } from '#bootstrap';
 import { type Redis, RedisScript } from '#redis';
-import { BEHIND_ALL, type MessageId, partitionOf, PARTITIONS, type QueueStatistics } from './device-queues.js';
-import { BEGIN } from './redis-queue-scripts.store.js';
+import { BEHIND_ALL, type MessageId, partitionOf, type QueueStatistics } from './device-queues.js';
+import { ALL_PARTITIONS, BEGIN, runInPartition } from './redis-queue-scripts.store.js';
 
 const SCRIPT_PUSHES = 50;
 /** Another command waits for the scripts of this many pushes for less than a millisecond. */
@@ -13,10 +13,6 @@ const MARK_KEPT_MS = 60 * 60 * 1_000;
 /** Then another process may add up the counts. */
 const LEASE_MS = 1_500;
 const LEASE_KEY = 'push:totals:lease';
-
-export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS }, (_, partition) => partition);
-/** A prefix, which is no key itself, and one of the keys (RedisScript). */
-const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
 
 /**
  * ARGV: application and id of each push. The reply is JSON, parsed faster than nested replies: index, from one, and
@@ -168,29 +164,29 @@ export class RedisPushStatistics {
     };
     await runTogether(ALL_PARTITIONS.map((partition) => ({ pushes: SCRIPT_PUSHES, run: () => findIn(partition) })));
     await forEachPartition(changes, totalPartitionOf, (partition, some) =>
-      this.run(ADD_UP, partition, some.filter(({ counts }) => counts.length > 0).flatMap(additionValues)),
+      this.#run(ADD_UP, partition, some.filter(({ counts }) => counts.length > 0).flatMap(additionValues)),
     );
     const stampOf = ({ appId, id, stamp }: Change) => [appId, id, stamp];
     await forEachPartition(
       changes,
       ({ partition }) => partition,
-      (partition, some) => this.run(SETTLE_CHANGED, partition, some.flatMap(stampOf)),
+      (partition, some) => this.#run(SETTLE_CHANGED, partition, some.flatMap(stampOf)),
     );
     return isMore;
   }
 
   async forget(push: MessageId): Promise<void> {
     const values = [push.appId, push.id, BEHIND_ALL, MARK_KEPT_MS];
-    await Promise.all(ALL_PARTITIONS.map((partition) => this.run(FORGET, partition, values)));
-    await this.run(FORGET_TOTAL, totalPartitionOf(push), [push.appId, push.id]);
+    await Promise.all(ALL_PARTITIONS.map((partition) => this.#run(FORGET, partition, values)));
+    await this.#run(FORGET_TOTAL, totalPartitionOf(push), [push.appId, push.id]);
   }
 
-  run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
-    return this.redis.run<Reply>(script, PARTITION_KEYS[partition] ?? [], values);
+  #run<Reply>(script: RedisScript, partition: number, values: readonly (string | number)[]): Promise<Reply> {
+    return runInPartition<Reply>(this.redis, script, partition, values);
   }
 
   async #changedIn(partition: number): Promise<Change[]> {
-    const reply = await this.run<string>(FIND_CHANGED, partition, [SCRIPT_PUSHES]);
+    const reply = await this.#run<string>(FIND_CHANGED, partition, [SCRIPT_PUSHES]);
     return (JSON.parse(reply) as ChangedReply[]).map(([appId, id, stamp, keepMs, counts]) => {
       // Lua writes an empty list as an object.
       const pairs = Array.isArray(counts) ? pairsOf(counts).filter(([name]) => isCounted(kindOf(name))) : [];
@@ -207,7 +203,7 @@ export class RedisPushStatistics {
     }: { readonly some: readonly (readonly [number, MessageId])[]; readonly found: Map<string, QueueStatistics>[] },
   ): Promise<void> {
     const values = some.flatMap(([, { appId, id }]) => [appId, id]);
-    const reply = await this.run<string>(script, partition, values);
+    const reply = await this.#run<string>(script, partition, values);
     for (const [place, counts] of JSON.parse(reply) as [number, string[]][]) {
       const statistics = found[some[place - 1]?.[0] ?? -1];
       if (statistics !== undefined) addCounts(statistics, counts);

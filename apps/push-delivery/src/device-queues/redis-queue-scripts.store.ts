@@ -1,4 +1,19 @@
-import { IS_BEHIND, NOW, RedisScript } from '#redis';
+import { IS_BEHIND, NOW, type Redis, RedisScript } from '#redis';
+import { PARTITIONS } from './device-queues.js';
+
+export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+/** A prefix, which is no key itself, and one of the keys (RedisScript). */
+const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
+
+/** Runs a script in one partition. */
+export function runInPartition<Reply>(
+  redis: Redis,
+  script: RedisScript,
+  partition: number,
+  values: readonly (string | number)[],
+): Promise<Reply> {
+  return redis.run<Reply>(script, PARTITION_KEYS[partition] ?? [], values);
+}
 
 /**
  * Scripts except those of messages work in the partition KEYS[1], the prefix of all its keys, so a cluster keeps them
@@ -16,7 +31,7 @@ local function isExpired(member) return tonumber(string.match(member, '^%S+ (%d+
  * Redis out of memory refuses a script whose first write needs memory, and allows all writes after one that needs none:
  * devices can log in and acknowledge, which frees memory.
  */
-const NEEDS_NO_ROOM = `
+export const NEEDS_NO_ROOM = `
 redis.call('DEL', base)
 `;
 
@@ -66,7 +81,7 @@ end
 `;
 
 /** Whether the queue holds more, the number of drops, the position of the last one, and the members. */
-const PAGE = `
+export const PAGE = `
 ${UNEXPIRED}${DROPS}
 local function pageOf(queue, limit)
   local found, expired
@@ -154,63 +169,6 @@ for place, installation in ipairs(installations) do
 end
 noteCounted()
 return connected
-`);
-
-/** Sessions of a device conflict; conflicts within a minute of each other add up. */
-export const CONNECT = new RedisScript(`${BEGIN}${PAGE}${SESSION}${NEEDS_NO_ROOM}
-local app, installation, node, session, limit, conflictMs =
-  ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local before = redis.call('HGET', sessionsOf(app), installation)
-local beforeNode, beforeSession, conflicts, since = false, false, 0, 0
-if before then
-  beforeNode, beforeSession = ownerOf(before)
-  conflicts, since = string.match(before, '^%S+ (%d+) (%d+)')
-  if beforeNode == node and beforeSession == session then
-    beforeNode, beforeSession = false, false
-  else
-    conflicts = since + conflictMs > now and conflicts + 1 or 1
-    since = now
-  end
-end
-local value = string.format('%s %d %.0f %s', node, conflicts, since, session)
-redis.call('HSET', sessionsOf(app), installation, value)
-redis.call('SADD', base .. ':apps', app)
-return { beforeNode, beforeSession, tonumber(conflicts), pageOf(queueOf(app, installation), limit) }
-`);
-
-/**
- * ARGV: 1 after a data loss, else 0; then the sessions, whose ids contain the second of their start (`sessionIdOf`).
- * The reply: indexes of devices with a session elsewhere, and of those without one.
- */
-export const REASSERT = new RedisScript(`${BEGIN}${SESSION}${NEEDS_NO_ROOM}
-local function startOf(session) return tonumber(string.match(session, '^%w+%.(%w+)%.') or '0', 36) or 0 end
-local elsewhere, restored = {}, {}
-for place = 2, #ARGV, 4 do
-  local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
-  local known = redis.call('HGET', sessionsOf(app), installation)
-  local knownNode, knownSession
-  if known then knownNode, knownSession = ownerOf(known) end
-  local isOutdated = known and ARGV[1] == '1' and startOf(knownSession) < startOf(session)
-  if known and knownNode ~= node and not isOutdated then
-    table.insert(elsewhere, (place - 2) / 4)
-  elseif knownNode ~= node or knownSession ~= session then
-    redis.call('HSET', sessionsOf(app), installation, node .. ' 0 0 ' .. session)
-    redis.call('SADD', base .. ':apps', app)
-    if not known then table.insert(restored, (place - 2) / 4) end
-  end
-end
-return { elsewhere, restored }
-`);
-
-export const DISCONNECT = new RedisScript(`${BEGIN}${SESSION}
-for place = 1, #ARGV, 4 do
-  local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
-  local known = redis.call('HGET', sessionsOf(app), installation)
-  if known then
-    local knownNode, knownSession = ownerOf(known)
-    if knownNode == node and knownSession == session then redis.call('HDEL', sessionsOf(app), installation) end
-  end
-end
 `);
 
 export const PEEK = new RedisScript(`${BEGIN}${PAGE}

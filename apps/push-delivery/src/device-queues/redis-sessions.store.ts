@@ -1,6 +1,6 @@
 import { NOW, type Redis, RedisScript } from '#redis';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
-import { BEGIN as BEGIN_IN_PARTITION, SESSION } from './redis-queue-scripts.store.js';
+import { BEGIN as BEGIN_IN_PARTITION, NEEDS_NO_ROOM, PAGE, SESSION } from './redis-queue-scripts.store.js';
 
 /**
  * Leases by node, port and data name by node, and when nodes with sessions were found dead. The last key never exists
@@ -58,6 +58,63 @@ for _, node in ipairs(ARGV) do
   redis.call('ZREM', dead, node)
   local port = portAndName(node)
   if port then redis.call('HSET', known, node, port .. ' ' .. newName()) end
+end
+`);
+
+/** Sessions of a device conflict; conflicts within a minute of each other add up. */
+export const CONNECT = new RedisScript(`${BEGIN_IN_PARTITION}${PAGE}${SESSION}${NEEDS_NO_ROOM}
+local app, installation, node, session, limit, conflictMs =
+  ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local before = redis.call('HGET', sessionsOf(app), installation)
+local beforeNode, beforeSession, conflicts, since = false, false, 0, 0
+if before then
+  beforeNode, beforeSession = ownerOf(before)
+  conflicts, since = string.match(before, '^%S+ (%d+) (%d+)')
+  if beforeNode == node and beforeSession == session then
+    beforeNode, beforeSession = false, false
+  else
+    conflicts = since + conflictMs > now and conflicts + 1 or 1
+    since = now
+  end
+end
+local value = string.format('%s %d %.0f %s', node, conflicts, since, session)
+redis.call('HSET', sessionsOf(app), installation, value)
+redis.call('SADD', base .. ':apps', app)
+return { beforeNode, beforeSession, tonumber(conflicts), pageOf(queueOf(app, installation), limit) }
+`);
+
+/**
+ * ARGV: 1 after a data loss, else 0; then the sessions, whose ids contain the second of their start (`sessionIdOf`).
+ * The reply: indexes of devices with a session elsewhere, and of those without one.
+ */
+export const REASSERT = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}${NEEDS_NO_ROOM}
+local function startOf(session) return tonumber(string.match(session, '^%w+%.(%w+)%.') or '0', 36) or 0 end
+local elsewhere, restored = {}, {}
+for place = 2, #ARGV, 4 do
+  local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
+  local known = redis.call('HGET', sessionsOf(app), installation)
+  local knownNode, knownSession
+  if known then knownNode, knownSession = ownerOf(known) end
+  local isOutdated = known and ARGV[1] == '1' and startOf(knownSession) < startOf(session)
+  if known and knownNode ~= node and not isOutdated then
+    table.insert(elsewhere, (place - 2) / 4)
+  elseif knownNode ~= node or knownSession ~= session then
+    redis.call('HSET', sessionsOf(app), installation, node .. ' 0 0 ' .. session)
+    redis.call('SADD', base .. ':apps', app)
+    if not known then table.insert(restored, (place - 2) / 4) end
+  end
+end
+return { elsewhere, restored }
+`);
+
+export const DISCONNECT = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}
+for place = 1, #ARGV, 4 do
+  local app, installation, node, session = ARGV[place], ARGV[place + 1], ARGV[place + 2], ARGV[place + 3]
+  local known = redis.call('HGET', sessionsOf(app), installation)
+  if known then
+    local knownNode, knownSession = ownerOf(known)
+    if knownNode == node and knownSession == session then redis.call('HDEL', sessionsOf(app), installation) end
+  end
 end
 `);
 
