@@ -14,9 +14,7 @@ const BEAT_MS = 2_000;
 const REASSERT_MS = 60_000;
 const REASSERTED_AT_ONCE = 500;
 
-/**
- * Heartbeats of this connector. Not a `PeriodicJob`, because the first heartbeat is due as soon as the server listens.
- */
+/** Heartbeats of this connector. Not a `PeriodicJob`, because the first heartbeat is due as soon as the server listens. */
 @Injectable()
 export class ConnectorPresence implements OnApplicationBootstrap {
   private readonly logger = new Logger('ConnectorPresence');

@@ -7,15 +7,9 @@ export interface ConnectorNode {
   readonly port: number;
 }
 
-/**
- * A lease expires 10 seconds after the last heartbeat. Every method throws SERVICE_UNAVAILABLE if the store is
- * unavailable.
- */
+/** A lease expires 10 seconds after the last heartbeat. Every method throws SERVICE_UNAVAILABLE if the store is unavailable. */
 export interface ConnectorNodes {
-  /**
-   * Renews the lease, every two seconds. @returns the name of the store's data: a new name means that data was lost,
-   * sessions included
-   */
+  /** Renews the lease, every two seconds. @returns the name of the store's data: a new name means that data was lost, sessions included */
   beat(node: ConnectorNode): Promise<string>;
   leave(nodeId: string): Promise<void>;
   live(): Promise<ConnectorNode[]>;

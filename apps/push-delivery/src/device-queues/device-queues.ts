@@ -6,10 +6,7 @@ export interface DeviceAddress {
   readonly installationId: string;
 }
 
-/**
- * Redis keys carry the hash tag of their device's partition, so one script can process many devices of it, in a cluster
- * too (ADR 21).
- */
+/** Redis keys carry the hash tag of their device's partition, so one script can process many devices of it, in a cluster too (ADR 21). */
 export const PARTITIONS = PUSH_PARTITIONS;
 
 /** Must never change: queues and the column `partition` depend on it. */
@@ -153,9 +150,8 @@ export interface DeviceQueues {
   /** From 0. */
   shardOf(device: DeviceAddress): number;
   /**
-   * Drops the oldest messages over the limit, counted for their own push. A repetition skips devices up to the last
-   * position for the same push and partition. @returns the connected devices with the message in their queue, including
-   * skipped ones
+   * Drops the oldest messages over the limit, counted for their own push. A repetition skips devices up to the last position for the same
+   * push and partition. @returns the connected devices with the message in their queue, including skipped ones
    */
   enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]>;
   /** Ends other sessions of the device. A message is either on the page, or its `enqueue` finds the session. */
@@ -180,10 +176,7 @@ export interface DeviceQueues {
   statistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]>;
   /** For lists of many pushes: `statistics` of the last two seconds; these values only grow, too. */
   recentStatistics(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]>;
-  /**
-   * Updates `recentStatistics` where the store does not do that itself; one process at a time. @returns whether more
-   * may be left
-   */
+  /** Updates `recentStatistics` where the store does not do that itself; one process at a time. @returns whether more may be left */
   addUpStatistics(): Promise<boolean>;
   /** Deletes the statistics of a finished push; batches that arrive within the next hour are skipped. */
   forget(push: MessageId): Promise<void>;

@@ -2,10 +2,7 @@ import { NOW, type Redis, RedisScript } from '#redis';
 import type { ConnectorNode, ConnectorNodes } from './connector-nodes.js';
 import { BEGIN as BEGIN_IN_PARTITION, NEEDS_NO_ROOM, PAGE, SESSION } from './redis-queue-scripts.store.js';
 
-/**
- * Leases by node, port and data name by node, and when nodes with sessions were found dead. The last key never exists
- * (RedisScript).
- */
+/** Leases by node, port and data name by node, and when nodes with sessions were found dead. The last key never exists (RedisScript). */
 const KEYS = ['push:{nodes}:leases', 'push:{nodes}:known', 'push:{nodes}:dead', 'push:{nodes}'];
 
 const BEGIN = `${NOW}

@@ -32,10 +32,7 @@ export class DeliveryStatisticsRepository {
     return this.database.query<UnsettledPush>(CLAIM_DUE, [limit], 'deliveryStatistics.claim');
   }
 
-  /**
-   * @param nextAt undefined if these counts are final @returns the replaced counts; undefined if the push is settled or
-   * removed
-   */
+  /** @param nextAt undefined if these counts are final @returns the replaced counts; undefined if the push is settled or removed */
   async record(
     { appId, objectId }: UnsettledPush,
     counts: NotificationCounts,
@@ -75,9 +72,7 @@ const CLAIM_DUE = `
    WHERE n.app_id = due.app_id AND n.object_id = due.object_id
   RETURNING n.app_id AS "appId", n.object_id AS "objectId", counts, created_at AS "createdAt", expires_at AS "expiresAt"`;
 
-/**
- * Copies the statistics of the queues into the records of pushes until they are final; then the queues delete theirs.
- */
+/** Copies the statistics of the queues into the records of pushes until they are final; then the queues delete theirs. */
 @Injectable()
 export class DeliveryStatisticsWriter extends PeriodicJob {
   constructor(

@@ -56,9 +56,7 @@ export class InstallationScanRepository {
     return found === undefined || found.length > limit ? undefined : found;
   }
 
-  /**
-   * Calls `onPage` with each page. @returns whether all were found in time @throws AppError INVALID_QUERY, as `find`
-   */
+  /** Calls `onPage` with each page. @returns whether all were found in time @throws AppError INVALID_QUERY, as `find` */
   async findInTime(
     push: ScannedPush,
     timeoutMs: number,

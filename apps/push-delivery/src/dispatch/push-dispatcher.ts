@@ -89,9 +89,7 @@ export class PushGauge {
   }
 }
 
-/**
- * Large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection.
- */
+/** Large pushes per process. Those with flow control (`paced`) mostly wait; each other one uses a database connection. */
 const SLOTS = { paced: 16, unpaced: 3 };
 /** The delays of a row of failures, after which the push ends; a finished page begins a new row. */
 const DELAYS: readonly number[] = Array.from({ length: 4 }, () => FAILURE_DELAY_SECONDS);

@@ -155,9 +155,8 @@ export class InstallationWriter implements ObjectWrites {
   }
 
   /**
-   * Saves the installation and removes others of the same device: a device has one queue and gets a push once. @param
-   * before undefined for a new installation @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation
-   * to be removed refuses
+   * Saves the installation and removes others of the same device: a device has one queue and gets a push once. @param before undefined for
+   * a new installation @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation to be removed refuses
    */
   private async save(
     tx: Tx,

@@ -25,10 +25,7 @@ export function applyChanges(
   return changed;
 }
 
-/**
- * Apps register the same token after a reinstallation, so a registration with a token revokes a push service's
- * "invalid".
- */
+/** Apps register the same token after a reinstallation, so a registration with a token revokes a push service's "invalid". */
 function validityAfter(
   { invalidReason }: InstallationRow,
   valid: boolean | undefined,
@@ -43,10 +40,7 @@ export function namesDevice({ installationId, deviceToken }: InstallationIdentit
   return typeof installationId === 'string' || typeof deviceToken === 'string';
 }
 
-/**
- * By `installationId`; else by `objectId`, unless that installation belongs to another device by now; else by device
- * token.
- */
+/** By `installationId`; else by `objectId`, unless that installation belongs to another device by now; else by device token. */
 export function registeredAmong(
   found: readonly InstallationRow[],
   identity: InstallationIdentity,

@@ -30,9 +30,8 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
   }
 
   /**
-   * Locks identities until the transaction ends, including those without an installation. One statement takes all locks
-   * in one order, including the identities that the installations have now, so transactions cannot deadlock here or on
-   * rows.
+   * Locks identities until the transaction ends, including those without an installation. One statement takes all locks in one order,
+   * including the identities that the installations have now, so transactions cannot deadlock here or on rows.
    */
   async lockIdentities(tx: Tx, appId: string, identities: readonly InstallationIdentity[]): Promise<void> {
     const present = await this.presentIdentities(tx, appId, identities);
@@ -90,10 +89,7 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     return { ...row, ...(typeof invalidReason === 'string' ? { invalidReason } : {}) } as InstallationRow;
   }
 
-  /**
-   * Identities are locked before they are read, so only an identity that the stored row adds can conflict: a retry
-   * locks it.
-   */
+  /** Identities are locked before they are read, so only an identity that the stored row adds can conflict: a retry locks it. */
   protected override uniqueViolation(): AppError {
     return appError('SERVICE_UNAVAILABLE');
   }

@@ -74,9 +74,7 @@ export class NotificationsRepository {
     @InjectRepository(NotificationEntity, 'push') private readonly notifications: Repository<NotificationEntity>,
   ) {}
 
-  /**
-   * Many due scheduled pushes come first: then the push is scheduled for now, and the dispatcher begins it after them.
-   */
+  /** Many due scheduled pushes come first: then the push is scheduled for now, and the dispatcher begins it after them. */
   async add(tx: Tx, row: NewNotification, status: NotificationStatus): Promise<void> {
     await tx.query(
       `WITH earlier AS (
@@ -147,18 +145,14 @@ export class NotificationsRepository {
   }
 
   /**
-   * A worker that begins a push changes the status under the row's lock, so only one of the two succeeds. @returns
-   * whether the push existed
+   * A worker that begins a push changes the status under the row's lock, so only one of the two succeeds. @returns whether the push existed
    */
   async removeScheduled(appId: string, seq: number): Promise<boolean> {
     const sql = `DELETE FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled' RETURNING 1`;
     return (await this.database.query(sql, [appId, seq])).length > 0;
   }
 
-  /**
-   * Of two concurrent requests the second waits for the first transaction. @returns the response to the earlier
-   * request, if any
-   */
+  /** Of two concurrent requests the second waits for the first transaction. @returns the response to the earlier request, if any */
   async claimRequestId(
     tx: Tx,
     { appId, reqId, objectId, createdAt }: AcceptedPush & { readonly appId: string; readonly reqId: string },

@@ -147,10 +147,7 @@ export class Backoff {
   }
 }
 
-/**
- * Repeats an attempt while a dependency is unavailable. @throws the error of the last attempt once the signal is
- * aborted
- */
+/** Repeats an attempt while a dependency is unavailable. @throws the error of the last attempt once the signal is aborted */
 export async function whileUnavailable<Result>(
   attempt: () => Promise<Result>,
   backoff: Backoff,

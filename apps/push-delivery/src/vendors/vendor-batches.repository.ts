@@ -42,9 +42,8 @@ interface WaitingDevices {
 class NotRecorded extends Error {}
 
 /**
- * Runs in the transaction that records the progress: each device is in one batch, and a badge is counted up once. The
- * record comes last, because renewals and claims wait for the rows that it locks. @returns undefined where `record`
- * does: nothing is added
+ * Runs in the transaction that records the progress: each device is in one batch, and a badge is counted up once. The record comes last,
+ * because renewals and claims wait for the rows that it locks. @returns undefined where `record` does: nothing is added
  */
 export async function recordWithShares<Result>(
   database: PushDatabase,

@@ -33,10 +33,7 @@ interface SendOptions {
   readonly isExpired: () => boolean;
 }
 
-/**
- * One application's connection to one vendor. It limits concurrent requests, and backs off after failures independently
- * of other lanes.
- */
+/** One application's connection to one vendor. It limits concurrent requests, and backs off after failures independently of other lanes. */
 export class VendorLane {
   readonly #window: SendWindow;
   #isPaused = false;

@@ -79,10 +79,7 @@ export class VendorLanesRepository {
     await this.database.query(sql, [appId, lane], 'vendorLanes.confirmList');
   }
 
-  /**
-   * Installations saved since the list was last read stay: their device may have registered the token again. @returns
-   * their number
-   */
+  /** Installations saved since the list was last read stay: their device may have registered the token again. @returns their number */
   async invalidate(
     { appId, before }: ListedLane,
     names: readonly string[],

@@ -82,10 +82,7 @@ export function parseLane(
   return vendor === undefined ? undefined : { vendor, profile, part, prod: prod === 'dev' ? 'dev' : 'prod' };
 }
 
-/**
- * The vendor's channel if the application has credentials for it, else the device's own queue (docs/decisions.md,
- * Channels of vendors).
- */
+/** The vendor's channel if the application has credentials for it, else the device's own queue (docs/decisions.md, Channels of vendors). */
 export function routePage(
   push: RoutedPush,
   installations: readonly TargetedInstallation[],

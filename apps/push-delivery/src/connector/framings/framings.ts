@@ -106,9 +106,7 @@ const gatepostFraming: Framing = {
   },
 };
 
-/**
- * leancloud-push handles data frames only, throws on invalid JSON, and sends its next heartbeat only after an answer.
- */
+/** leancloud-push handles data frames only, throws on invalid JSON, and sends its next heartbeat only after an answer. */
 const jsonFraming: Framing = {
   name: 'json',
   isBinary: false,

@@ -155,9 +155,7 @@ function subscriptionIn(text: string): Subscription | undefined {
   return url.protocol === 'https:' ? { endpoint: url, keys: { p256dh, auth } } : undefined;
 }
 
-/**
- * 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key.
- */
+/** 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key. */
 function outcomeOf({ status, text }: OutboundAnswer, backOffMs: number | undefined): Outcome {
   if (status >= 200 && status < 300) return { kind: 'accepted' };
   const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
