@@ -23,8 +23,7 @@ import type {
 import * as sql from './queue-statements.js';
 
 /**
- * The standalone server's store: queues in its database, sessions in memory. Writes run one after the other, so counts
- * need no locks and writes cannot deadlock.
+ * For the standalone server. Writes run one after the other, so counts need no locks and writes cannot deadlock. Sessions are in memory.
  */
 export class PostgresDeviceQueues implements DeviceQueues {
   readonly shards = 1;

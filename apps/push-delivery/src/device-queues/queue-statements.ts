@@ -36,10 +36,7 @@ export const REMOVE_EXPIRED_OF = `
    WHERE queued.app_id = $1 AND queued.installation_id = ANY ($2) AND message.seq = queued.seq
      AND message.expires_at <= clock_timestamp()`;
 
-/**
- * Counted for the message's own push, and for the gap that is reported to the device. Positions begin at the time in
- * microseconds, so none is used again.
- */
+/** Counted for the message's push, and for the device's gap. Positions begin at the time in microseconds, so none is used again. */
 export const DROP_OLDEST = `
   WITH placed AS (
     SELECT installation_id, seq, row_number() OVER (PARTITION BY installation_id ORDER BY seq DESC) AS place

@@ -56,10 +56,7 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 `);
 
-/**
- * ARGV: limit. The reply is JSON of pushes, longest changed first: application, id, stamp of the change, milliseconds
- * until the counts expire, counts.
- */
+/** ARGV: limit. JSON, longest changed first: application, id, stamp of the change, milliseconds until the counts expire, counts. */
 const FIND_CHANGED = new RedisScript(`${BEGIN}
 local found = {}
 local changed = redis.call('ZRANGE', base .. ':changed', 0, ARGV[1] - 1, 'WITHSCORES')

@@ -44,10 +44,7 @@ local function unexpired(queue, members)
 end
 `;
 
-/**
- * Counts for a push that still has statistics. `noteCounted` lists changed pushes, with the time in microseconds, for
- * the sums (redis-push-statistics.store.ts).
- */
+/** Counts for a push that still has statistics. `noteCounted` lists changed pushes for the sums (redis-push-statistics.store.ts). */
 const COUNT_FOR = `
 local counted = {}
 local function countFor(app, id, kind, platform, count)

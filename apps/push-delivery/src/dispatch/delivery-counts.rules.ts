@@ -29,10 +29,7 @@ export function isQueued(
   return installation.installationId !== null && !isVendored(installation);
 }
 
-/**
- * Replaces further platform names once the push has MAX_PLATFORMS, except platforms with bodies of their own; a
- * repeated page gives the same names.
- */
+/** Replaces further platform names once the push has MAX_PLATFORMS, unless they have a body. A repeated page gives the same names. */
 export function withFewPlatforms(
   counts: NotificationCounts,
   installations: readonly TargetedInstallation[],

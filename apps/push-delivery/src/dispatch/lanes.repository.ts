@@ -46,10 +46,7 @@ export class LanesRepository {
     return this.database.query<LanePush>(FIND_PUSHES, [appId, limit], 'lanes.findPushes');
   }
 
-  /**
-   * Records the ends of turns with the vendors' shares; releases the lane if no push waits. @returns `lost` if another
-   * process holds the lane: nothing is recorded
-   */
+  /** Releases the lane if no push waits. @returns `lost`, and records nothing, if another process holds the lane */
   async finish(
     lane: LaneLease,
     ends: readonly TurnEnd[],

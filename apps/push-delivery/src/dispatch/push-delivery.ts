@@ -35,10 +35,7 @@ interface NodeWakeUp {
 
 type NotificationsByNode = ReadonlyMap<string, readonly (readonly NodeWakeUp[])[]>;
 
-/**
- * Afterwards the queue decides: the device may have logged in again and got the message. Connectors distrust wake-ups
- * for ten seconds after a login.
- */
+/** Afterwards the queue decides, as the device may have the message. Connectors distrust wake-ups for ten seconds after a login. */
 const FRESH_MS = 5_000;
 /** Even with the longest ids so many fit into a message of the broker. */
 const MAX_TARGETS = 10_000;

@@ -41,10 +41,7 @@ export class PushJobsRepository {
     return new Set(rows.map(({ objectId }) => objectId));
   }
 
-  /**
-   * Records the progress with the vendors' share. @returns false, and records nothing, if the lease is lost, the push
-   * was removed, or it has left the position
-   */
+  /** @returns false, and records nothing, if the lease is lost, the push was removed, or it has left the position */
   async advance(job: PositionedJob, progress: Progress, share?: VendorShare): Promise<boolean> {
     const shares = share === undefined ? [] : [share];
     const record = (within: Queryable) => this.#advance(within, job, progress);
@@ -113,10 +110,7 @@ const IS_EARLIER = `earlier.status = 'in-queue' AND earlier.is_bulk AND earlier.
 
 export const FIRST_STATISTICS = `interval '10 minutes'`;
 
-/**
- * Columns of `n` that claims and lanes share. LIMIT makes PostgreSQL use the index; for an EXISTS it would hash the
- * credentials of all applications.
- */
+/** Columns of `n`. LIMIT makes PostgreSQL use the index; for an EXISTS it would hash the credentials of all applications. */
 export const JOB_COLUMNS = `
   n.app_id AS "appId", n.object_id AS "objectId", n.seq::double precision AS seq, n.target, n.message, n.flow_control AS "flowControl",
   n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent, n.prod,
@@ -124,15 +118,12 @@ export const JOB_COLUMNS = `
 
 const POSITION = `json_build_object('partition', cursor_partition, 'objectId', cursor_object_id)`;
 
-/**
- * SQL: true in half of the statements. Work released while a dependency was unavailable is often the oldest: it must
- * get neither every slot nor none.
- */
+/** SQL: true in half of the statements. Work released during an outage is often the oldest: it must get neither every slot nor none. */
 export const AT_TIMES = '(SELECT random() < 0.5)';
 
 /**
- * An earlier large push blocks, unless it has flow control or is in a later partition. `lease_owner` outlives its
- * lease: the next holder sees that the push was begun.
+ * An earlier large push blocks unless it has flow control or is in a later partition. `lease_owner` outlives its lease: it marks begun
+ * pushes.
  */
 const CLAIM = `
   WITH due AS (

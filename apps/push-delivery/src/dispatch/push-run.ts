@@ -38,10 +38,7 @@ export interface RunTools {
   readonly onPartition: () => void;
 }
 
-/**
- * `lost`: another process holds the push, or it was removed; `blocked`: an earlier push of the application is in the
- * way; `waiting`: a dependency is unavailable, and others need the slot.
- */
+/** `lost`: held by another process, or removed; `blocked`: by an earlier push; `waiting`: for a dependency, while others need the slot. */
 export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped' | 'blocked' | 'waiting';
 
 /** Finds devices, enqueues the message, wakes connected devices and records the progress, page by page. */
@@ -197,10 +194,7 @@ interface ScanPage {
 const RANGE_SIZES = [undefined, 2_000, 200];
 const QUICK_MS = 250;
 
-/**
- * Each statement finds as many targets as requested; after a timeout it examines a limited range, which widens again
- * while statements are quick.
- */
+/** After a timeout, statements examine limited ranges, which widen again while statements are quick. */
 export class InstallationScan {
   #step: number;
   #widestStep = 0;

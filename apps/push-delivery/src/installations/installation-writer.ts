@@ -86,10 +86,7 @@ export class InstallationWriter implements ObjectWrites {
     };
   }
 
-  /**
-   * SDKs store an id permanently and never fall back to POST, so the request registers the device under this id if no
-   * installation has it and the body names a device.
-   */
+  /** SDKs store an id permanently and never fall back to POST: a body that names a device registers it under an unknown id. */
   async prepareUpdate(
     requester: Requester,
     objectId: string,
@@ -223,10 +220,7 @@ function withSubscription(fields: JsonObject): JsonObject {
   return 'endpoint' in webPush ? { ...others, webPush } : fields;
 }
 
-/**
- * Sets a `deviceToken`, so that a subscription has one installation. @throws AppError INCORRECT_TYPE for invalid keys,
- * or an endpoint in an internal network
- */
+/** So a subscription has one installation. @throws AppError INCORRECT_TYPE for invalid keys, or an endpoint in an internal network */
 function withSubscriptionToken(changes: InstallationChanges, internalNetworks: readonly string[]): InstallationChanges {
   const change = changes.custom.findLast(({ path }) => path[0] === 'webPush');
   if (change?.operation.kind !== 'set') return changes;

@@ -9,10 +9,7 @@ export interface InstallationIdentity {
   readonly deviceToken?: string | null | undefined;
 }
 
-/**
- * @throws AppError KEY_REQUIRED if neither an id nor a token would identify the device; INCORRECT_TYPE if an operation
- * does not fit the stored value
- */
+/** @throws AppError KEY_REQUIRED without an identifying id or token; INCORRECT_TYPE if an operation does not fit the stored value */
 export function applyChanges(
   installation: InstallationRow,
   { custom, members: _, ...changes }: InstallationChanges,

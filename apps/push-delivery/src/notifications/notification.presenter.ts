@@ -24,10 +24,7 @@ export const NOTIFICATION_QUERY_CLASS: QueryClass = {
   defaultOrderColumn: 'created_at',
 };
 
-/**
- * A device can request its pushes by id with the application key. `where` may contain ids of other installations, so
- * only the master key sees it.
- */
+/** Devices request their pushes by id. `where` may contain ids of other installations, so only the master key sees it. */
 export function presentNotification(
   row: ListedNotification,
   platforms: Readonly<Record<string, DeliveryCounts>>,

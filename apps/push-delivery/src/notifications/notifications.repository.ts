@@ -144,9 +144,7 @@ export class NotificationsRepository {
     return (await this.database.query(sql, [appId, objectId])).length > 0;
   }
 
-  /**
-   * A worker that begins a push changes the status under the row's lock, so only one of the two succeeds. @returns whether the push existed
-   */
+  /** A worker that begins a push locks the row, so only one of the two succeeds. @returns whether the push existed */
   async removeScheduled(appId: string, seq: number): Promise<boolean> {
     const sql = `DELETE FROM push.notifications WHERE app_id = $1 AND seq = $2 AND status = 'scheduled' RETURNING 1`;
     return (await this.database.query(sql, [appId, seq])).length > 0;

@@ -15,10 +15,7 @@ export function isForOneDevice({ where }: PushTarget): boolean {
 
 export type NotificationStatus = (typeof NOTIFICATION_STATUSES)[number];
 
-/**
- * The scan updates `targeted` and `unreachable` with its cursor; the others are copies of `QueueStatistics`. `enqueued`
- * counts each reachable device once.
- */
+/** The scan updates `targeted` and `unreachable`, `QueueStatistics` the others. `enqueued` counts each reachable device once. */
 export interface PlatformCounts {
   readonly targeted: number;
   readonly unreachable: number;

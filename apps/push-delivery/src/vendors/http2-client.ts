@@ -45,10 +45,7 @@ export class Http2Error extends Error {
   }
 }
 
-/**
- * Sends requests to one server over a few lasting HTTP/2 connections. The server may change its limit of streams at any
- * time; requests wait for a free stream. Nothing is sent twice.
- */
+/** A few lasting connections to one server. Requests wait for a free stream; nothing is sent twice. */
 export class Http2Client {
   readonly #connections = new Set<Connection>();
   #isOpening = false;

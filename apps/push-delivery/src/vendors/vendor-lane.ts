@@ -65,10 +65,7 @@ export class VendorLane {
     return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#backOffUntil - performance.now());
   }
 
-  /**
-   * The vendor has answered lately. An unresponsive lane gets one batch at a time, unless devices choose their servers:
-   * one server says nothing about the others.
-   */
+  /** The vendor has answered lately. Where devices choose their servers, one server says nothing about the others. */
   get isResponsive(): boolean {
     return this.channel.devicesChooseServer === true || performance.now() - this.#answeredAt < RESPONSIVE_MS;
   }

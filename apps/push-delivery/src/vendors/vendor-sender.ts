@@ -15,10 +15,7 @@ import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome, VendorTarget } from './vendor.types.js';
 
-/**
- * Batches of all lanes, of one lane, and of one claim. An unresponsive lane has one batch, and `extra` limits those
- * together: responsive vendors always find a slot.
- */
+/** Batches of all lanes, of one lane, and of one claim. `extra` limits unresponsive lanes, so responsive vendors always find a slot. */
 const SLOTS = { single: { all: 32, extra: 64, lane: 16, claim: 8 }, bulk: { all: 8, extra: 24, lane: 2, claim: 1 } };
 type Kind = keyof typeof SLOTS;
 /** Results must be recorded before a lease expires and another process claims the batch. */

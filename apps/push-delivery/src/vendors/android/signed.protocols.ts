@@ -163,10 +163,7 @@ async function vivoSendToList(
   return vivoOutcomes(answer, send, Array.isArray(invalidUsers) ? invalidUsers : []);
 }
 
-/**
- * vivo refuses a known request id. A crash or a lost answer repeats the id, so no device gets the message twice; an
- * attempt after an answer has its own.
- */
+/** vivo refuses a known request id: after a crash or a lost answer, the same id keeps a device from getting the message twice. */
 function vivoRequestId({ message, tokens, keyNo }: AndroidSend): string {
   return hash('sha256', [message.pushId, keyNo, ...tokens].join(' '));
 }

@@ -133,8 +133,7 @@ function requestId({ objectId }: VendorPush, target: VendorTarget): string {
 }
 
 /**
- * Apple refuses tokens older than an hour, or newer than 20 minutes after the last one. The age counts from the time in
- * the token: one signed with a wrong clock is replaced once the clock is right.
+ * Apple refuses tokens over an hour old, or under 20 minutes after the last one. Ages count from the time in the token, whatever the clock.
  */
 class ProviderToken {
   #current: { readonly signed: Promise<string>; readonly issuedAt: Date } | undefined;

@@ -9,8 +9,7 @@ import type { ServiceAccount } from '../vendor-credentials.js';
 import { merged, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
 import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
 
-// Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` and needs a
-// notification beside it.
+// Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` beside a notification.
 
 const MAX_BYTES = 4_096;
 const MAX_TTL_SECONDS = 2_419_200;

@@ -38,10 +38,7 @@ export function areSubscriptionKeys(keys: SubscriptionKeys): boolean {
 /** Such an object takes OpenSSL longer than a key pair: one serves all messages, each with its own key pair. */
 const messageKey = createECDH(CURVE);
 
-/**
- * @param own for the test vector of RFC 8291; by default a fresh key and salt @returns undefined for keys that
- * `areSubscriptionKeys` refuses
- */
+/** @param own for the test vector of RFC 8291 @returns undefined for keys that `areSubscriptionKeys` refuses */
 export function encrypt(
   text: string,
   keys: SubscriptionKeys,
