@@ -64,7 +64,6 @@ const CONNECTIONS = {
 type VendorService = keyof typeof VENDOR_URLS;
 
 export interface PushDeliveryConfig {
-  /** Empty if the process opens no database. */
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly roles: ReadonlySet<PushRole>;
@@ -80,7 +79,6 @@ export interface VendorsConfig {
   readonly acceptedSecrets: readonly Secret[];
   readonly urls: Readonly<Record<VendorService, string>>;
   readonly internalNetworks: readonly string[];
-  /** Requests at once, for each lane of a process. */
   readonly windows: Readonly<Record<Vendor, number>>;
   /** Connections, of a lane to APNs and FCM, of the process to a server of other vendors. */
   readonly connections: Readonly<Record<Vendor, number>>;

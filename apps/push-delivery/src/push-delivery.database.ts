@@ -36,7 +36,7 @@ import {
   VendorSenderEntity,
 } from './vendors/vendor.entity.js';
 
-/** The database of push-delivery. The standalone server has one `Database` per service. */
+/** The standalone server has one `Database` per service. */
 export class PushDatabase extends Database {}
 
 export function pushDatabase(url: string, poolSize: number): DatabaseOptions {

@@ -92,7 +92,6 @@ interface PushDeliveryAdapters {
   readonly deviceQueues: DeviceQueueStorage;
 }
 
-/** The push service: installations, pushes, and the connections of devices. */
 @Module({})
 export class PushDeliveryModule {
   static forRoot(config: PushDeliveryConfig, { deviceQueues }: PushDeliveryAdapters): DynamicModule {

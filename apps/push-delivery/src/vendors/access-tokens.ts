@@ -1,4 +1,3 @@
-/** Tokens are renewed at this share of their life. */
 const RENEWED_AT = 0.8;
 
 export interface AccessToken {
@@ -6,7 +5,6 @@ export interface AccessToken {
   readonly seconds: number;
 }
 
-/** `until` is in `performance.now()` time. */
 interface SignIn {
   readonly signIn: Promise<AccessToken>;
   token?: string;
@@ -25,7 +23,7 @@ export class AccessTokens {
     return (await this.#current.signIn).token;
   }
 
-  /** The vendor refuses a token. Another one, and a sign-in in progress, stay. */
+  /** Another token, and a sign-in in progress, stay. */
   forget(refused: string): void {
     if (this.#current?.token === refused) this.#current = undefined;
   }

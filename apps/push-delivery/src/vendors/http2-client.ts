@@ -12,13 +12,11 @@ const MAX_ANSWER_BYTES = 65_536;
 interface AnswerLimits {
   /** Of a request, and before it of the wait for a free stream. */
   readonly timeoutMs: number;
-  /** 65,536 by default. */
   readonly maxAnswerBytes?: number;
 }
 
 interface Http2Options extends AnswerLimits {
   readonly connections: number;
-  /** By default a socket to the origin. */
   readonly connect?: () => Promise<Duplex>;
 }
 
@@ -96,7 +94,6 @@ export class Http2Client {
     clearTimeout(timer);
   }
 
-  /** One at a time. */
   async #open(): Promise<void> {
     this.#isOpening = true;
     try {
@@ -174,7 +171,6 @@ class Connection {
       this.#lastStreamId = lastStreamId;
       this.onChange(this);
     });
-    // Each stream reports the failure, too.
     session.on('error', () => undefined);
     session.once('close', () => {
       clearInterval(this.#pings);
@@ -197,7 +193,6 @@ class Connection {
     return this.isUsable && this.#active < this.#limit;
   }
 
-  /** Requests in progress end. */
   close(): void {
     this.session.close();
   }

@@ -12,12 +12,10 @@ export interface DeadToken {
   readonly objectId: string;
   readonly token: string;
   readonly reason: string;
-  /** Null: unknown. */
   readonly since: Date | null;
   readonly isDoubtful: boolean;
 }
 
-/** The changes of one attempt: results are counted, the remaining devices are tried again. */
 export interface Settlement {
   /** `doubtful`: invalid or rejected, as the doubt about the lane decides. */
   readonly counts: Readonly<Record<'accepted' | 'invalid' | 'doubtful' | 'rejected' | 'expired', number>>;
@@ -43,7 +41,6 @@ interface Circumstances {
   readonly attempt: number;
   readonly now: Date;
   readonly endsAt: Date;
-  /** The back-off of the lane. */
   readonly backOffMs: number;
   /** From 0 to 1, so that batches do not return at once. */
   readonly random: number;
@@ -80,7 +77,6 @@ export function settlementOf(
   };
 }
 
-/** Whether wrong credentials would have the same answer. */
 export function isDoubtful(outcome: Outcome): boolean {
   return outcome.kind === 'invalid' && outcome.isDoubtful === true;
 }
@@ -89,7 +85,6 @@ export function isFinal({ kind }: Outcome): boolean {
   return kind === 'accepted' || kind === 'invalid' || kind === 'rejected';
 }
 
-/** Final answers to tokens, with one version of the credentials. */
 export interface LaneAnswers {
   readonly version: number;
   readonly answers: number;
@@ -110,7 +105,6 @@ export function countAnswers(results: readonly TargetOutcome[]): Omit<LaneAnswer
   return counts;
 }
 
-/** The shortest time where each device has chosen its server. */
 function backOffOf(open: readonly TargetOutcome[]): number {
   const backOffs = open.map(({ outcome }) => ('backOffMs' in outcome ? (outcome.backOffMs ?? 0) : 0));
   const areApart = open.length > 0 && open.every(({ outcome }) => sparesOthers(outcome));

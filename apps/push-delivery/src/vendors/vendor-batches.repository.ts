@@ -10,7 +10,6 @@ import type { VendorPush, VendorTarget } from './vendor.types.js';
 /** A crash repeats at most the batches in progress. */
 const BATCH_SIZE = 500;
 
-/** Devices of a push that wait for the same lane, under a lease. */
 export interface VendorBatch extends VendorPush {
   readonly id: string;
   readonly lane: string;
@@ -35,7 +34,6 @@ export interface LaneClaimLimits {
 interface WaitingDevices {
   readonly vendor: string;
   readonly devices: number;
-  /** Time since the oldest was due. */
   readonly seconds: number;
 }
 
@@ -87,7 +85,6 @@ async function batchesOf(
   });
 }
 
-/** @returns by object id, the new badge */
 async function countBadgesUp(
   tx: Tx,
   appId: string,
@@ -111,7 +108,6 @@ export class VendorBatchesRepository {
     );
   }
 
-  /** @returns the batches whose leases this process still held */
   async renew(batches: readonly VendorBatch[]): Promise<ReadonlySet<VendorBatch>> {
     const keys = JSON.stringify(batches.map(({ id, lease }) => ({ id, lease })));
     const rows = await this.database.query<{ id: string }>(RENEW, [keys, LEASE_SECONDS]);
@@ -168,7 +164,6 @@ const MAX_BADGE = 2_147_483_647;
 const LOCK_INSTALLATIONS = `
   SELECT 1 FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id FOR UPDATE`;
 
-/** `updated_at` stays: the device has not registered. */
 const COUNT_BADGES_UP = `
   UPDATE push.installations AS i
      SET fields = jsonb_set(i.fields, '{badge}', to_jsonb(CASE WHEN jsonb_typeof(i.fields->'badge') = 'number'
@@ -176,7 +171,6 @@ const COUNT_BADGES_UP = `
    WHERE i.app_id = $1 AND i.object_id = ANY ($2)
   RETURNING i.object_id AS "objectId", (i.fields->>'badge')::int AS badge`;
 
-/** SQL: the sums of two JSON objects of numbers. */
 export const sumOf = (one: string, other: string): string => `
   (SELECT coalesce(jsonb_object_agg(key, total), '{}')
      FROM (SELECT key, sum(value::int) AS total
@@ -242,7 +236,6 @@ const targetsWith = (token: string, condition: string) => `
 /** Visible ASCII without a comma, which separates the tokens of a list. */
 const TOKEN = '^[!-+.-~-]+$';
 
-/** @param names the values of an installation's `vendor` */
 const androidTargets = (...names: string[]) =>
   targetsWith(
     `fields->>'registrationId'`,
@@ -270,7 +263,6 @@ const WAITING = `
     FROM (SELECT lane, targets, next_at FROM push.vendor_batches ORDER BY is_bulk, next_at, id LIMIT ${COUNTED}) AS waiting
    GROUP BY 1`;
 
-/** Looks at batches only where devices wait. */
 const PAUSED = `
   (SELECT sum(cardinality(batch.targets))::int
      FROM push.vendor_batches AS batch JOIN push.vendor_lanes AS lane ON lane.app_id = batch.app_id AND lane.lane = batch.lane

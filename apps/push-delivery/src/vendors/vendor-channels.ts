@@ -86,7 +86,6 @@ export class VendorChannels implements OnApplicationShutdown {
     return this.checkOpened(appId, opened);
   }
 
-  /** The credentials may not be stored yet. */
   async checkOpened(appId: string, opened: Opened): Promise<CheckProblem | undefined> {
     const channel = await this.open(appId, opened, 'prod');
     try {
@@ -195,7 +194,6 @@ export class VendorLanes {
     private readonly requests: Metrics['vendorRequests'],
   ) {}
 
-  /** Without paused lanes: their devices wait until the operator acts. */
   backingOff(): VendorLane[] {
     return [...this.#lanes.values()].filter((lane) => !lane.isPaused && lane.backOffMs > 0);
   }

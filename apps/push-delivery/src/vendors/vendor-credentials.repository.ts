@@ -37,7 +37,6 @@ export class VendorCredentialsRepository {
     );
   }
 
-  /** @returns whether a row was removed */
   async remove(key: OwnedKey): Promise<boolean> {
     const { appId, vendor, profile, part } = key;
     const rows = await this.database.query(

@@ -40,7 +40,6 @@ export interface OpenCredentials<Name extends Vendor = Vendor> {
   readonly pausedLanes: ReadonlySet<string>;
 }
 
-/** @returns the refusal, and whether the vendor has answered */
 export type CredentialCheck = (appId: string, opened: OpenCredentials & Key) => Promise<CheckProblem | undefined>;
 
 interface Known {
@@ -253,7 +252,6 @@ export interface ServiceAccount {
 
 const PROJECT_ID = /^[a-z0-9:.-]{1,100}$/;
 
-/** @returns undefined for a text that is not a service account */
 export function parseServiceAccount(text: string): ServiceAccount | undefined {
   try {
     const account = JSON.parse(text) as Partial<Record<keyof ServiceAccount, unknown>>;
@@ -265,7 +263,6 @@ export function parseServiceAccount(text: string): ServiceAccount | undefined {
   }
 }
 
-/** A team of Apple, or a region. */
 function partOf({ teamId, region = 'cn' }: Readonly<Record<string, string>>): string {
   return teamId ?? (region === 'cn' ? '' : OUTSIDE_CHINA);
 }

@@ -12,7 +12,6 @@ const INTERVAL_MS = 30_000;
 const LIST_SECONDS = 3_600;
 const AWAY_MS = 5_000;
 
-/** One process reads the list each hour. */
 @Injectable()
 export class VendorHousekeeping extends PeriodicJob {
   readonly #logger = new Logger('Vendors');

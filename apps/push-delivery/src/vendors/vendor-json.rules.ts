@@ -11,7 +11,6 @@ export function merged(base: JsonObject, over: JsonValue | undefined): JsonObjec
   return { ...base, ...Object.fromEntries(entries) };
 }
 
-/** Empty where the text has no object. */
 export function objectIn(text: string): JsonObject {
   try {
     return objectOr(JSON.parse(text) as JsonValue);
@@ -45,7 +44,6 @@ export function codeOf(value: JsonValue | undefined): string {
   return typeof code === 'string' && /^-?\w{1,20}$/.test(code) ? code : '';
 }
 
-/** From seconds or a date. */
 export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now.getTime();

@@ -70,7 +70,6 @@ export class VendorLane {
     return this.channel.devicesChooseServer === true || performance.now() - this.#answeredAt < RESPONSIVE_MS;
   }
 
-  /** @returns one outcome for each target in order */
   async send(push: VendorPush, targets: readonly VendorTarget[], options: SendOptions): Promise<readonly Outcome[]> {
     await this.#window.enter(options.isUrgent);
     try {
@@ -101,7 +100,6 @@ export class VendorLane {
     this.#isPaused = isPaused;
   }
 
-  /** A new lane replaces this one. */
   close(): void {
     this.#isClosed = true;
     this.channel.close();
@@ -273,7 +271,6 @@ export class SendWindow {
     }
     this.#baseline.seconds = Math.min(this.#baseline.seconds, seconds);
     if (seconds > MAX_LATENCY_RATIO * this.#baseline.seconds) this.#lowerLatencyLimit(seconds);
-    // Requests of a larger window may still run.
     else this.#latencyLimit = Math.max(PROBED_ABOVE, this.#limit * (this.#running > this.#limit ? 1 : LIMIT_GROWTH));
   }
 

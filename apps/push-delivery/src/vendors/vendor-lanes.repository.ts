@@ -16,7 +16,6 @@ interface NotableLanes {
 export interface ListedLane {
   readonly appId: string;
   readonly lane: string;
-  /** Null: never. */
   readonly before: Date | null;
 }
 
@@ -68,7 +67,6 @@ export class VendorLanesRepository {
     return row?.count ?? 0;
   }
 
-  /** Only of credentials that have sent. */
   async claimList(vendor: string, seconds: number): Promise<ListedLane | undefined> {
     const [row] = await this.database.query<ListedLane>(CLAIM_LIST, [`${vendor}/`, seconds], 'vendorLanes.claimList');
     return row;

@@ -23,7 +23,6 @@ export function badgesOf({ countsBadges, lanes }: VendorShare): readonly string[
   return [...lanes].flatMap(([lane, ids]) => (laneVendor(lane) === 'apns' ? ids : []));
 }
 
-/** By push and vendor, as the record shows them. */
 export function countsOfShare({ objectId, lanes, missing }: VendorShare): readonly object[] {
   const targeted = [...lanes].map(([lane, ids]) => ({
     objectId,
@@ -61,7 +60,6 @@ const VENDOR_NAMES: ReadonlyMap<string, string> = new Map([
   ['vivo', 'vivo'],
 ]);
 
-/** The part of Xiaomi's credentials for `mi-intl`. */
 export const OUTSIDE_CHINA = 'intl';
 
 /** A lane is limited and stopped by itself: one application, vendor, set of credentials and environment. */

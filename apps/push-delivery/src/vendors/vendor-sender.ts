@@ -20,18 +20,15 @@ const SLOTS = { single: { all: 32, extra: 64, lane: 16, claim: 8 }, bulk: { all:
 type Kind = keyof typeof SLOTS;
 /** Results must be recorded before a lease expires and another process claims the batch. */
 const LONGEST_PAUSE_MS = 500;
-/** An orderly stop waits for PostgreSQL. */
 const STOP_MS = 5_000;
 /** A slower batch frees its slot, as one of the `extra` batches. */
 const SLOW_MS = 2_000;
 
-/** Passes pushes to the vendors' services (ADR 35). */
 @Injectable()
 export class VendorSender implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #logger = new Logger('Vendors');
   readonly #lanes: VendorLanes;
   readonly #workers: Readonly<Record<Kind, LeasedWorker<VendorBatch>>>;
-  /** With the start of each in `performance.now()` time. */
   readonly #running = { single: new Map<VendorBatch, number>(), bulk: new Map<VendorBatch, number>() };
   /** Their lanes get no further batch until PostgreSQL takes the results. */
   readonly #unrecorded = new Set<VendorBatch>();
@@ -197,7 +194,6 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     return devices.map((device) => ({ ...device, outcome: sent.get(device.objectId) ?? gone }));
   }
 
-  /** @returns the outcomes by object id */
   async #sendAll(
     batch: Held<VendorBatch>,
     lane: VendorLane,
@@ -253,12 +249,10 @@ function nameOf({ appId, lane }: VendorBatch): string {
   return `${appId} ${lane}`;
 }
 
-/** The devices of a paused lane wait until the push expires. */
 function endOf({ expiresAt, endsAt }: VendorBatch, lane: VendorLane | undefined): Date {
   return lane?.isPaused === true ? expiresAt : endsAt;
 }
 
-/** The devices wait for new credentials. */
 function withoutLane({ targets, badges }: VendorBatch): TargetOutcome[] {
   return targets.map((objectId, place) => ({
     objectId,

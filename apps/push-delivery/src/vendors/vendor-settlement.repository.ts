@@ -4,7 +4,6 @@ import type { DeadToken, LaneAnswers, Settlement } from './settlement.rules.js';
 import { END, NOW, sumOf, type VendorBatch } from './vendor-batches.repository.js';
 
 export interface Settled {
-  /** Doubtful tokens count as dead. */
   readonly areDoubtfulInvalid: boolean;
   readonly isNewlyDoubted: boolean;
 }

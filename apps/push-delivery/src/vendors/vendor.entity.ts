@@ -50,7 +50,6 @@ export class VendorBatchEntity {
   @JoinColumn(PUSH_COLUMNS.map((column) => ({ ...column, foreignKeyConstraintName: 'vendor_batches_push_fkey' })))
   push!: NotificationEntity;
 
-  /** `laneName`. */
   @Column('text')
   lane!: string;
 
@@ -60,7 +59,6 @@ export class VendorBatchEntity {
   @Column('text', { array: true })
   targets!: string[];
 
-  /** Null unless the push counts badges up. */
   @Column('integer', { array: true, nullable: true })
   badges!: number[] | null;
 
@@ -169,7 +167,6 @@ export class VendorLaneEntity {
   listReadAt!: Date | null;
 }
 
-/** Its token is wrong in the other environment. */
 @Entity('development_devices')
 export class DevelopmentDeviceEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'development_devices_pkey' })
@@ -185,7 +182,6 @@ export class DevelopmentDeviceEntity {
   installation!: InstallationEntity;
 }
 
-/** It reports twice a minute. */
 @Entity('vendor_senders')
 export class VendorSenderEntity {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_senders_pkey' })

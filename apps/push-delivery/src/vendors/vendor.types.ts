@@ -7,14 +7,11 @@ type Scope = 'lane' | 'device';
 /** Reasons come from short lists: the push's record counts devices by reason. */
 export type Outcome =
   | { readonly kind: 'accepted' }
-  /** `isDoubtful`: wrong credentials would have the same answer. */
   | { readonly kind: 'invalid'; readonly reason: string; readonly since?: Date; readonly isDoubtful?: boolean }
   | { readonly kind: 'rejected'; readonly reason: string }
   /** The vendor asks for fewer requests in the scope, and for none for `backOffMs`. */
   | { readonly kind: 'later'; readonly reason: string; readonly scope: Scope; readonly backOffMs?: number }
-  /** The request was sent, but no answer came. */
   | { readonly kind: 'unsure'; readonly reason: string; readonly scope: Scope }
-  /** No device of the lane is tried until the back-off ends. */
   | { readonly kind: 'credentials'; readonly reason: string }
   /** Not tried. `backOffMs`: only the server of this device is in back-off. */
   | { readonly kind: 'waiting'; readonly reason: string; readonly backOffMs?: number };
@@ -28,7 +25,6 @@ export interface VendorPush {
   readonly expiresAt: Date;
   /** Earlier attempts that the vendor answered without a result. */
   readonly keyNo: number;
-  /** An earlier attempt may have reached the vendor. */
   readonly isRepeat: boolean;
 }
 
@@ -42,14 +38,11 @@ export interface VendorTarget {
 
 export interface CheckProblem {
   readonly text: string;
-  /** False: the vendor could not be reached. */
   readonly isRefusal: boolean;
 }
 
-/** One set of credentials in one environment. */
 export interface VendorChannel {
   readonly targetsPerRequest: number;
-  /** One server says nothing about the next. */
   readonly devicesChooseServer?: true;
   /** One outcome for each target in order. It never rejects: a failure is an outcome. */
   send(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]>;

@@ -111,7 +111,6 @@ export class VendorsModule {
   }
 }
 
-/** Dispatchers serve these RPCs. */
 @Module({
   imports: [VendorsModule],
   controllers: [VendorsController, sealingController(pushSealingRpc, PushDatabase, SEALED_TABLES)],

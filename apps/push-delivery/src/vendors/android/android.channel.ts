@@ -8,7 +8,6 @@ import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } f
 
 // Facts: LeanCloud's Java SDK (mixpush) and its guide for `data`: what the receivers in shipped apps read.
 
-/** The part that all devices of a vendor share. */
 export interface AndroidMessage {
   readonly pushId: string;
   /** 31 bits from the id: a second notification with it replaces the first. */
@@ -21,7 +20,6 @@ export interface AndroidMessage {
   readonly custom: JsonObject;
   readonly channel: string | undefined;
   readonly seconds: number;
-  /** Members of `data` for this vendor, which override the server's. */
   readonly block: JsonObject;
 }
 
@@ -54,13 +52,10 @@ export interface AndroidProtocol {
   /** Blocks of `data`; the last one overrides the others. */
   readonly blocks: readonly string[];
   readonly tokensPerRequest: number;
-  /** Absent where requests carry the secret themselves. */
   readonly signIn?: {
     readonly call: (now: Date) => VendorCall;
-    /** @returns undefined where the vendor refuses */
     readonly tokenOf: (answer: VendorAnswer) => AccessToken | undefined;
   };
-  /** @returns a reason if the vendor cannot carry the message */
   readonly refuses?: (message: AndroidMessage) => string | undefined;
   /** @returns one outcome for each token in order, or `signIn` if the access token has expired */
   readonly send: (

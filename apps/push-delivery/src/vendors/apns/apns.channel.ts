@@ -160,7 +160,6 @@ class ProviderToken {
     return true;
   }
 
-  /** Absolute: a token can be from the future. */
   #ageMs({ issuedAt }: { readonly issuedAt: Date }): number {
     return Math.abs(this.clock.now().getTime() - issuedAt.getTime());
   }

@@ -26,7 +26,6 @@ const CONSUMED = new Set([
   '_notificationChannel',
   '_channel',
 ]);
-/** By push type, the suffix of the topic. */
 const TOPIC_SUFFIXES = {
   alert: '',
   background: '',
@@ -38,11 +37,9 @@ const TOPIC_SUFFIXES = {
 
 type PushType = keyof typeof TOPIC_SUFFIXES;
 
-/** The part that all devices of a platform share. */
 export interface ApnsMessage {
   readonly headers: Readonly<Record<string, string>>;
   readonly pushType: PushType;
-  /** @param badge for a push that counts badges up */
   readonly body: (badge: number | null) => string;
 }
 
@@ -136,7 +133,6 @@ function bodyOf(payload: JsonObject): (badge: number | null) => string {
 
 const TOPIC = /^[A-Za-z0-9.-]{1,255}$/;
 
-/** @returns undefined if the topic is not known */
 export function apnsTopic(
   { message }: VendorPush,
   target: VendorTarget,
@@ -145,7 +141,6 @@ export function apnsTopic(
 ): string | undefined {
   const topic = message.apns?.topic ?? target.topic ?? (topics.length === 1 ? topics[0] : undefined);
   const suffix = TOPIC_SUFFIXES[pushType];
-  // It becomes a header.
   if (topic !== undefined && !TOPIC.test(topic)) return undefined;
   return topic === undefined || topic.endsWith(suffix) ? topic : `${topic}${suffix}`;
 }
@@ -161,7 +156,6 @@ const TIMES_END = Date.UTC(2100, 0);
 const TOKEN_BACK_OFF_MS = 20 * 60_000;
 const CREDENTIALS: Outcome['kind'] = 'credentials';
 
-/** Where the status does not distinguish them. */
 const KINDS: ReadonlyMap<string, Outcome['kind']> = new Map([
   ['InvalidProviderToken', CREDENTIALS],
   ['MissingProviderToken', CREDENTIALS],

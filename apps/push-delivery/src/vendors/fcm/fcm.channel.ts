@@ -24,7 +24,6 @@ const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR';
 
 /** Distinguishes the quota of the project from the rate of a device: FCM has one answer for both. */
 class QuotaRefusals {
-  /** Refused since FCM last accepted one. */
   readonly #tokens = new Set<string>();
 
   /** @returns an outcome for the lane if FCM has refused several devices in a row */
@@ -51,10 +50,8 @@ interface FcmOptions {
   readonly clock: Clock;
 }
 
-/** The message can be logged. */
 class SignInError extends Error {
   constructor(
-    /** A repetition is useless. */
     readonly isRefused: boolean,
     reason: string,
   ) {

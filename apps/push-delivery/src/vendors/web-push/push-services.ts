@@ -12,7 +12,6 @@ const NO_HTTP2 = 'NO_HTTP2';
 /** No request has begun: the connections were closed. */
 export const CLOSED = 'closed';
 
-/** `http/1.1` for a service without HTTP/2. */
 type Service = Http2Client | 'http/1.1';
 
 /** Clients choose the services, so internal addresses are never dialled. Over HTTP/2, requests share a connection. */
@@ -94,7 +93,6 @@ const REQUESTED_BACK_OFF = 'the push service asks for fewer requests';
 interface UnansweredState {
   readonly failures: number;
   readonly lastBackOffMs: number;
-  /** In `performance.now()` time, as all ends here. */
   readonly backOffUntil: number;
 }
 
@@ -111,10 +109,8 @@ interface ActiveBackOff {
 
 /** Clients choose the services: one that fails must not delay the devices of others. */
 export class PushServiceBackOff {
-  /** By origin, as the other maps. */
   readonly #unanswered = new LRUCache<string, UnansweredState>({ max: MAX_ORIGINS });
   readonly #throttled = new LRUCache<string, ThrottledState>({ max: MAX_ORIGINS });
-  /** By endpoint. */
   readonly #endpoints = new LRUCache<string, number>({ max: MAX_ENDPOINTS });
   /** They have answered, and have not begun a back-off since. */
   readonly #answered = new LRUCache<string, true>({ max: MAX_ORIGINS });
@@ -145,7 +141,6 @@ export class PushServiceBackOff {
     return ended;
   }
 
-  /** @param askedMs undefined if the answer asks for no back-off */
   recordAnswer({ origin, href }: URL, status: number, askedMs: number | undefined): void {
     this.#unanswered.delete(origin);
     this.#answered.set(origin, true);

@@ -23,7 +23,6 @@ const CLOSED_BACK_OFF_MS = 1_000;
 /** Renewed after half of its life. */
 interface OriginToken {
   readonly token: Promise<string>;
-  /** In milliseconds of Unix time. */
   readonly signedAt: number;
 }
 
@@ -39,7 +38,6 @@ interface Subscription {
   readonly keys: SubscriptionKeys;
 }
 
-/** Calls the push services that the subscriptions name (RFC 8030). */
 export class WebPushChannel implements VendorChannel {
   readonly targetsPerRequest = 1;
   readonly devicesChooseServer = true;

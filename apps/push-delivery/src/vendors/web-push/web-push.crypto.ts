@@ -24,13 +24,11 @@ const CONTENT_KEY_INFO = Buffer.from('Content-Encoding: aes128gcm\0');
 const NONCE_INFO = Buffer.from('Content-Encoding: nonce\0');
 const FIRST_BLOCK = Buffer.of(1);
 
-/** As browsers give them: base64url. */
 export interface SubscriptionKeys {
   readonly p256dh: string;
   readonly auth: string;
 }
 
-/** A point on the curve, and a secret of the right size. */
 export function areSubscriptionKeys(keys: SubscriptionKeys): boolean {
   return agree(freshKey(), keys) !== undefined;
 }
