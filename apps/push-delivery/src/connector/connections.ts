@@ -13,7 +13,7 @@ export class ConnectorIdentity {
 
   constructor(private readonly clock: Clock) {}
 
-  /** @param protocol the name of the framing, which the id tells operators (`openingOf`) */
+  /** @param protocol the name of the framing, which operators read from the id (`openingOf`) */
   newSessionId(protocol: string): string {
     this.#sessions += 1;
     return sessionIdOf(this.#sessions, this.clock.now(), protocol);
