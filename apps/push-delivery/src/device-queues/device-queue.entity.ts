@@ -40,7 +40,6 @@ export class QueuedMessageEntity {
   platform!: string;
 }
 
-/** Drops from a full queue that the device does not know of. */
 @Entity('dropped_messages')
 @Index('dropped_messages_expires_at_idx', ['expiresAt'])
 export class DroppedMessageEntity {
@@ -53,7 +52,6 @@ export class DroppedMessageEntity {
   @Column('integer')
   count!: number;
 
-  /** The position of the last drop before these. */
   @Column('bigint', { name: 'reported_up_to', default: 0 })
   reportedUpTo!: string;
 

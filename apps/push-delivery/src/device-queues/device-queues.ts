@@ -39,7 +39,6 @@ export function sessionIdOf(number: number, startedAt: Date, protocol: string): 
   return `${number.toString(RADIX)}.${Math.floor(startedAt.getTime() / SECOND_MS).toString(RADIX)}.${protocol}`;
 }
 
-/** Null where the id does not contain them. */
 export function openingOf({ session }: SessionRef): { readonly since: Date | null; readonly protocol: string | null } {
   const [, seconds = '', protocol = ''] = session.split('.');
   if (!/^[0-9a-z]{6,7}$/.test(seconds) || protocol === '') return { since: null, protocol: null };
@@ -53,11 +52,9 @@ export interface DevicePresence {
 
 export interface PresencePage {
   readonly sessions: readonly DevicePresence[];
-  /** Undefined: the last page. */
   readonly next: PresencePlace | undefined;
 }
 
-/** `cursor` is the store's own. */
 export interface PresencePlace {
   readonly partition: number;
   readonly cursor: string;
@@ -65,7 +62,6 @@ export interface PresencePlace {
 
 export interface DeviceState {
   readonly session: SessionRef | undefined;
-  /** Without expired ones. */
   readonly waiting: number;
   /** Drops that the device does not know of yet. */
   readonly dropped: number;
@@ -95,7 +91,6 @@ export interface ConnectedDevice {
 export interface QueuePage {
   readonly refs: readonly MessageRef[];
   readonly hasMore: boolean;
-  /** Drops that the device does not know of yet. */
   readonly dropped: number;
   /** The position of the last drop, 0 if there is none. Each drop has the next position; they never repeat. */
   readonly droppedUpTo: number;
@@ -103,7 +98,6 @@ export interface QueuePage {
 
 export interface ConnectOutcome {
   readonly page: QueuePage;
-  /** On any connector. */
   readonly previous: SessionRef | undefined;
   /** How often in a row, within a minute each, sessions of this device have ended each other. */
   readonly conflicts: number;
@@ -125,7 +119,6 @@ export interface Acknowledgement {
 
 export type MessageId = Pick<PushMessage, 'id' | 'appId'>;
 
-/** Of a push on one platform. */
 export interface QueueStatistics {
   readonly enqueued: number;
   readonly acknowledged: number;
@@ -147,7 +140,6 @@ export interface DeviceQueueLimits {
 export interface DeviceQueues {
   /** Parts of the store that can be unavailable independently of each other. */
   readonly shards: number;
-  /** From 0. */
   shardOf(device: DeviceAddress): number;
   /**
    * Drops the oldest messages over the limit, counted for their own push. A repetition skips devices up to the last position for the same
@@ -163,7 +155,6 @@ export interface DeviceQueues {
   reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<Reassertion>;
   /** Only sessions that are still the current ones of their devices. */
   disconnect(sessions: readonly DevicePresence[]): Promise<void>;
-  /** Including messages in flight. */
   peek(device: DeviceAddress, limit: number): Promise<QueuePage>;
   /** Counts each removal once. */
   acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void>;
@@ -183,7 +174,6 @@ export interface DeviceQueues {
   countConnected(appId: string): Promise<number>;
   /** At least `limit`, unless there are fewer, and all of one step of the store. */
   listConnected(appId: string, after: PresencePlace | undefined, limit: number): Promise<PresencePage>;
-  /** In the order of the devices. */
   describe(devices: readonly DeviceAddress[]): Promise<DeviceState[]>;
   endSessionsOf(nodes: readonly string[]): Promise<void>;
   /** Does nothing where the store expires data itself. @returns whether more may remain */

@@ -199,14 +199,12 @@ function idsOf(devices: readonly { readonly installationId: string }[]): string[
   return devices.map(({ installationId }) => installationId);
 }
 
-/** For `unnest`. */
 function addressColumns(items: readonly { readonly device: DeviceAddress }[]): [string[], string[]] {
   return [items.map(({ device }) => device.appId), items.map(({ device }) => device.installationId)];
 }
 
 interface KnownSession extends SessionRef {
   readonly conflicts: number;
-  /** Milliseconds; 0 if there was none. */
   readonly conflictAtMs: number;
 }
 

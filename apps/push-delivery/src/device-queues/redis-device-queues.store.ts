@@ -229,7 +229,6 @@ export class RedisDeviceQueues implements DeviceQueues {
     return Promise.all(ALL_PARTITIONS.map((partition) => this.#run<Reply>(script, partition, values)));
   }
 
-  /** In chunks of one script. */
   #runForEach<Item, Result>(
     items: readonly Item[],
     deviceOf: (item: Item) => DeviceAddress,
@@ -264,7 +263,6 @@ function pageFrom([hasMore, dropped, droppedUpTo, members]: PageReply): QueuePag
   return { refs: members.map(refFrom), hasMore: hasMore === 1, dropped, droppedUpTo };
 }
 
-/** `id expiry platform`. */
 function refFrom(member: string): MessageRef {
   const [id = '', expiry = ''] = member.split(' ', 2);
   return { id, platform: member.slice(id.length + expiry.length + 2), expiresAt: Number(expiry) };

@@ -31,7 +31,6 @@ return #found > 0 and cjson.encode(found) or '[]'
 
 const STATISTICS = countsAt('tallyOf');
 
-/** Over all partitions. */
 const TOTALS = countsAt('totalOf');
 
 /** The mark stays, because a dispatcher that lost its lease may still be working. */
@@ -125,7 +124,6 @@ export class RedisPushStatistics {
 
   constructor(private readonly redis: Redis) {}
 
-  /** Reads all partitions. */
   async exact(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
     const found = pushes.map(() => new Map<string, QueueStatistics>());
     const reads = chunksOf([...pushes.entries()], SCRIPT_PUSHES).flatMap((some) =>
@@ -138,7 +136,6 @@ export class RedisPushStatistics {
     return found;
   }
 
-  /** One look-up for each push. */
   async recent(pushes: readonly MessageId[]): Promise<ReadonlyMap<string, QueueStatistics>[]> {
     const found = pushes.map(() => new Map<string, QueueStatistics>());
     await forEachPartition(
@@ -208,7 +205,6 @@ export class RedisPushStatistics {
   }
 }
 
-/** The partition of the push's own id. */
 function totalPartitionOf({ appId, id }: MessageId): number {
   return partitionOf({ appId, installationId: id });
 }

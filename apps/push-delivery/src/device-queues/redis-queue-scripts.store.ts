@@ -5,7 +5,6 @@ export const ALL_PARTITIONS: readonly number[] = Array.from({ length: PARTITIONS
 /** A prefix, which is no key itself, and one of the keys (RedisScript). */
 const PARTITION_KEYS = ALL_PARTITIONS.map((partition) => [`push:{${partition}}`, `push:{${partition}}:apps`]);
 
-/** Runs a script in one partition. */
 export function runInPartition<Reply>(
   redis: Redis,
   script: RedisScript,

@@ -26,7 +26,6 @@ redis.call('HSET', known, node, port .. ' ' .. name)
 return name
 `);
 
-/** The next reaping moves the node to the dead ones. */
 const LEAVE = new RedisScript(`${BEGIN}
 if redis.call('ZSCORE', leases, ARGV[1]) then redis.call('ZADD', leases, 0, ARGV[1]) end
 `);
@@ -136,7 +135,6 @@ const FIND_APPS = new RedisScript(`${BEGIN_IN_PARTITION}
 return redis.call('SMEMBERS', base .. ':apps')
 `);
 
-/** The reply is the cursor of the next batch. */
 const END_SESSIONS = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}
 local app, cursor = ARGV[1], ARGV[2]
 local dead = {}

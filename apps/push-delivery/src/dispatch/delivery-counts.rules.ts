@@ -87,7 +87,6 @@ export function deliveryCountsOf(
   return Object.fromEntries(entries) as Record<string, DeliveryCounts>;
 }
 
-/** Whether the counts of a completely dispatched push are final. */
 export function isSettled(counts: NotificationCounts): boolean {
   return Object.values(deliveryCountsOf(counts, { isExpired: false })).every(({ queued }) => queued === 0);
 }

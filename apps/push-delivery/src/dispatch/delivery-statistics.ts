@@ -47,7 +47,6 @@ export class DeliveryStatisticsRepository {
     return replaced?.counts;
   }
 
-  /** @returns false if the push is already settled or removed */
   async settle({ appId, objectId }: UnsettledPush): Promise<boolean> {
     const rows = await this.database.query(SETTLE, [appId, objectId], 'deliveryStatistics.settle');
     return rows.length > 0;
@@ -84,7 +83,6 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
     super({ name: 'delivery-statistics', intervalMs: INTERVAL_MS, metrics });
   }
 
-  /** @returns whether more may be due */
   async processBatch(): Promise<boolean> {
     const pushes = await this.statistics.claim(BATCH_SIZE);
     const found = await this.queues.statistics(pushes.map(messageIdOf));
@@ -113,7 +111,6 @@ export class DeliveryStatisticsWriter extends PeriodicJob {
 /** Lists of records are at most two seconds old, also after the process that did this has died. */
 const TOTALS_INTERVAL_MS = 500;
 
-/** Keeps the counts of lists up to date (`DeviceQueues.recentStatistics`). */
 @Injectable()
 export class DeliveryTotals extends PeriodicJob {
   constructor(

@@ -19,7 +19,6 @@ export interface ScanRange {
 
 export type ScannedPush = Pick<PushJob, 'appId' | 'target' | 'hasVendors'>;
 
-/** Finds the installations of pushes in the order of their positions. */
 @Injectable()
 export class InstallationScanRepository {
   constructor(private readonly database: PushDatabase) {}
@@ -138,7 +137,6 @@ const ADDRESS = `,
                            'topic', nullif(fields->>'apnsTopic', ''), 'teamId', nullif(fields->>'apnsTeamId', '')) AS address`;
 const IN_ORDER = 'ORDER BY app_id, partition, object_id COLLATE "C" LIMIT $6';
 
-/** @returns undefined if PostgreSQL cancelled the search at its timeout */
 async function unlessTimedOut<Result>(search: Promise<Result>): Promise<Result | undefined> {
   try {
     return await search;

@@ -105,7 +105,6 @@ class LaneRun {
   readonly #turnEnd = performance.now() + TURN_MS;
   #isRepeated: boolean;
 
-  /** @param areOthersHeldUp no slot is free for another lane */
   constructor(
     private readonly lane: Held<LaneLease>,
     private readonly tools: LaneTools,
@@ -127,7 +126,6 @@ class LaneRun {
     await lanes.release(this.lane, 0);
   }
 
-  /** @returns whether the lane is released or lost */
   async #group(): Promise<boolean> {
     const pushes = await this.tools.lanes.findPushes(this.lane, GROUP);
     const turns = await this.#searchAll(pushes);
@@ -192,7 +190,6 @@ class LaneRun {
     return routePage(push, installations, { channels, isBulk: false });
   }
 
-  /** @returns undefined for a large push */
   #find(push: LanePush): Promise<TargetedInstallation[] | undefined> {
     // Later pushes do not wait for one that is slow on purpose.
     if (push.flowControl !== null) return Promise.resolve(undefined);

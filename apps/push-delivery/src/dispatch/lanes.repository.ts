@@ -41,7 +41,6 @@ export class LanesRepository {
     return { claimed, areOthersWaiting: claimed.length < rows.length };
   }
 
-  /** In the order of their acceptance. */
   findPushes({ appId }: LaneLease, limit: number): Promise<LanePush[]> {
     return this.database.query<LanePush>(FIND_PUSHES, [appId, limit], 'lanes.findPushes');
   }
@@ -72,7 +71,6 @@ export class LanesRepository {
     await this.database.query(sql, [appId, lease, delaySeconds], 'lanes.release');
   }
 
-  /** @returns the leases that this process still held */
   async renew(leases: readonly LaneLease[]): Promise<ReadonlySet<LaneLease>> {
     const rows = await this.database.query<{ appId: string; lease: string }>(RENEW, [
       JSON.stringify(leases.map(({ appId, lease }) => ({ appId, lease }))),

@@ -18,7 +18,6 @@ import type { TargetedInstallation } from '../pushes/push.row.js';
 export interface WakeUp {
   readonly message: PushMessage;
   readonly devices: readonly ConnectedDevice[];
-  /** The devices may have been notified of the message before. */
   readonly isRepeated: boolean;
   /** The `performance.now()` before the queues were written. */
   readonly enqueuedAt: number;
@@ -41,10 +40,8 @@ const FRESH_MS = 5_000;
 const MAX_TARGETS = 10_000;
 
 interface WakeUpOptions {
-  /** Messages of other pushes may overtake these. */
   readonly isBulk: boolean;
   readonly signal: AbortSignal;
-  /** Whether other pushes need the slot of the caller. */
   readonly givesWay: () => boolean;
 }
 
@@ -120,7 +117,6 @@ export class PushDelivery {
     }
   }
 
-  /** @returns the notifications that the broker did not accept */
   async #attempt(notifications: NotificationsByNode, isBulk: boolean): Promise<NotificationsByNode> {
     const attempts = [...notifications].map(
       async ([node, some]) => [node, await this.#notify(node, some, isBulk)] as const,

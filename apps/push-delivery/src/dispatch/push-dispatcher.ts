@@ -60,7 +60,6 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     this.lanes.wake();
   }
 
-  /** @returns whether more scheduled pushes may be due */
   private async beginDue(): Promise<boolean> {
     try {
       const { hasBegun, isMoreDue } = await this.scheduled.beginDue();
@@ -74,7 +73,6 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
   }
 }
 
-/** Reports how many pushes are due and not finished, and how long the oldest has been due. */
 @Injectable()
 export class PushGauge {
   constructor(jobs: PushJobsRepository, metrics: Metrics) {
@@ -127,7 +125,6 @@ export class PushWorker {
     this.#worker.start();
   }
 
-  /** Resolves when the running pushes are released. */
   stop(): Promise<void> {
     return this.#worker.stop();
   }

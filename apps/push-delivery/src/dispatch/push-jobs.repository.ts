@@ -35,7 +35,6 @@ export class PushJobsRepository {
     return row ?? { count: 0, seconds: 0 };
   }
 
-  /** @returns the object ids of the pushes whose leases this process still held */
   async renew(jobs: readonly HeldJob[]): Promise<ReadonlySet<string>> {
     const rows = await this.database.query<{ objectId: string }>(RENEW, [keysOf(jobs), LEASE_SECONDS]);
     return new Set(rows.map(({ objectId }) => objectId));
@@ -48,7 +47,6 @@ export class PushJobsRepository {
     return (await recordWithShares(this.database, { appId: job.appId, shares }, record)) !== undefined;
   }
 
-  /** @returns undefined if the lease is lost or the push has ended */
   async progressOf({ appId, objectId, lease }: HeldJob): Promise<Omit<Progress, 'isDone'> | undefined> {
     const [progress] = await this.database.query<Omit<Progress, 'isDone'>>(
       `SELECT ${POSITION} AS position, counts FROM push.notifications
@@ -105,7 +103,6 @@ function keysOf(jobs: readonly HeldJob[]): string {
   return JSON.stringify(jobs.map(({ appId, objectId, lease }) => ({ appId, objectId, lease })));
 }
 
-/** Large pushes that later ones of their application must not overtake. */
 const IS_EARLIER = `earlier.status = 'in-queue' AND earlier.is_bulk AND earlier.flow_control IS NULL`;
 
 export const FIRST_STATISTICS = `interval '10 minutes'`;

@@ -52,7 +52,6 @@ export class PushRun {
   #pageSize: number;
   #progressAt = performance.now();
 
-  /** @param areOthersHeldUp no slot is free for another push */
   constructor(
     job: PushJob,
     private readonly tools: RunTools,
@@ -89,7 +88,6 @@ export class PushRun {
     return this.signal.aborted;
   }
 
-  /** @returns the end of the run, or undefined if there are more pages */
   async #page(): Promise<RunEnd | undefined> {
     await this.#flow?.turn(this.signal);
     if (this.tools.clock.now() >= this.#job.expiresAt) return 'expired';
@@ -185,7 +183,6 @@ export function countTargeted(
 
 interface ScanPage {
   readonly installations: readonly TargetedInstallation[];
-  /** All installations up to this position were examined. */
   readonly position: ScanPosition;
   readonly isLast: boolean;
 }
@@ -235,7 +232,6 @@ export class InstallationScan {
     return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
   }
 
-  /** @returns false if the range is already the smallest */
   #narrow(): boolean {
     if (this.#step === RANGE_SIZES.length - 1) return false;
     this.#step += 1;
@@ -256,7 +252,6 @@ class FlowControl {
     this.pageSize = Math.ceil(devicesASecond / PAGES_A_SECOND);
   }
 
-  /** Resolves when the next page may begin, or when the signal is aborted. */
   async turn(signal: AbortSignal): Promise<void> {
     const waitMs = this.#nextAt - performance.now();
     if (waitMs > 0) await abortableSleep(waitMs, signal);

@@ -43,7 +43,6 @@ import { InstallationsRepository } from './installations.repository.js';
 
 const CLASS = installationClass.name;
 
-/** A write that locks the identity of a device, which may have no installation yet. */
 interface DeviceWrite<T = WriteResult> extends PreparedWrite<T> {
   readonly identity: InstallationIdentity;
 }
@@ -122,7 +121,6 @@ export class InstallationWriter implements ObjectWrites {
     };
   }
 
-  /** Deletes the messages that wait for the device, too. */
   prepareRemove({ appId }: Requester, objectId: string, { context, condition }: RemovalAccess): DeviceWrite<void> {
     return {
       objectId,
@@ -175,7 +173,6 @@ export class InstallationWriter implements ObjectWrites {
     return saved;
   }
 
-  /** For a registration without a known id, the existing installation of the device. */
   private async lockKnown(
     tx: Tx,
     appId: string,
@@ -240,7 +237,6 @@ function idsOf(installations: readonly InstallationRow[]): string[] {
   return installations.map(({ objectId }) => objectId);
 }
 
-/** @param isShown show the fields that the request names */
 function answer(
   saved: InstallationRow,
   { isNew, isShown, fields }: { isNew: boolean; isShown: boolean; fields: JsonObject },

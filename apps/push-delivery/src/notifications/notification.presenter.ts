@@ -63,7 +63,6 @@ const SUCCESSES: ReadonlyMap<string, string> = new Map([
   ['web-push', 'web'],
 ]);
 
-/** With LeanCloud's members; empty where no vendor takes part. */
 function presentVendors(vendors: Readonly<Record<string, VendorCounts>>, delivered: number): JsonObject {
   const taking = Object.entries(vendors).filter(([, { targeted }]) => targeted > 0);
   if (taking.length === 0) return {};

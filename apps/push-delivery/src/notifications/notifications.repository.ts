@@ -14,7 +14,6 @@ import type { ListedNotification, NewNotification, NotificationRow, Notification
 import { IS_TARGET } from '../installations/installations.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
-/** Most are the dispatcher's. */
 const UNLISTED = [
   'seq',
   'message',
@@ -63,7 +62,6 @@ interface PushProgress {
 interface DeviceCount {
   readonly platform: string;
   readonly installations: number;
-  /** Those that a push to all devices would target. */
   readonly targeted: number;
 }
 
@@ -172,7 +170,6 @@ export class NotificationsRepository {
     return first;
   }
 
-  /** @returns whether more rows may remain */
   async deleteOld(): Promise<boolean> {
     let isMore = false;
     for (const statement of [OLD_NOTIFICATIONS, OLD_REQUEST_IDS]) {

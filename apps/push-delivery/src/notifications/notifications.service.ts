@@ -180,7 +180,6 @@ export class NotificationsService {
     return { row, counts: deliveryCountsOf(counts, { isExpired: row.expiresAt <= this.clock.now() }) };
   }
 
-  /** Falls back to the records' counts while the queues are unavailable. */
   async #countsOfAll(
     rows: readonly ListedNotification[],
     read: DeviceQueues['statistics'],

@@ -74,9 +74,7 @@ class Leases<Work extends object> {
 type ClaimingOptions<Work extends object> = ConstructorParameters<typeof ClaimingWorker<Held<Work>>>[0];
 
 interface LeasedOptions<Work extends object> extends Omit<ClaimingOptions<Work>, 'claim'> {
-  /** Claims up to `limit` due works. @returns them, and whether more may be due */
   readonly claim: (limit: number) => Promise<{ readonly claimed: readonly Work[]; readonly isMoreDue: boolean }>;
-  /** @returns the works whose leases this process still held */
   readonly renew: (works: readonly Held<Work>[]) => Promise<ReadonlySet<Work>>;
 }
 
@@ -123,7 +121,6 @@ function endOf(claimedAt: number): number {
   return claimedAt + LEASE_SECONDS * 1_000;
 }
 
-/** Resolves after the time, or at once when the signal is aborted. */
 export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

@@ -28,7 +28,6 @@ export interface PlatformCounts {
 /** By platform: an installation's `deviceType`, or `unknown`. */
 export type NotificationCounts = Readonly<Record<string, PlatformCounts>>;
 
-/** JSON texts. */
 export type MessageBodies = Pick<PushMessage, 'body' | 'bodies'>;
 
 export interface StoredMessage extends MessageBodies {
@@ -37,7 +36,6 @@ export interface StoredMessage extends MessageBodies {
 
 /** The columns that never change. */
 export interface NewNotification {
-  /** Null for a push sent by an operator. */
   readonly requestId: string | null;
   readonly appId: string;
   readonly objectId: string;
@@ -89,7 +87,6 @@ export interface PushJob extends Pick<
 export interface TargetedInstallation {
   readonly objectId: string;
   readonly partition: number;
-  /** Null: no connection can reach the device. */
   readonly installationId: string | null;
   readonly deviceType: string | null;
   readonly address?: VendorAddress;
