@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { consoleApi, type ConsoleRoute } from '#console-api';
 import {
   deliveriesRpc,
@@ -9,6 +9,7 @@ import {
   userSearchRpc,
 } from '#contracts';
 import { appError } from '#errors';
+import { AuditRepository } from '../src/audit/audit.repository.js';
 import { TestConsole, type Visitor } from './console-service.js';
 
 const params = { appId: 'shop' };
@@ -200,6 +201,36 @@ describe('an export of users', () => {
     });
   });
 
+  it.each([
+    ['is disabled', 'UPDATE console.operators SET is_disabled = true WHERE id = $1', 'UNAUTHORIZED'],
+    ['signs out', 'DELETE FROM console.sessions WHERE operator_id = $1', 'UNAUTHORIZED'],
+    ['gets another role', `UPDATE console.grants SET role = 'support' WHERE operator_id = $1`, 'FORBIDDEN'],
+    ['loses the application', 'DELETE FROM console.grants WHERE operator_id = $1', 'NOT_FOUND'],
+  ])('reads no further page once the operator %s', async (_, change, errorName) => {
+    const developer = await console.withRole(owner, 'developer', 'shop');
+    const { body } = await developer.call(consoleApi.getSession);
+    const { id } = (body as { operator: { id: string } }).operator;
+    console.transport.answer(userSearchRpc.search, async () => {
+      const { length } = console.transport.requestsOf(userSearchRpc.search);
+      if (length === 2) await console.database.query(change, [id]);
+      return { users: [userAt(0)], next: length < 4 ? { key: at, objectId: 'user0' } : null, total: null };
+    });
+    const exported = developer.call(consoleApi.exportUsers, { params, query: { format: 'csv' } });
+    await expect(exported).rejects.toThrow('aborted');
+    await expect.poll(lastEntry).toMatchObject({ outcome: 'failed', error_name: errorName, target: '2 rows' });
+    expect(console.transport.requestsOf(userSearchRpc.search)).toHaveLength(2);
+  });
+
+  it('goes on after the proof has ended', async () => {
+    console.transport.answer(userSearchRpc.search, async ({ after }) => {
+      await console.database.query(`UPDATE console.sessions SET proven_at = now() - interval '11 minutes'`);
+      return { users: [userAt(0)], next: after === undefined ? { key: at, objectId: 'user0' } : null, total: null };
+    });
+    await owner.call(consoleApi.exportUsers, { params, query: { format: 'csv' } });
+    await console.database.query('UPDATE console.sessions SET proven_at = now()');
+    await expect.poll(lastEntry).toMatchObject({ outcome: 'done', target: '2 rows' });
+  });
+
   it('stops reading where the client closes the connection', async () => {
     let pages = 0;
     console.transport.answer(userSearchRpc.search, () => {
@@ -328,6 +359,18 @@ describe('an export of the audit log', () => {
     expect(new Set(all).size).toBe(all.length);
     // The export itself is the only act of the viewer.
     expect(await ids(viewer)).toHaveLength(1);
+  });
+
+  it('shows the entries that the operator may see at the time of each page', async () => {
+    const developer = await console.withRole(owner, 'developer', 'shop');
+    const page = vi.spyOn(console.service.app.get(AuditRepository), 'page').mockImplementation(async ({ after }) => {
+      await console.database.query(`UPDATE console.grants SET app_id = 'other'`);
+      return { items: [], next: after === undefined ? 'next' : null };
+    });
+    await developer.call(consoleApi.exportAudit, { query: { format: 'jsonl' } });
+    const visible = page.mock.calls.map(([filter]) => filter.visible);
+    page.mockRestore();
+    expect(visible).toMatchObject([{ appIds: ['shop'] }, { appIds: ['other'] }]);
   });
 
   it('and acts of the command line are open as long as they may take', async () => {

@@ -9,7 +9,7 @@ import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
 import { bounded, changeOf } from '../audit/audit.rules.js';
 import { provenUntil } from '../operators/operator.rules.js';
-import { SignInRepository } from '../operators/sign-in.repository.js';
+import { type SessionRow, SignInRepository } from '../operators/sign-in.repository.js';
 import { OperatorsRepository } from '../operators/operators.repository.js';
 import { PublicUrl } from '../console.config.js';
 import { SignInService } from '../operators/sign-in.service.js';
@@ -166,7 +166,7 @@ class ConsoleRouter {
     try {
       const result = await handle(request);
       const isFile = result instanceof ExportFile;
-      await end(isFile ? await result.sendTo(reply) : { outcome: 'done' });
+      await end(isFile ? await result.sendTo(reply, () => this.#renew(route, request)) : { outcome: 'done' });
       return isFile ? SENT : result;
     } catch (thrown) {
       const error = toAppError(thrown);
@@ -185,8 +185,14 @@ class ConsoleRouter {
 
   async #signedIn(request: FastifyRequest): Promise<SignedIn | undefined> {
     const token = cookieOf(request.headers.cookie, this.#cookieName);
-    const row = token === undefined ? undefined : await this.#sessions.findSession(token);
-    return row === undefined ? undefined : { ...row, provenUntil: provenUntil(row.provenAt, new Date()) };
+    return token === undefined ? undefined : signedInOf(await this.#sessions.findSession(token));
+  }
+
+  /** The operator of an act that takes long, with the rights of now. The proof counts from the beginning. @throws as `#answer` */
+  async #renew(route: ConsoleRoute, request: ConsoleRequest): Promise<void> {
+    request.signedIn = signedInOf(await this.#sessions.findSession(request.operator.sessionId, 'id'));
+    const refusal = refusalBy({ ...route, needsProof: false }, request.signedIn, request.params);
+    if (refusal !== undefined) throw refusal;
   }
 
   /** The prefix makes browsers refuse a cookie that another host or path has set. */
@@ -198,6 +204,10 @@ class ConsoleRouter {
     const flags = `Path=/; HttpOnly; SameSite=Strict${this.#url.isEncrypted ? '; Secure' : ''}`;
     return token === null ? `${this.#cookieName}=; ${flags}; Max-Age=0` : `${this.#cookieName}=${token}; ${flags}`;
   }
+}
+
+function signedInOf(row: SessionRow | undefined): SignedIn | undefined {
+  return row === undefined ? undefined : { ...row, provenUntil: provenUntil(row.provenAt, new Date()) };
 }
 
 /** The answer of a route whose file is sent. */

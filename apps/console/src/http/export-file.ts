@@ -65,10 +65,10 @@ export class ExportFile {
 
   /**
    * Sends the file as fast as the client takes it. A page that cannot be read destroys the connection: the client sees that the file is cut.
-   * @returns the outcome for the audit log, with the number of rows; `unknown` where the client has closed the connection
+   * @param assertAllowed before each further page @returns the outcome for the audit log, with the number of rows; `unknown` where the client has closed the connection
    */
-  async sendTo(reply: FastifyReply): Promise<EndedAct> {
-    const text = Readable.from(this.#text());
+  async sendTo(reply: FastifyReply, assertAllowed: () => Promise<void>): Promise<EndedAct> {
+    const text = Readable.from(this.#text(assertAllowed));
     const limit = setTimeout(() => text.destroy(new Error('The export took too long.')), MAX_EXPORT_MS);
     void reply
       .header('content-type', MEDIA_TYPES[this.#format])
@@ -96,13 +96,14 @@ export class ExportFile {
     return `${[name, appIdOf(this.request.params), day].filter((part) => part !== undefined).join('-')}.${this.#format}`;
   }
 
-  async *#text(): AsyncGenerator<string> {
+  async *#text(assertAllowed: () => Promise<void>): AsyncGenerator<string> {
     const { columns } = this.route.file;
     if (this.#format === 'csv') yield csvOf([], columns, true);
     for (let page = this.first; page.done !== true; page = await this.pages.next()) {
       const rows = page.value.map((row) => this.route.reply.parse(row) as Row);
       if (rows.length > 0) yield this.#format === 'csv' ? csvOf(rows, columns) : jsonLinesOf(rows);
       this.#sentRows += rows.length;
+      await assertAllowed();
     }
   }
 }

@@ -97,10 +97,11 @@ export class OperatorsHandlers {
   }
 
   @Handles(consoleApi.exportAudit)
-  exportAudit({ query, operator }: ConsoleRequest<Api['exportAudit']>): AsyncIterable<readonly AuditEntry[]> {
-    const { format: _, ...filter } = query;
-    const visible = visibleTo(operator);
-    return pagesOf<AuditEntry, string>((after) => this.audit.page({ ...filter, visible, after }, AUDIT_PAGE));
+  exportAudit(request: ConsoleRequest<Api['exportAudit']>): AsyncIterable<readonly AuditEntry[]> {
+    const { format: _, ...filter } = request.query;
+    return pagesOf<AuditEntry, string>((after) =>
+      this.audit.page({ ...filter, visible: visibleTo(request.operator), after }, AUDIT_PAGE),
+    );
   }
 
   /** The page shows the link where the mail service does not answer, too. */

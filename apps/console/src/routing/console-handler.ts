@@ -72,8 +72,8 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   readonly params: RouteParams<R>;
   readonly query: RouteQuery<R>;
   readonly body: RouteBody<R>;
-  /** Undefined without a session. */
-  readonly signedIn: SignedIn | undefined;
+  /** Undefined without a session. An export gets it anew before each page. */
+  signedIn: SignedIn | undefined;
   /** The token that the answer sets as cookie; null removes the cookie. */
   newToken: string | null | undefined;
   /** Further cookies, which an error sets as well. */
