@@ -28,11 +28,17 @@ const NAMES = [
   'two\nlines',
   'two\r\nlines',
   'separator\u2028line',
+  'a;=1+1',
+  'a\t@SUM(A1);-2',
+  'two\n=1+1',
+  'two\r\n+1;=2',
   '小明 🙂',
   "O'Brien",
   '',
 ];
 const FORMULA = /^[=+\-@\t\r]/;
+/** Where a spreadsheet with another delimiter, or without quotes, begins a cell. */
+const NESTED_FORMULA = /([;\t\r\n])(?=[=+\-@])/g;
 
 const nameOf = (index: number) => NAMES[index % NAMES.length] ?? '';
 const userAt = (index: number): FoundUser => ({
@@ -114,11 +120,13 @@ describe('an export of users', () => {
     expect(heading).toEqual(consoleApi.exportUsers.file.columns);
     expect(rows).toHaveLength(ROWS);
     expect(new Set(rows.map(({ length }) => length))).toEqual(new Set([heading.length]));
-    expect(rows.flat().filter((cell) => FORMULA.test(cell))).toEqual([]);
+    expect(rows.flat().filter((cell) => FORMULA.test(cell) || cell.search(NESTED_FORMULA) !== -1)).toEqual([]);
+    expect(text.split(/[\r\n;\t,]/).filter((part) => /^"?[=+\-@]/.test(part))).toEqual([]);
+    expect(text.replaceAll(/"(?:[^"]|"")*"/g, '')).not.toMatch(/[;\t]/);
     expect(rows.map(([id, name]) => [id, name])).toEqual(
       Array.from({ length: ROWS }, (_, index) => {
         const name = nameOf(index);
-        return [`user${index}`, FORMULA.test(name) ? `'${name}` : name];
+        return [`user${index}`, (FORMULA.test(name) ? `'${name}` : name).replaceAll(NESTED_FORMULA, "$1'")];
       }),
     );
     const first = Object.fromEntries(heading.map((column, index) => [column, rows[0]?.[index]]));

@@ -20,8 +20,11 @@ const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
   jsonl: 'application/jsonl; charset=utf-8',
 };
 
+/** What a spreadsheet takes for the beginning of a formula where it splits cells at semicolons, tabs or line breaks. */
+const FORMULA_WITHIN = /([;\t\r\n]"*)(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g;
+
 /**
- * RFC 4180, for spreadsheets. A cell that a spreadsheet would take for a formula begins with an apostrophe. Objects and lists are JSON texts,
+ * RFC 4180, for spreadsheets. An apostrophe stands before what a spreadsheet would take for a formula. Objects and lists are JSON texts,
  * null is an empty cell.
  */
 function csvOf(rows: Rows, columns: readonly string[], isHeading = false): string {
@@ -33,8 +36,13 @@ function csvOf(rows: Rows, columns: readonly string[], isHeading = false): strin
     // Also where a cell holds only a part of the delimiter.
     quote_record_delimiter: true,
     escape_formulas: true,
-    cast: { boolean: String },
+    quoted_match: /[;\t]/,
+    cast: { boolean: String, string: harmless, object: (value) => harmless(JSON.stringify(value)) },
   });
+}
+
+function harmless(text: string): string {
+  return text.replaceAll(FORMULA_WITHIN, "$1'");
 }
 
 /** One JSON object a line; JSON escapes the line breaks of texts. */
