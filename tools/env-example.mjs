@@ -27,6 +27,10 @@ const COMPOSE_ONLY = {
     'dev starts the mail catcher as well; SMTP_URL=smtp://mailpit:1025 sends mails there, from GATEPOST_MAIL_FROM.',
     '',
   ],
+  GATEPOST_CONSOLE_TRUSTED_PROXIES: [
+    'GATEPOST_TRUSTED_PROXIES of the console, which docker compose puts behind no proxy.',
+    '',
+  ],
   PUBLISH_ADDRESS: ['Address of this machine on which docker compose publishes the ports of the entrance.', '0.0.0.0'],
 };
 const FIRST_APPLICATION = ['GATEPOST_APP_ID', 'GATEPOST_APP_KEY', 'GATEPOST_MASTER_KEY'];

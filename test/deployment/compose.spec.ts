@@ -140,6 +140,9 @@ describe('docker-compose.yml', () => {
   it('lets clients in by the entrance only, and operators on this machine', () => {
     const published = Object.entries(compose.services).filter(([, { ports }]) => ports !== undefined);
     expect(published.map(([name]) => name)).toEqual(['caddy', 'console', 'mailpit']);
+    // It is behind no proxy: what a client says of its address must not count.
+    const proxies = compose.services['console']?.environment?.['GATEPOST_TRUSTED_PROXIES'];
+    expect(proxies).toBe('${GATEPOST_CONSOLE_TRUSTED_PROXIES:-}');
     expect(compose.services['console']?.ports).toEqual(['127.0.0.1:${GATEPOST_CONSOLE_PORT:-8090}:8090']);
     expect(compose.services['mailpit']?.ports).toEqual(['127.0.0.1:8025:8025']);
     expect(compose.services['caddy']?.networks).toEqual(['edge']);

@@ -47,6 +47,14 @@ describe.each(overlays)('in %s', (overlay) => {
     expect([folder, volume?.emptyDir]).toEqual(['/data', { sizeLimit: '20Gi' }]);
   });
 
+  it('the console, which is behind no proxy, believes none', () => {
+    const proxies = (name: string) => {
+      const workload = services.find((each) => each.name === name);
+      return workload && manifests.environment(workload).values['GATEPOST_TRUSTED_PROXIES'];
+    };
+    expect([proxies('console'), proxies('gateway')]).toEqual(['', 'uniquelocal']);
+  });
+
   it('every service is asked whether it started, lives and can serve', () => {
     expect(services).toHaveLength(8);
     for (const { container } of services) {
