@@ -170,6 +170,37 @@ describe('signing in', () => {
     await console.database.query('DELETE FROM console.attempts');
   });
 
+  it('is recorded beyond 1,200 acts of all networks only with a known credential', async () => {
+    await console.database.query(
+      `INSERT INTO console.attempts (key, times)
+       SELECT 'anonymous:*', array_agg(clock_timestamp()) FROM generate_series(1, 1200)`,
+    );
+    const count = async () => (await console.database.query('SELECT FROM console.audit')).length;
+    const before = await count();
+    const token = 'x'.repeat(43);
+    const unknown = [
+      await attempt('wrong password', 'x@example.com'),
+      await console.visitor().call(consoleApi.useLink, { body: { token, password: PASSWORD } }),
+      await console.visitor().call(consoleApi.setUp, { body: setUpBody(token, 'late') }),
+      await console.visitor().call(consoleApi.passkeySignIn, { body: { response: {} } }),
+      await console.visitor().call(consoleApi.passkeySignIn, { body: { response: { id: 'x' } } }),
+    ];
+    const names = [
+      'PASSWORD_MISMATCH',
+      'LINK_EXPIRED',
+      'LINK_EXPIRED',
+      'SECOND_FACTOR_MISMATCH',
+      'SECOND_FACTOR_MISMATCH',
+    ];
+    expect(unknown.map(({ body: { name } }) => name)).toEqual(names);
+    expect(await count()).toBe(before);
+    expect([(await attempt(PASSWORD)).status, (await attempt('wrong password')).status]).toEqual([200, 400]);
+    await console.withRole(owner, 'viewer', 'shop');
+    // Two attempts, an invitation, and the use of its link.
+    expect(await count()).toBe(before + 4);
+    await console.database.query('DELETE FROM console.attempts');
+  });
+
   it('records the name of a known address, and no other text of that field', async () => {
     await attempt('wrong password');
     await attempt('wrong password', 'P@ssw0rd-typed-as-address');

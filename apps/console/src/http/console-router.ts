@@ -148,7 +148,8 @@ class ConsoleRouter {
     refusal: AppError | undefined,
     reply: FastifyReply,
   ): Promise<unknown> {
-    if (request.signedIn === undefined) await this.#signIn.countAnonymousAct(request.network, route.path);
+    // Its credential is unknown: it can do nothing.
+    if (!(await this.#isRecorded(route, request))) return handle(request);
     const act = describeAct(name, route, request, await this.#nameOf(request));
     if (refusal !== undefined) {
       await this.#audit.refused(act, refusal.errorName);
@@ -175,6 +176,11 @@ class ConsoleRouter {
     } finally {
       this.#cache.clear();
     }
+  }
+
+  async #isRecorded({ path }: ConsoleRoute, { signedIn, network, body }: ConsoleRequest): Promise<boolean> {
+    if (signedIn !== undefined || (await this.#signIn.countAnonymousAct(network, path))) return true;
+    return this.#signIn.isKnown(body);
   }
 
   /** The name of the operator who acts, or signs in. Another text in the field of the address can be a password: the log does not get it. */

@@ -6,6 +6,8 @@ export const MAX_ATTEMPTS_PER_ADDRESS = 6;
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
 /** Acts without a session from one network within the window, such as sign-ins and uses of links. */
 export const MAX_ANONYMOUS_ACTS_PER_NETWORK = 120;
+/** The same from all networks together: it bounds the audit log against a client with very many addresses. */
+export const MAX_ANONYMOUS_ACTS = 10 * MAX_ANONYMOUS_ACTS_PER_NETWORK;
 export const ATTEMPT_WINDOW_MS = 15 * 60_000;
 /** How long a proof of identity counts. */
 export const PROOF_MS = 10 * 60_000;

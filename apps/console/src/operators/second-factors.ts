@@ -162,6 +162,10 @@ export class SecondFactors {
     return operator;
   }
 
+  async hasPasskey(id: string): Promise<boolean> {
+    return (await this.repository.passkey(id)) !== undefined;
+  }
+
   /** The host that passkeys are bound to. */
   get #rpId(): string {
     return new URL(this.url.origin).hostname;

@@ -8,6 +8,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from '../console.config
 import {
   ATTEMPT_WINDOW_MS,
   lockedUntil,
+  MAX_ANONYMOUS_ACTS,
   MAX_ANONYMOUS_ACTS_PER_NETWORK,
   MAX_ATTEMPTS_PER_ADDRESS,
   MAX_ATTEMPTS_PER_NETWORK,
@@ -94,11 +95,23 @@ export class SignInService {
   /**
    * Counts an act without a session. Beyond the limit it writes no entry of the audit log, which keeps its entries for 30 days at least.
    * Sign-ins by the issuer count apart: guesses of passwords do not lock them.
+   * @returns whether all networks together are within their limit: beyond it only acts with a known credential get an entry
    * @throws AppError TOO_MANY_REQUESTS
    */
-  async countAnonymousAct(clientAddress: string, path: string): Promise<void> {
+  async countAnonymousAct(clientAddress: string, path: string): Promise<boolean> {
     const kind = path.startsWith('/oidc/') ? 'oidc' : 'anonymous';
     await this.reserve(`${kind}:${clientNetworkOf(clientAddress)}`, MAX_ANONYMOUS_ACTS_PER_NETWORK);
+    return (await this.repository.reserveAttempt(`${kind}:*`, MAX_ANONYMOUS_ACTS)) !== undefined;
+  }
+
+  /** Whether the body of an act without a session names an operator, a link or a passkey that there is. */
+  async isKnown(body: unknown): Promise<boolean> {
+    const { address, token, response } = body as { address?: unknown; token?: unknown; response?: { id?: unknown } };
+    if (typeof token === 'string') return (await this.repository.findLink(token)) !== undefined;
+    if (typeof address === 'string') return (await this.operators.nameAt(address)) !== undefined;
+    // An answer of the issuer is a text.
+    if (typeof response !== 'object') return true;
+    return typeof response.id === 'string' && this.factors.hasPasskey(response.id);
   }
 
   /** @throws AppError PASSWORDS_OFF where the issuer alone signs operators in */
