@@ -186,6 +186,15 @@ describe('the audit log', () => {
     },
   );
 
+  it.each(remote.filter(([, { file }]) => file === null))(
+    'has one entry of %s with the outcome unknown where a query takes too long, which can follow the write',
+    async (name, route) => {
+      for (const contract of remoteContracts()) console.transport.fail(contract, appError('QUERY_TIMED_OUT'));
+      await owner.call(route, requestOf(route, OWN));
+      expect(await lastEntry()).toMatchObject({ action: name, outcome: 'unknown', error_name: 'QUERY_TIMED_OUT' });
+    },
+  );
+
   const ofForeign = audited.filter(([, { path }]) => path.includes(':appId'));
   it.each(ofForeign)('has one entry of %s that a foreign application refuses', async (name, route) => {
     const before = await countEntries();

@@ -171,7 +171,7 @@ class ConsoleRouter {
       return isFile ? SENT : result;
     } catch (thrown) {
       const error = toAppError(thrown);
-      await end({ outcome: outcomeOf(error), errorName: error.errorName });
+      await end({ outcome: outcomeOf(error, route), errorName: error.errorName });
       throw error;
     } finally {
       this.#cache.clear();
@@ -269,9 +269,9 @@ function describeAct(
   };
 }
 
-/** A service that has not answered may have done the act all the same. */
-function outcomeOf(error: AppError): 'failed' | 'refused' | 'unknown' {
-  if (error.is('SERVICE_UNAVAILABLE')) return 'unknown';
+/** A service that has not answered may have done the act all the same. A query that takes too long can follow the write. */
+function outcomeOf(error: AppError, { file }: ConsoleRoute): 'failed' | 'refused' | 'unknown' {
+  if (error.is('SERVICE_UNAVAILABLE') || (error.is('QUERY_TIMED_OUT') && file === null)) return 'unknown';
   return error.status < 500 ? 'refused' : 'failed';
 }
 
