@@ -25,6 +25,7 @@ import {
   AddVendorChannels1796760000000,
   AddVendorLanes1796770100000,
   CreateDeviceQueues1796200000000,
+  IndexVendorLanes1796830000000,
   NumberDrops1796820000000,
 } from './migrations/0.1.0-delivery.js';
 import {
@@ -74,6 +75,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       AddVendorChannels1796760000000,
       AddVendorLanes1796770100000,
       NumberDrops1796820000000,
+      IndexVendorLanes1796830000000,
     ],
   };
 }

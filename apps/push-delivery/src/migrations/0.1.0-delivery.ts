@@ -208,3 +208,24 @@ export class NumberDrops1796820000000 extends ForwardMigration {
     await runner.query('ALTER TABLE push.dropped_messages ADD reported_up_to bigint NOT NULL DEFAULT 0');
   }
 }
+
+// Why: a claim looks at each lane of a vendor, and batches that have expired end in lanes that are closed.
+export class IndexVendorLanes1796830000000 extends ForwardMigration {
+  /** A build beside the traffic cannot be part of a transaction. Each statement can be repeated after an interruption. */
+  readonly transaction = false;
+
+  async up(runner: QueryRunner): Promise<void> {
+    // The builds wait for running transactions, but block neither reads nor writes.
+    await runner.query('SET lock_timeout = 0');
+    for (const [name, columns] of Object.entries(LANE_INDEXES)) {
+      await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS push.${name}`);
+      await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON push.${columns}`);
+    }
+    await runner.query('RESET lock_timeout');
+  }
+}
+
+const LANE_INDEXES = {
+  vendor_batches_lane_idx: 'vendor_batches (is_bulk, app_id, lane, next_at, id)',
+  vendor_batches_expires_at_idx: 'vendor_batches (expires_at)',
+};

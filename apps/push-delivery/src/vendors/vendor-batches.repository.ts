@@ -31,12 +31,6 @@ export interface LaneClaimLimits {
   readonly others: number;
 }
 
-interface WaitingDevices {
-  readonly vendor: string;
-  readonly devices: number;
-  readonly seconds: number;
-}
-
 class NotRecorded extends Error {}
 
 /**
@@ -135,10 +129,6 @@ export class VendorBatchesRepository {
     );
   }
 
-  waiting(): Promise<WaitingDevices[]> {
-    return this.database.query<WaitingDevices>(WAITING, [], 'vendorBatches.waiting');
-  }
-
   async countsOf(
     appId: string,
     objectIds: readonly string[],
@@ -206,12 +196,30 @@ const ADD = `
 
 const CLAIM_LIMIT = `coalesce(($4::jsonb->>(app_id || ' ' || lane))::integer, $6::integer)`;
 
+const IS_DUE = 'batch.next_at <= now() AND (lease_until IS NULL OR lease_until <= now())';
+
+/**
+ * One look into the index for each lane and its room, however many batches wait. The spare ones take the place of those that other
+ * processes claim at the same moment.
+ */
 const CLAIM = `
-  WITH due AS (
+  WITH RECURSIVE lanes AS (
+    (SELECT app_id, lane FROM push.vendor_batches WHERE is_bulk = $1 ORDER BY app_id, lane LIMIT 1)
+    UNION ALL
+    SELECT next.* FROM lanes CROSS JOIN LATERAL (
+      SELECT app_id, lane FROM push.vendor_batches AS other
+       WHERE is_bulk = $1 AND (other.app_id, other.lane) > (lanes.app_id, lanes.lane) ORDER BY app_id, lane LIMIT 1) AS next
+  ), next AS (
+    SELECT own.id, room, own.next_at, row_number() OVER (PARTITION BY app_id, lane ORDER BY next_at, own.id) > room AS is_spare
+      FROM (SELECT app_id, lane, ${CLAIM_LIMIT} AS room FROM lanes) AS open CROSS JOIN LATERAL (
+        SELECT id, next_at FROM push.vendor_batches AS batch
+         WHERE is_bulk = $1 AND batch.app_id = open.app_id AND batch.lane = open.lane AND ${IS_DUE}
+         ORDER BY next_at, id LIMIT room * 8) AS own
+     WHERE room > 0 ORDER BY is_spare, next_at, id LIMIT 64
+  ), due AS (
     SELECT id, lease_owner, row_number() OVER (PARTITION BY app_id, lane ORDER BY next_at, id) <= room AS has_room
-      FROM (SELECT id, lease_owner, app_id, lane, next_at, ${CLAIM_LIMIT} AS room FROM push.vendor_batches
-             WHERE is_bulk = $1 AND next_at <= now() AND (lease_until IS NULL OR lease_until <= now()) AND ${CLAIM_LIMIT} > 0
-             ORDER BY next_at, id LIMIT $2 FOR UPDATE SKIP LOCKED) AS first
+      FROM (SELECT batch.*, room FROM push.vendor_batches AS batch JOIN next ON next.id = batch.id WHERE ${IS_DUE}
+             ORDER BY is_spare, next.next_at, next.id LIMIT $2 FOR UPDATE OF batch SKIP LOCKED) AS first
   )
   UPDATE push.vendor_batches AS batch SET lease_owner = $3, lease_until = now() + make_interval(secs => $5)
     FROM due, push.notifications AS push
@@ -254,14 +262,6 @@ const TARGETS: Readonly<Record<Vendor, string>> = {
   meizu: androidTargets('mz'),
   'web-push': targetsWith(`fields->>'webPush'`, `fields ? 'webPush'`),
 };
-
-const COUNTED = 10_000;
-
-const WAITING = `
-  SELECT split_part(lane, '/', 1) AS vendor, sum(cardinality(targets))::float8 AS devices,
-         greatest(extract(epoch FROM now() - min(next_at)), 0)::float8 AS seconds
-    FROM (SELECT lane, targets, next_at FROM push.vendor_batches ORDER BY is_bulk, next_at, id LIMIT ${COUNTED}) AS waiting
-   GROUP BY 1`;
 
 const PAUSED = `
   (SELECT sum(cardinality(batch.targets))::int

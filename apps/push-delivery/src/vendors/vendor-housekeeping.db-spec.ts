@@ -8,9 +8,11 @@ import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { AndroidChannel } from './android/android.channel.js';
 import { xiaomiProtocol } from './android/authorized.protocols.js';
+import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
 import { VendorHousekeeping } from './vendor-housekeeping.job.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
+import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 const TOKENS = ['a', 'b', 'c'];
 
@@ -63,6 +65,7 @@ function newJob() {
     lanes,
     channels as unknown as VendorChannels,
     { instance: 'one' } as unknown as ProcessInfo,
+    new VendorSettlementRepository(database),
     new Metrics(),
   );
   return { job, listed };
@@ -114,4 +117,34 @@ it('keeps a page of a list while PostgreSQL is away', async () => {
   vi.spyOn(lanes, 'invalidate').mockRejectedValueOnce(appError('SERVICE_UNAVAILABLE'));
   await newJob().job.processBatch();
   expect(await invalidTokens()).toEqual(TOKENS);
+});
+
+it('ends batches that have expired, except those of paused lanes and those under a lease', async () => {
+  const name = (kind: string) => `meizu/${kind}//prod`;
+  await database.query(
+    `INSERT INTO push.vendor_lanes (app_id, lane, credentials_at, paused_at) VALUES ($1, $2, now(), now())`,
+    [appId, name('paused')],
+  );
+  await database.query(
+    `INSERT INTO push.notifications (app_id, object_id, status, is_bulk, target, data, message, prod, due_at, expires_at, created_at, updated_at, counts)
+     VALUES ($1, 'push', 'done', false, '{}', '{}', '{}', 'prod', now(), now(), now(), now(), '{}')`,
+    [appId],
+  );
+  await database.query(
+    `INSERT INTO push.vendor_counts (app_id, object_id, vendor, targeted) VALUES ($1, 'push', 'meizu', 1210)`,
+    [appId],
+  );
+  await database.query(
+    `INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, next_at, expires_at, lease_owner)
+     SELECT $1, 'push', lane, false, '{a,b}', now(), now() + wait, lease
+       FROM (VALUES ($2, interval '0', 600, NULL), ($3, interval '0', 2, NULL), ($2, interval '1 hour', 2, NULL), ($2, interval '0', 1, 'of a sender'))
+         AS one (lane, wait, count, lease), generate_series(1, count)`,
+    [appId, name('closed'), name('paused')],
+  );
+  const { job } = newJob();
+  await job.processBatch();
+  expect([await job.processBatch(), await job.processBatch()]).toEqual([false, false]);
+  expect(await database.query('SELECT 1 FROM push.vendor_batches')).toHaveLength(5);
+  const counts = await new VendorBatchesRepository(database).countsOf(appId, ['push']);
+  expect(counts.get('push')).toMatchObject({ meizu: { expired: 1200, waiting: 10, reasons: { expired: 1200 } } });
 });

@@ -6,12 +6,14 @@ import { Backoff, whileUnavailable } from '../pushes/leases.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type ListedLane, VendorLanesRepository } from './vendor-lanes.repository.js';
 import { OUTSIDE_CHINA, parseLane } from './vendor-route.rules.js';
+import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 const INTERVAL_MS = 30_000;
 /** Xiaomi permits few requests for its list. */
 const LIST_SECONDS = 3_600;
 const AWAY_MS = 5_000;
 
+/** Reports that this process sends, ends expired batches, and reads Xiaomi's list of invalid tokens each hour in one process. */
 @Injectable()
 export class VendorHousekeeping extends PeriodicJob {
   readonly #logger = new Logger('Vendors');
@@ -20,7 +22,8 @@ export class VendorHousekeeping extends PeriodicJob {
     private readonly lanes: VendorLanesRepository,
     private readonly channels: VendorChannels,
     private readonly process: ProcessInfo,
-    metrics: Metrics,
+    private readonly settlements: VendorSettlementRepository,
+    private readonly metrics: Metrics,
   ) {
     super({ name: 'vendor-housekeeping', intervalMs: INTERVAL_MS, metrics });
   }
@@ -38,11 +41,19 @@ export class VendorHousekeeping extends PeriodicJob {
   async processBatch(): Promise<boolean> {
     await this.lanes.report(this.process.instance);
     const lane = await this.lanes.claimList('xiaomi', LIST_SECONDS);
-    if (lane === undefined) return false;
+    const isMoreDue = await this.#expire();
+    if (lane === undefined) return isMoreDue;
     await this.#readList(lane).catch((error: unknown) => {
       this.#logger.warn(`${lane.appId} ${lane.lane}: the list of invalid tokens was not read: ${messageOf(error)}`);
     });
     return true;
+  }
+
+  /** @returns whether more may have expired */
+  async #expire(): Promise<boolean> {
+    const ended = await this.settlements.expire();
+    for (const { vendor, devices } of ended) this.metrics.vendorMessages.inc({ vendor, outcome: 'expired' }, devices);
+    return ended.some(({ isMoreDue }) => isMoreDue);
   }
 
   async #readList(lane: ListedLane): Promise<void> {

@@ -13,6 +13,12 @@ interface NotableLanes {
   readonly doubted: number;
 }
 
+interface WaitingDevices {
+  readonly vendor: string;
+  readonly devices: number;
+  readonly seconds: number;
+}
+
 export interface ListedLane {
   readonly appId: string;
   readonly lane: string;
@@ -46,6 +52,10 @@ export class VendorLanesRepository {
 
   states(appId: string): Promise<VendorLaneState[]> {
     return this.database.query<VendorLaneState>(STATES, [appId], 'vendorLanes.states');
+  }
+
+  waiting(): Promise<WaitingDevices[]> {
+    return this.database.query<WaitingDevices>(WAITING, [], 'vendorLanes.waiting');
   }
 
   notable(): Promise<NotableLanes[]> {
@@ -139,3 +149,12 @@ const INVALIDATE = `
            ORDER BY one.object_id FOR UPDATE OF one) AS target
    WHERE i.app_id = target.app_id AND i.object_id = target.object_id AND i.valid AND i.updated_at < $2
   RETURNING i.object_id`;
+
+/** Limit of the batches that are counted: the exact value does not matter above it. */
+const COUNTED = 10_000;
+
+const WAITING = `
+  SELECT split_part(lane, '/', 1) AS vendor, sum(cardinality(targets))::float8 AS devices,
+         greatest(extract(epoch FROM now() - min(next_at)), 0)::float8 AS seconds
+    FROM (SELECT lane, targets, next_at FROM push.vendor_batches ORDER BY is_bulk, next_at, id LIMIT ${COUNTED}) AS waiting
+   GROUP BY 1`;

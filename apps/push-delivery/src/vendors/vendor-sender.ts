@@ -231,7 +231,7 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   async #measure(): Promise<void> {
-    const [waiting, notable] = await Promise.all([this.batches.waiting(), this.states.notable()]);
+    const [waiting, notable] = await Promise.all([this.states.waiting(), this.states.notable()]);
     const backingOff = this.#lanes.backingOff();
     for (const vendor of VENDORS) {
       const { devices, seconds } = waiting.find((one) => one.vendor === vendor) ?? { devices: 0, seconds: 0 };

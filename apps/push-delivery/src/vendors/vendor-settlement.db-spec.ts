@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrate } from '#database';
-import { newDatabase, unique } from '#testing';
+import { newDatabase, quickestPlan, unique } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { type Settlement, settlementOf, type TargetOutcome } from './settlement.rules.js';
 import { recordWithShares, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
@@ -10,6 +10,7 @@ import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome } from './vendor.types.js';
 
 const EVERY_LANE = { named: new Map<string, number>(), others: 1 };
+const BACKLOG = 20_000;
 const VERSION = new Date('2026-01-01T00:00:00.123Z');
 const good: Outcome = { kind: 'accepted' };
 const doubtful: Outcome = { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true };
@@ -283,6 +284,36 @@ describe('the settlement of a batch', () => {
     expect(running).toMatchObject({ push: 168, batch: 1 });
     await database.query('UPDATE push.vendor_lanes SET paused_at = now() WHERE app_id = $1', [app]);
     expect(await hoursAfter(running.next)).toMatchObject({ push: 168, batch: 24 });
+  });
+
+  it('claims by lane, however many batches of a closed lane wait before', async () => {
+    const name = 'meizu/_default//prod';
+    await useLane(name);
+    const open = await claimed([]);
+    await useLane(name);
+    const closed = await claimed([]);
+    await database.query('DELETE FROM push.vendor_batches');
+    const fill = (batch: VendorBatch, waiting: number, since: string) =>
+      database.query(
+        `INSERT INTO push.vendor_batches (app_id, object_id, lane, is_bulk, targets, next_at, expires_at)
+         SELECT $1, $2, $3, false, '{a}', now() - $5::interval, now() + interval '1 hour' FROM generate_series(1, $4::int)`,
+        [batch.appId, batch.objectId, name, waiting, since],
+      );
+    await fill(closed, BACKLOG, '1 hour');
+    await fill(open, 10, '1 minute');
+    await database.query('VACUUM ANALYZE push.vendor_batches');
+    const rooms = { named: new Map([[`${closed.appId} ${name}`, 0]]), others: 2 };
+    const { indexes } = await quickestPlan(database, (within) =>
+      new VendorBatchesRepository(within as PushDatabase).claim(8, 'explained', false, rooms),
+    );
+    expect(indexes).toContain('vendor_batches_lane_idx');
+    // It orders the batches of all lanes.
+    expect(indexes).not.toContain('vendor_batches_waiting_idx');
+    await database.query('UPDATE push.vendor_batches SET lease_until = NULL, lease_owner = NULL WHERE app_id = $1', [
+      open.appId,
+    ]);
+    const found = await batches.claim(8, unique('lease'), false, rooms);
+    expect(found.map(({ appId }) => appId)).toEqual([open.appId, open.appId]);
   });
 
   it('finds new batches due at the time at which they are added', async () => {

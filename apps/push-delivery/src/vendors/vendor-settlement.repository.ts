@@ -40,7 +40,36 @@ export class VendorSettlementRepository {
     );
     return row?.isHeld === true ? row : undefined;
   }
+
+  /** Ends batches that have expired in lanes that take none now: those of paused lanes wait. @returns by vendor, the number of devices */
+  async expire(): Promise<
+    readonly { readonly vendor: string; readonly devices: number; readonly isMoreDue: boolean }[]
+  > {
+    return this.database.query(EXPIRE, [], 'vendorBatches.expire');
+  }
 }
+
+const EXPIRED_AT_ONCE = 500;
+
+/** A batch with a lease stays, because its holder may still send it. */
+const EXPIRE = `
+  WITH over AS (
+    SELECT id, app_id, object_id, split_part(lane, '/', 1) AS vendor, cardinality(targets) AS devices FROM push.vendor_batches AS batch
+     WHERE expires_at <= now() AND lease_owner IS NULL AND NOT EXISTS (
+       SELECT 1 FROM push.vendor_lanes AS known
+        WHERE known.app_id = batch.app_id AND known.lane = batch.lane AND known.paused_at IS NOT NULL)
+     ORDER BY expires_at LIMIT ${EXPIRED_AT_ONCE} FOR UPDATE OF batch SKIP LOCKED
+  ), removed AS (
+    DELETE FROM push.vendor_batches WHERE id IN (SELECT id FROM over)
+  ), sums AS (
+    SELECT app_id, object_id, vendor, sum(devices)::int AS devices FROM over GROUP BY 1, 2, 3
+  ), counted AS (
+    UPDATE push.vendor_counts AS known
+       SET expired = known.expired + sums.devices, reasons = ${sumOf('known.reasons', `jsonb_build_object('expired', sums.devices)`)}
+      FROM sums WHERE known.app_id = sums.app_id AND known.object_id = sums.object_id AND known.vendor = sums.vendor
+  )
+  SELECT vendor, sum(devices)::int AS devices, (SELECT count(*) = ${EXPIRED_AT_ONCE} FROM over) AS "isMoreDue"
+    FROM sums GROUP BY vendor`;
 
 function answerColumns(answers: LaneAnswers | undefined): readonly unknown[] {
   if (answers === undefined) return [null, 0, 0, 0];

@@ -32,6 +32,8 @@ const PUSH_COLUMNS = [
 ];
 
 @Entity('vendor_batches')
+@Index('vendor_batches_expires_at_idx', ['endsAt'])
+@Index('vendor_batches_lane_idx', ['isBulk', 'appId', 'lane', 'nextAt', 'id'])
 @Index('vendor_batches_push_idx', ['appId', 'objectId'])
 @Index('vendor_batches_waiting_idx', ['isBulk', 'nextAt', 'id'])
 export class VendorBatchEntity {
