@@ -121,12 +121,9 @@ export class VendorBatchesRepository {
 
   /** A batch in progress, which may have found its lane paused, is due again at its end. */
   async resume(appId: string, lanes: readonly string[]): Promise<void> {
-    await this.database.query(
-      `UPDATE push.vendor_batches SET next_at = least(${NOW}, next_at - interval '1 millisecond')
-        WHERE app_id = $1 AND lane = ANY ($2) AND (next_at > now() OR lease_owner IS NOT NULL)`,
-      [appId, lanes],
-      'vendorBatches.resume',
-    );
+    let resumed: unknown[];
+    do resumed = await this.database.query(RESUME, [appId, lanes], 'vendorBatches.resume');
+    while (resumed.length === RESUMED_AT_ONCE);
   }
 
   async countsOf(
@@ -147,6 +144,14 @@ export class VendorBatchesRepository {
 
 /** SQL, in the precision of the columns: PostgreSQL may round a time up, and due work would not be due yet. */
 export const NOW = "date_trunc('milliseconds', now())";
+
+const RESUMED_AT_ONCE = 5_000;
+
+const RESUME = `
+  UPDATE push.vendor_batches SET next_at = least(${NOW}, next_at - interval '1 millisecond')
+   WHERE id IN (SELECT id FROM push.vendor_batches
+                 WHERE app_id = $1 AND lane = ANY ($2) AND (next_at > now() OR lease_owner IS NOT NULL)
+                 LIMIT ${RESUMED_AT_ONCE} FOR UPDATE) RETURNING 1`;
 
 const MAX_BADGE = 2_147_483_647;
 

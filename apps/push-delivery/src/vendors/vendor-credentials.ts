@@ -163,11 +163,11 @@ export class VendorCredentials {
     return { ...fields, privateKey: known?.credentials.privateKey ?? newVapidKeys().privateKey };
   }
 
-  /** Senders resume the lanes once more when they hear of it, because they may still see the state before. */
+  /** Senders resume the lanes, too, when they hear of it, even if this process cannot: until then they may see the state before. */
   async #announce(appId: string, resumed: string[]): Promise<void> {
-    if (resumed.length > 0) await this.batches.resume(appId, resumed);
     this.#known.forget(appId);
     this.broadcasts.send(broadcastContracts.vendorsChanged, { appId, resumed });
+    if (resumed.length > 0) await this.batches.resume(appId, resumed);
   }
 }
 

@@ -4,11 +4,13 @@ import { migrate } from '#database';
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
+import { Sealer } from '#security';
 import { eventually, FakeTransport, newDatabase, unique } from '#testing';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
+import { VendorCredentials } from './vendor-credentials.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
@@ -200,4 +202,34 @@ it.each([
     endSilence();
     await sender.beforeApplicationShutdown();
   }
+});
+
+it('a resumption is announced where PostgreSQL is away before the devices are due', async () => {
+  const broadcasts = new Broadcasts(new FakeTransport());
+  const announced: unknown[] = [];
+  broadcasts.on(broadcastContracts.vendorsChanged, (change) => {
+    announced.push(change);
+  });
+  const batches = new VendorBatchesRepository(database);
+  vi.spyOn(batches, 'resume').mockRejectedValue(appError('SERVICE_UNAVAILABLE'));
+  const lanes = new VendorLanesRepository(database);
+  vi.spyOn(lanes, 'change').mockResolvedValue(true);
+  const sealer = new Sealer('a secret of thirty-two characters, or more');
+  const credentials = new VendorCredentials({} as never, sealer, {} as never, broadcasts, batches, lanes);
+  const key = { appId: 'app', vendor: 'meizu', profile: '_default', part: '' } as const;
+  await expect(credentials.change(key, 'resume')).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+  await eventually(() => {
+    expect(announced).toEqual([{ appId: 'app', resumed: ['meizu/_default//dev', LANE] }]);
+  });
+});
+
+it('a resumption makes all waiting devices due, also in several steps', async () => {
+  const appId = unique('app');
+  await addWaitingDevice(appId, { pushes: 6_000, isBulk: true });
+  await database.query(`UPDATE push.vendor_batches SET next_at = now() + interval '1 hour'`);
+  const query = vi.spyOn(database, 'query');
+  await new VendorBatchesRepository(database).resume(appId, [LANE]);
+  expect(query).toHaveBeenCalledTimes(2);
+  expect(await database.query('SELECT 1 FROM push.vendor_batches WHERE next_at > now()')).toEqual([]);
+  query.mockRestore();
 });
