@@ -170,13 +170,11 @@ export class NotificationsRepository {
     return first;
   }
 
+  /** Deletes a batch of each kind; a statement that fails does not keep the other. @returns whether more rows may remain */
   async deleteOld(): Promise<boolean> {
-    let isMore = false;
-    for (const statement of [OLD_NOTIFICATIONS, OLD_REQUEST_IDS]) {
-      const deleted = await this.database.query(statement);
-      isMore ||= deleted.length === BATCH_SIZE;
-    }
-    return isMore;
+    const statements = [OLD_NOTIFICATIONS, OLD_REQUEST_IDS].map((statement) => this.database.query(statement));
+    await Promise.allSettled(statements);
+    return (await Promise.all(statements)).some((deleted) => deleted.length === BATCH_SIZE);
   }
 
   /** @param from the first day in UTC; days without a push are left out */

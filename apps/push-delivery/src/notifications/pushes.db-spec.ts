@@ -1,5 +1,5 @@
 import { Test, type TestingModule } from '@nestjs/testing';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ApplicationDirectory } from '#admission';
 import type { Clock } from '#bootstrap';
 import type { Caller, JsonObject } from '#contracts';
@@ -377,6 +377,15 @@ describe('pushes', () => {
       await send({ req_id: 'old' });
       await repository.deleteOld();
       expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([{ req_id: 'young' }]);
+    });
+
+    it('separately from request ids: one statement that fails does not keep the other', async () => {
+      now = new Date(Date.now() - 3_610_000);
+      await send({ req_id: 'old' });
+      const query = vi.spyOn(database, 'query').mockRejectedValueOnce(appError('SERVICE_UNAVAILABLE'));
+      await expect(repository.deleteOld()).rejects.toThrow(refused('SERVICE_UNAVAILABLE'));
+      query.mockRestore();
+      expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([]);
     });
   });
 });
