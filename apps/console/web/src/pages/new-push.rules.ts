@@ -46,6 +46,20 @@ export function pushBodyOf(draft: Draft): Record<string, unknown> {
   };
 }
 
+/** @returns the request id of a body: the same body gets the same one again */
+export function requestIds(): (body: Readonly<Record<string, unknown>>) => string {
+  const drawn = new Map<string, string>();
+  return (body) => {
+    const text = JSON.stringify(body);
+    const id = drawn.get(text) ?? newRequestId();
+    drawn.set(text, id);
+    return id;
+  };
+}
+
+/** At most 16 letters and digits, as the API takes it. */
+const newRequestId = (): string => crypto.randomUUID().replaceAll('-', '').slice(-16);
+
 function targetOf({ audience, channels, where }: Draft): Record<string, unknown> {
   if (audience === 'channels') return { channels: namesOf(channels) };
   return audience === 'where' ? { where: objectOf(where) } : {};

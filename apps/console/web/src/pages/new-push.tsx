@@ -9,7 +9,7 @@ import { NoJson } from '../parts/fields';
 import { Answer, CopyButton, Page, Panel } from '../parts/panel';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { commandOf, type Draft, EMPTY_DRAFT, pushBodyOf } from './new-push.rules';
+import { commandOf, type Draft, EMPTY_DRAFT, pushBodyOf, requestIds } from './new-push.rules';
 
 const TYPING_MS = 400;
 const COUNT_EVERY_MS = 15_000;
@@ -285,9 +285,6 @@ function typedFor(count: number | undefined, appId: string): { readonly typed?: 
   return count > MAX_DEVICES_WITHOUT_PROOF ? { typed: String(count) } : {};
 }
 
-/** At most 16 letters and digits, as the API takes it. */
-const newRequestId = (): string => crypto.randomUUID().replaceAll('-', '').slice(-16);
-
 interface SendProps {
   readonly appId: string;
   readonly body: Record<string, unknown> | undefined;
@@ -296,13 +293,13 @@ interface SendProps {
   readonly count: number | undefined;
 }
 
-/** Sends with a request id that was drawn for this form: a second press sends no second push. */
+/** Sends with a request id that was drawn for this form and body: a second press sends no second push, a corrected push is another. */
 function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const navigate = useNavigate();
   const send = useAct(consoleApi.sendPush);
-  const [requestId] = useState(newRequestId);
+  const [requestIdOf] = useState(requestIds);
   const [isAsking, setAsking] = useState(false);
   // Devices that come until the time of a scheduled push get it, too.
   const reachesNone = count === 0 && body?.['push_time'] === undefined;
@@ -327,7 +324,7 @@ function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
           onConfirm={async () => {
             const { objectId } = await send.mutateAsync({
               params: { appId },
-              body: { body: { ...body, req_id: requestId } },
+              body: { body: { ...body, req_id: requestIdOf(body) } },
             });
             await navigate({ to: '/apps/$appId/pushes/$pushId', params: { appId, pushId: objectId } });
           }}
