@@ -357,6 +357,22 @@ describe('the filters of a list', () => {
     await expect.poll(() => since.inputValue()).toBe('');
   });
 
+  it('schedule a push in the zone of the operator, not in that of the browser', async () => {
+    const page = await open('devices');
+    const session = await page.evaluate<{ operator: object }>("fetch('/api/session').then((answer) => answer.json())");
+    const json = { ...session, operator: { ...session.operator, timeZone: 'America/New_York' } };
+    await answer(page, isAsked('GET', /\/session$/), () => ({ json }));
+    await page.goto(operator().urlOf('pushes/new'));
+    await page.getByLabel('Text').fill('Autumn sale');
+    await page.getByRole('radio', { name: 'Later' }).check();
+    const time = page.getByLabel('Time (America/New_York)');
+    const year = new Date().getUTCFullYear() + 1;
+    await time.fill(`${year}-11-27T09:00`);
+    await page.getByText(`--at ${year}-11-27T14:00:00.000Z`).waitFor();
+    await time.fill(`${year}-07-01T00:30`);
+    await page.getByText(`--at ${year}-07-01T04:30:00.000Z`).waitFor();
+  });
+
   it('name the acts of the audit log as the list does', async () => {
     const page = await open('/audit?action=setUp');
     const action = page.getByRole('combobox', { name: 'Action' });

@@ -102,6 +102,11 @@ export function useSession(): Session {
   return data.operator === null && lastSession !== undefined ? lastSession : data;
 }
 
+/** The zone of the operator; undefined: that of the browser. */
+export function useTimeZone(): string | undefined {
+  return useSession().operator?.timeZone ?? undefined;
+}
+
 /** The applications of the operator; none is asked for while the operator's role needs a second factor. */
 export function useApplications(): UseQueryResult<RouteReply<typeof consoleApi.listApplications>> {
   const { needsSecondFactor } = useSession();

@@ -1,3 +1,5 @@
+import { momentOf } from '../parts/fields';
+
 /** The fields of the form for a new push. */
 export interface Draft {
   readonly audience: 'all' | 'channels' | 'where';
@@ -10,7 +12,7 @@ export interface Draft {
   /** Further members of the message, as JSON. */
   readonly more: string;
   readonly when: 'now' | 'later';
-  /** In the browser's zone, as `datetime-local` gives it. */
+  /** In the operator's zone, as `datetime-local` gives it. */
   readonly at: string;
   /** Hours after which the message expires; empty: the default of the server. */
   readonly expiresAfterHours: string;
@@ -33,15 +35,16 @@ const HOUR_S = 3_600;
 /**
  * The body of `POST /1.1/push`.
  *
+ * @param timeZone of the draft's times; undefined: that of the browser
  * @throws SyntaxError where a JSON text is none
  */
-export function pushBodyOf(draft: Draft): Record<string, unknown> {
+export function pushBodyOf(draft: Draft, timeZone: string | undefined): Record<string, unknown> {
   const more = objectOf(draft.more);
   const hours = Number(draft.expiresAfterHours);
   return {
     data: { ...more, alert: draft.alert, ...(draft.title === '' ? {} : { title: draft.title }) },
     ...targetOf(draft),
-    ...(draft.when === 'later' && draft.at !== '' ? { push_time: new Date(draft.at).toISOString() } : {}),
+    ...(draft.when === 'later' && draft.at !== '' ? { push_time: momentOf(draft.at, timeZone) } : {}),
     ...(hours > 0 ? { expiration_interval: hours * HOUR_S } : {}),
   };
 }

@@ -3,7 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type RouteReply } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
 import { Confirm } from '../parts/dialogs';
 import { NoJson } from '../parts/fields';
 import { Answer, CopyButton, Page, Panel } from '../parts/panel';
@@ -22,9 +22,12 @@ interface StepProps {
 }
 
 /** The body, or what is wrong with a JSON text. */
-function bodyOrProblem(draft: Draft): { readonly body?: Record<string, unknown>; readonly problem?: string } {
+function bodyOrProblem(
+  draft: Draft,
+  timeZone: string | undefined,
+): { readonly body?: Record<string, unknown>; readonly problem?: string } {
   try {
-    return { body: pushBodyOf(draft) };
+    return { body: pushBodyOf(draft, timeZone) };
   } catch (error) {
     return { problem: (error as Error).message };
   }
@@ -40,7 +43,7 @@ export function NewPushPage(): ReactNode {
   const change: Change = (part) => {
     setDraft((old) => ({ ...old, ...part }));
   };
-  const { body, problem } = bodyOrProblem(settled);
+  const { body, problem } = bodyOrProblem(settled, useTimeZone());
   const complete = isComplete(settled) ? body : undefined;
   const count = useRead(
     consoleApi.countPushTargets,
@@ -240,6 +243,7 @@ function Preview({ appId, body }: { readonly appId: string; readonly body: Recor
 
 function Times({ draft, change }: StepProps): ReactNode {
   const t = useTexts();
+  const timeZone = useTimeZone() ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
     <Group gap="lg" align="flex-end">
       <Radio.Group
@@ -256,7 +260,7 @@ function Times({ draft, change }: StepProps): ReactNode {
       </Radio.Group>
       {draft.when === 'later' && (
         <TextInput
-          label={t.newPush.at(Intl.DateTimeFormat().resolvedOptions().timeZone)}
+          label={t.newPush.at(timeZone)}
           type="datetime-local"
           value={draft.at}
           onChange={(event) => {

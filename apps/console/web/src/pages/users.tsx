@@ -3,9 +3,9 @@ import { useHotkeys } from '@mantine/hooks';
 import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
-import { useMay, useRead, useSession } from '../api/queries';
+import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { Segments, startOfDay, UrlText } from '../parts/fields';
+import { momentOf, Segments, UrlText } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Checked, LockedBadge } from '../parts/states';
@@ -247,11 +247,11 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
 function useUserFilters() {
   const { q: _q, after: _after, order: _order, since, ...filters } = useSearch({ from: FROM });
   const text = useSearchedText();
-  const { operator } = useSession();
+  const timeZone = useTimeZone();
   return {
     ...filters,
     ...(text === '' ? {} : { text }),
-    ...(since === undefined ? {} : { createdFrom: startOfDay(since, operator?.timeZone ?? undefined) }),
+    ...(since === undefined ? {} : { createdFrom: momentOf(since, timeZone) }),
   };
 }
 

@@ -88,19 +88,19 @@ export function UrlText({ value = '', onApply, ...props }: UrlTextProps): ReactN
 
 const DAY_MS = 86_400_000;
 
-/** The first moment of a day, such as `2026-03-01`, in a zone; undefined: the zone of the browser. */
-export function startOfDay(day: string, timeZone: string | undefined): string {
+/** The moment of a time such as `2026-03-01T09:00`, or the first one of a day, in a zone; undefined: the zone of the browser. */
+export function momentOf(local: string, timeZone: string | undefined): string {
   const zone = timeZone === undefined ? {} : { timeZone };
   const names = new Intl.DateTimeFormat('en', { ...zone, timeZoneName: 'longOffset' });
   const offsetAt = (ms: number) => {
     const [offset = 'Z'] = /[+-]\d\d:\d\d/.exec(names.format(ms)) ?? [];
     return -Date.parse(`1970-01-01T00:00:00${offset}`);
   };
-  const midnight = Date.parse(day);
-  const starts = [midnight - DAY_MS, midnight + DAY_MS].map((ms) => midnight - offsetAt(ms));
+  const wall = Date.parse(local.includes('T') ? `${local}Z` : local);
+  const starts = [wall - DAY_MS, wall + DAY_MS].map((ms) => wall - offsetAt(ms));
   const first = Math.min(...starts);
-  // Where the clock skips or repeats midnight, only one of the two is on the day.
-  return new Date(first + offsetAt(first) >= midnight ? first : Math.max(...starts)).toISOString();
+  // Where the clock skips or repeats the time, only one of the two is not before it.
+  return new Date(first + offsetAt(first) >= wall ? first : Math.max(...starts)).toISOString();
 }
 
 interface SegmentsProps<Value extends string> {
