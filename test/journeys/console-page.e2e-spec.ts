@@ -373,6 +373,17 @@ describe('the filters of a list', () => {
     await page.getByText(`--at ${year}-07-01T04:30:00.000Z`).waitFor();
   });
 
+  it('focus the search of users by a key with Ctrl, and by no single one', async () => {
+    const page = await open('users');
+    const field = page.getByRole('searchbox', { name: 'Search' });
+    const isFocused = () => field.evaluate((element) => element.matches(':focus'));
+    await page.getByRole('heading', { level: 1 }).click();
+    await page.keyboard.press('/');
+    expect(await isFocused()).toBe(false);
+    await page.keyboard.press('Control+/');
+    await expect.poll(isFocused).toBe(true);
+  });
+
   it('name the acts of the audit log as the list does', async () => {
     const page = await open('/audit?action=setUp');
     const action = page.getByRole('combobox', { name: 'Action' });

@@ -119,7 +119,7 @@ function SearchBar(): ReactNode {
   const search = useSearch({ from: FROM });
   const { text, type, send } = useTypedSearch();
   const field = useRef<HTMLInputElement>(null);
-  useHotkeys([['/', () => field.current?.focus()]]);
+  useHotkeys([['mod+/', () => field.current?.focus()]]);
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
   };

@@ -816,7 +816,7 @@ export const en = {
     keys: 'Keyboard',
     shortcuts: [
       ['Ctrl K', 'search, jump to a page, an application or a user'],
-      ['/', 'to the search field of users'],
+      ['Ctrl /', 'to the search field of users'],
       ['Ctrl S', 'save the fields of a user'],
       ['Esc', 'close a dialog, clear a selection'],
     ] as readonly (readonly [keys: string, says: string])[],

@@ -785,7 +785,7 @@ export const zh: typeof en = {
     keys: '键盘',
     shortcuts: [
       ['Ctrl K', '搜索，跳转到页面、应用或用户'],
-      ['/', '转到用户搜索框'],
+      ['Ctrl /', '转到用户搜索框'],
       ['Ctrl S', '保存用户字段'],
       ['Esc', '关闭对话框，清除选择'],
     ],
