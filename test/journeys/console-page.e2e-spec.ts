@@ -384,6 +384,21 @@ describe('the filters of a list', () => {
     await expect.poll(isFocused).toBe(true);
   });
 
+  it('show the former and the new value of a change in the audit log, also by a link to its entry', async () => {
+    const page = await open('settings');
+    await page.getByLabel('mailLanguage').fill('nl');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.goto(operator().urlOf('/audit?action=changeSetting'));
+    await page.getByRole('button', { name: 'Setting changed' }).first().click();
+    const value = page.getByRole('row', { name: /^value .* nl$/ });
+    await value.waitFor();
+    await page.getByRole('link', { name: 'Link to this entry' }).click();
+    await expect.poll(() => page.url()).toContain('open=');
+    await page.reload();
+    await value.waitFor();
+  });
+
   it('name the acts of the audit log as the list does', async () => {
     const page = await open('/audit?action=setUp');
     const action = page.getByRole('combobox', { name: 'Action' });

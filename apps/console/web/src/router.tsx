@@ -213,6 +213,7 @@ const audit = createRoute({
       app: text(),
       action: text(),
       target: text(),
+      open: text(),
       outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
     }),
   ),

@@ -1,4 +1,4 @@
-import { Badge, Code, Group, NativeSelect, Stack, Text } from '@mantine/core';
+import { Badge, Code, Group, NativeSelect, Stack, Table, Text } from '@mantine/core';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
@@ -22,10 +22,10 @@ const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
 
 export function AuditPage(): ReactNode {
   const t = useTexts();
-  const { operator, app, after, ...search } = useSearch({ from: FROM });
+  const { operator, app, after, open, ...search } = useSearch({ from: FROM });
   const navigate = useNavigate({ from: '/audit' });
   const change = (part: Partial<typeof search> & { readonly app?: string | undefined }) => {
-    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
+    void navigate({ search: (old) => ({ ...old, ...part, after: undefined, open: undefined }) });
   };
   const filters = {
     ...search,
@@ -72,7 +72,12 @@ export function AuditPage(): ReactNode {
             }}
           />
         </Group>
-        <AuditList query={{ ...filters, ...(after === undefined ? {} : { after }) }} hasPager />
+        <AuditList
+          key={open}
+          query={{ ...filters, ...(after === undefined ? {} : { after }) }}
+          opened={open}
+          hasPager
+        />
       </Panel>
     </Page>
   );
@@ -111,13 +116,16 @@ interface AuditListProps {
   readonly query: NonNullable<CallInput<typeof consoleApi.listAudit>['query']>;
   /** Absent: the first page, with a link to the whole log. */
   readonly hasPager?: boolean;
+  /** The id of the entry that the URL names. */
+  readonly opened?: string | undefined;
 }
 
 /** Acts of operators, newest first. */
-export function AuditList({ query, hasPager = false }: AuditListProps): ReactNode {
+export function AuditList({ query, hasPager = false, opened }: AuditListProps): ReactNode {
   const t = useTexts();
   const entries = useRead(consoleApi.listAudit, { query });
-  const [open, setOpen] = useState<string>();
+  const [chosen, setChosen] = useState<string | null>();
+  const open = chosen === undefined ? opened : chosen;
   return (
     <Answer of={entries} lines={8}>
       {({ items, next }) => (
@@ -141,7 +149,7 @@ export function AuditList({ query, hasPager = false }: AuditListProps): ReactNod
                         className="link"
                         aria-expanded={open === entry.id}
                         onClick={() => {
-                          setOpen(open === entry.id ? undefined : entry.id);
+                          setChosen(open === entry.id ? null : entry.id);
                         }}
                       >
                         {nameOf(t.audit.actions, entry.action)}
@@ -190,14 +198,66 @@ function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {
       </Text>
       {entry.errorName !== null && <Text size="sm">{t.audit.error(entry.errorName)}</Text>}
       {entry.target !== null && <Text size="sm">{t.audit.targetIs(entry.target)}</Text>}
-      {Object.keys(entry.change).length > 0 && (
-        <Code block className="wrap">
-          {JSON.stringify(entry.change, undefined, 2)}
-        </Code>
-      )}
+      <Changes entry={entry} />
       <Text size="sm">
         {t.states.request} <Code>{entry.requestId}</Code>
       </Text>
+      <Link to="/audit" search={{ open: entry.id, after: placeBefore(entry) }}>
+        {t.audit.link}
+      </Link>
     </Stack>
   );
+}
+
+/** The cursor of the page that begins with the entry. */
+function placeBefore({ begunAt, id }: AuditEntry): string {
+  return `${new Date(Date.parse(begunAt) + 1).toISOString()},${id}`;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The new values by the names of the former ones. Conditions of the act are none. */
+function newValues({ change }: AuditEntry): Values {
+  const { former: _, updatedAt: __, changes, operations, permission, ...rest } = change;
+  const fields = typeof changes === 'object' && changes !== null ? (changes as Values) : {};
+  const permissions = Array.isArray(operations) ? operations.map((each) => [String(each), permission]) : [];
+  return { ...rest, ...fields, ...(Object.fromEntries(permissions) as Values) };
+}
+
+function Changes({ entry }: { readonly entry: AuditEntry }): ReactNode {
+  const t = useTexts();
+  const after = newValues(entry);
+  const before = entry.before ?? {};
+  // An act reads more than it changes.
+  const changed = Object.keys(after).filter((name) => name in before);
+  const names = new Set([...Object.keys(after), ...(changed.length > 0 ? [] : Object.keys(before))]);
+  if (names.size === 0) return null;
+  return (
+    <Table aria-label={t.audit.changes}>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th>{t.audit.field}</Table.Th>
+          <Table.Th>{t.audit.before}</Table.Th>
+          <Table.Th>{t.audit.after}</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {[...names].map((name) => (
+          <Table.Tr key={name}>
+            <Table.Th scope="row">{name}</Table.Th>
+            {[before[name], after[name]].map((value, index) => (
+              <Table.Td key={index === 0 ? 'before' : 'after'} className="wrap">
+                <bdi>{textOf(value)}</bdi>
+              </Table.Td>
+            ))}
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined) return '–';
+  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
 }

@@ -666,6 +666,11 @@ export const en = {
     ways: { console: 'console', cli: 'command line' },
     error: (name: string) => `Error: ${name}`,
     targetIs: (target: string) => `Target: ${target}`,
+    changes: 'What it changed',
+    field: 'Name',
+    before: 'Before',
+    after: 'After',
+    link: 'Link to this entry',
     actions: {
       setUp: 'Console set up',
       signIn: 'Sign-in',

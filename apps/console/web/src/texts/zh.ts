@@ -636,6 +636,11 @@ export const zh: typeof en = {
     ways: { console: '控制台', cli: '命令行' },
     error: (name) => `错误：${name}`,
     targetIs: (target) => `对象：${target}`,
+    changes: '更改内容',
+    field: '名称',
+    before: '更改前',
+    after: '更改后',
+    link: '此记录的链接',
     actions: {
       setUp: '设置控制台',
       signIn: '登录',
