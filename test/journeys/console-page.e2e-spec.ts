@@ -399,6 +399,27 @@ describe('the filters of a list', () => {
     await value.waitFor();
   });
 
+  it('select entries of the audit log by operator and by days', async () => {
+    const page = await operator().open('/audit', { timezoneId: 'UTC' });
+    const asked = (operatorId: string | null, from: string | null, to: string | null) =>
+      page.waitForRequest((request) => {
+        const { pathname, searchParams: given } = new URL(request.url());
+        const isSame = given.get('operatorId') === operatorId && given.get('from') === from && given.get('to') === to;
+        return pathname.endsWith('/audit') && isSame;
+      });
+    const choice = page.getByRole('combobox', { name: 'Operator' });
+    const id = (await choice.locator('option').nth(1).getAttribute('value')) ?? '';
+    const byOperator = asked(id, null, null);
+    await choice.selectOption(id);
+    await byOperator;
+    await page.goto(operator().urlOf('/audit?since=2026-03-03'));
+    const byDays = asked(null, '2026-03-03T00:00:00.000Z', '2026-03-05T00:00:00.000Z');
+    await page.getByLabel('Until').fill('2026-03-04');
+    await page.getByLabel('Until').press('Enter');
+    await byDays;
+    await page.getByText('No entries').waitFor();
+  });
+
   it('name the acts of the audit log as the list does', async () => {
     const page = await open('/audit?action=setUp');
     const action = page.getByRole('combobox', { name: 'Action' });

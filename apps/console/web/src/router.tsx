@@ -214,6 +214,8 @@ const audit = createRoute({
       action: text(),
       target: text(),
       open: text(),
+      since: maybe(z.iso.date()),
+      until: maybe(z.iso.date()),
       outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
     }),
   ),

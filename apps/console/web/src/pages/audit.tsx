@@ -3,9 +3,9 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useRead } from '../api/queries';
+import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { UrlText } from '../parts/fields';
+import { momentsOf, UrlText } from '../parts/fields';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { DataTable, Pager } from '../table/data-table';
 import { When } from '../texts/format';
@@ -20,15 +20,19 @@ const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
   unknown: 'warning',
 };
 
+const useAuditSearch = () => useSearch({ from: FROM });
+
 export function AuditPage(): ReactNode {
   const t = useTexts();
-  const { operator, app, after, open, ...search } = useSearch({ from: FROM });
+  const { operator, app, after, open, since, until, ...search } = useAuditSearch();
+  const timeZone = useTimeZone();
   const navigate = useNavigate({ from: '/audit' });
-  const change = (part: Partial<typeof search> & { readonly app?: string | undefined }) => {
+  const change = (part: Partial<ReturnType<typeof useAuditSearch>>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined, open: undefined }) });
   };
   const filters = {
     ...search,
+    ...momentsOf({ since, until }, timeZone),
     ...(operator === undefined ? {} : { operatorId: operator }),
     ...(app === undefined ? {} : { appId: app }),
   };
@@ -71,6 +75,28 @@ export function AuditPage(): ReactNode {
               change({ outcome: AUDIT_OUTCOMES.find((each) => each === event.currentTarget.value) });
             }}
           />
+          <OperatorFilter
+            value={operator}
+            onChange={(value) => {
+              change({ operator: value });
+            }}
+          />
+          <UrlText
+            label={t.common.since}
+            type="date"
+            value={since}
+            onApply={(value) => {
+              change({ since: value });
+            }}
+          />
+          <UrlText
+            label={t.common.until}
+            type="date"
+            value={until}
+            onApply={(value) => {
+              change({ until: value });
+            }}
+          />
         </Group>
         <AuditList
           key={open}
@@ -83,13 +109,33 @@ export function AuditPage(): ReactNode {
   );
 }
 
-interface ActionFilterProps {
+interface ChoiceProps {
   readonly value: string | undefined;
-  readonly onChange: (action: string | undefined) => void;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+/** For those who may list the operators. */
+function OperatorFilter({ value = '', onChange }: ChoiceProps): ReactNode {
+  const t = useTexts();
+  const enabled = useMay('*')('operators.write');
+  const { data } = useRead(consoleApi.listOperators, {}, { enabled });
+  if (data === undefined) return null;
+  return (
+    <NativeSelect
+      label={t.audit.operator}
+      size="xs"
+      value={value}
+      data={[{ value: '', label: t.common.any }, ...data.items.map(({ id, name }) => ({ value: id, label: name }))]}
+      onChange={(event) => {
+        const { value: id } = event.currentTarget;
+        onChange(id === '' ? undefined : id);
+      }}
+    />
+  );
 }
 
 /** The acts by their names in the operator's language. */
-function ActionFilter({ value, onChange }: ActionFilterProps): ReactNode {
+function ActionFilter({ value, onChange }: ChoiceProps): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
   const names: Readonly<Record<string, string>> = t.audit.actions;

@@ -103,6 +103,22 @@ export function momentOf(local: string, timeZone: string | undefined): string {
   return new Date(first + offsetAt(first) >= wall ? first : Math.max(...starts)).toISOString();
 }
 
+/** The first moment after a day, as `momentOf`. */
+export function endOfDay(day: string, timeZone: string | undefined): string {
+  return momentOf(new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10), timeZone);
+}
+
+/** Both days of a filter as moments; an absent day has none. */
+export function momentsOf(
+  { since, until }: { readonly since?: string | undefined; readonly until?: string | undefined },
+  timeZone: string | undefined,
+): { readonly from?: string; readonly to?: string } {
+  return {
+    ...(since === undefined ? {} : { from: momentOf(since, timeZone) }),
+    ...(until === undefined ? {} : { to: endOfDay(until, timeZone) }),
+  };
+}
+
 interface SegmentsProps<Value extends string> {
   /** Names the choice for screen readers. */
   readonly label: string;

@@ -48,6 +48,8 @@ export const en = {
     any: 'any',
     yes: 'yes',
     no: 'no',
+    since: 'Since',
+    until: 'Until',
     createdAt: 'Created',
     updatedAt: 'Changed',
     about: (value: string, isExact: boolean) => (isExact ? value : `≈ ${value}`),

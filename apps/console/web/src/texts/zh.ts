@@ -45,6 +45,8 @@ export const zh: typeof en = {
     any: '不限',
     yes: '是',
     no: '否',
+    since: '开始日期',
+    until: '结束日期',
     createdAt: '创建时间',
     updatedAt: '修改时间',
     about: (value, isExact) => (isExact ? value : `≈ ${value}`),
