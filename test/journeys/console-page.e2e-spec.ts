@@ -420,6 +420,32 @@ describe('the filters of a list', () => {
     await page.getByText('No entries').waitFor();
   });
 
+  it('select users by verified numbers and days, and messages by kind and days', async () => {
+    const page = await operator().open('users?since=2026-03-03', { timezoneId: 'UTC' });
+    const asked = (path: string, expected: object) =>
+      page.waitForRequest((request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        const given = Object.fromEntries(searchParams) as Record<string, string>;
+        return pathname.endsWith(path) && Object.entries(expected).every(([name, value]) => given[name] === value);
+      });
+    const days = { from: '2026-03-03T00:00:00.000Z', to: '2026-03-05T00:00:00.000Z' };
+    const fill = async (label: string) => {
+      await page.getByLabel(label).fill('2026-03-04');
+      await page.getByLabel(label).press('Enter');
+    };
+    const users = asked('/users', { phoneVerified: 'true', createdFrom: days.from, createdTo: days.to });
+    await page.getByLabel('Phone verified').selectOption('yes');
+    await fill('Signed up until');
+    await users;
+    await page.getByRole('link', { name: 'Clear the filters' }).first().click();
+    await expect.poll(() => page.getByLabel('Signed up until').inputValue()).toBe('');
+    await page.goto(operator().urlOf('messages?since=2026-03-03'));
+    const messages = asked('/messages', { kind: 'login', ...days });
+    await page.getByLabel('Kind').selectOption('Code for a login');
+    await fill('Until');
+    await messages;
+  });
+
   it('name the acts of the audit log as the list does', async () => {
     const page = await open('/audit?action=setUp');
     const action = page.getByRole('combobox', { name: 'Action' });

@@ -3,9 +3,10 @@ import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
+import { momentsOf, UrlText } from '../parts/fields';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { DataTable, Pager } from '../table/data-table';
 import { useFormats, useNow, When } from '../texts/format';
@@ -21,18 +22,25 @@ const COLORS: Readonly<Record<Message['status'], string>> = {
   dropped: 'gray',
 };
 
+interface Days {
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+}
+
 export function MessagesPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: FROM });
-  const { user, after, ...search } = useSearch({ from: FROM });
+  const { user, after, since, until, ...search } = useSearch({ from: FROM });
+  const timeZone = useTimeZone();
   const navigate = useNavigate({ from: '/apps/$appId/messages' });
   const may = useMay(appId);
   const [recipient, setRecipient] = useState('');
-  const change = (part: Partial<typeof search>) => {
+  const change = (part: Partial<typeof search & Days>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
   };
   const filters = {
     ...search,
+    ...momentsOf({ since, until }, timeZone),
     ...(user === undefined ? {} : { userId: user }),
     ...(recipient.trim() === '' ? {} : { recipient: recipient.trim() }),
   };
@@ -88,6 +96,35 @@ export function MessagesPage(): ReactNode {
             ]}
             onChange={(event) => {
               change({ channel: (['mail', 'sms'] as const).find((each) => each === event.currentTarget.value) });
+            }}
+          />
+          <NativeSelect
+            label={t.messages.kind}
+            size="xs"
+            value={search.kind ?? ''}
+            data={[
+              { value: '', label: t.common.any },
+              ...Object.entries(t.messages.kinds).map(([value, label]) => ({ value, label })),
+            ]}
+            onChange={(event) => {
+              const { value } = event.currentTarget;
+              change({ kind: value === '' ? undefined : value });
+            }}
+          />
+          <UrlText
+            label={t.common.since}
+            type="date"
+            value={since}
+            onApply={(value) => {
+              change({ since: value });
+            }}
+          />
+          <UrlText
+            label={t.common.until}
+            type="date"
+            value={until}
+            onApply={(value) => {
+              change({ until: value });
             }}
           />
         </Group>

@@ -5,7 +5,7 @@ import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { momentOf, Segments, UrlText } from '../parts/fields';
+import { momentsOf, Segments, UrlText } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { Checked, LockedBadge } from '../parts/states';
@@ -180,9 +180,8 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
   };
-  const isFiltered = [search.emailVerified, search.hasPassword, search.platform, search.since].some(
-    (each) => each !== undefined,
-  );
+  const { q: _q, in: _in, mode: _mode, order: _order, after: _after, ...filters } = search;
+  const isFiltered = Object.values(filters).some((each) => each !== undefined);
   const flagOf = (value: string) => (value === '' ? undefined : value === 'yes');
   const textOf = (value: boolean | undefined) => ({ undefined: '', true: 'yes', false: 'no' })[String(value)];
   const choices = [
@@ -199,6 +198,15 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
         data={choices}
         onChange={(event) => {
           change({ emailVerified: flagOf(event.currentTarget.value) });
+        }}
+      />
+      <NativeSelect
+        label={t.users.phoneVerified}
+        size="xs"
+        value={textOf(search.phoneVerified)}
+        data={choices}
+        onChange={(event) => {
+          change({ phoneVerified: flagOf(event.currentTarget.value) });
         }}
       />
       <NativeSelect
@@ -226,6 +234,14 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
           change({ since });
         }}
       />
+      <UrlText
+        label={t.users.until}
+        type="date"
+        value={search.until}
+        onApply={(until) => {
+          change({ until });
+        }}
+      />
       <NativeSelect
         label={t.users.order}
         size="xs"
@@ -245,13 +261,14 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
 }
 
 function useUserFilters() {
-  const { q: _q, after: _after, order: _order, since, ...filters } = useSearch({ from: FROM });
+  const { q: _q, after: _after, order: _order, since, until, ...filters } = useSearch({ from: FROM });
   const text = useSearchedText();
-  const timeZone = useTimeZone();
+  const { from, to } = momentsOf({ since, until }, useTimeZone());
   return {
     ...filters,
     ...(text === '' ? {} : { text }),
-    ...(since === undefined ? {} : { createdFrom: momentOf(since, timeZone) }),
+    ...(from === undefined ? {} : { createdFrom: from }),
+    ...(to === undefined ? {} : { createdTo: to }),
   };
 }
 
