@@ -228,6 +228,34 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
     });
   });
 
+  describe('acts for selected users', () => {
+    it('end the session of each, with progress, and say which were refused', async () => {
+      const name = unique('each');
+      const users = await Promise.all(
+        ['a', 'b'].map((end) => signUp(appClient(server()), { username: `${name}-${end}` })),
+      );
+      const page = await open(`users?q=${name}`);
+      let isRefused = true;
+      await answer(page, isAsked('POST', /\/end-session$/), (request) =>
+        isRefused && request.url().includes(users[0]!.id) ? refused(400, 'NO_EFFECT') : undefined,
+      );
+      await page.getByRole('checkbox', { name: 'Select all rows of this page' }).check();
+      const act = async () => {
+        await page.getByRole('toolbar').getByRole('button', { name: 'End sessions' }).click();
+        await page.getByRole('dialog').getByRole('button', { name: 'End sessions' }).click();
+      };
+      const codeOf = async ({ session }: (typeof users)[number]) =>
+        (await appClient(server()).get('/1.1/users/me', { session })).body['code'];
+      await act();
+      await page.getByText('Done for 1 of 2. Refused for 1: refused by the test').waitFor();
+      await expect.poll(() => Promise.all(users.map(codeOf))).toEqual([undefined, 211]);
+      isRefused = false;
+      await act();
+      await page.getByText('Done for 2 of 2.').waitFor();
+      await expect.poll(() => Promise.all(users.map(codeOf))).toEqual([211, 211]);
+    });
+  });
+
   describe('what the page says', () => {
     const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
     const message = {

@@ -1,10 +1,13 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
+import { call } from '../api/call';
 import { useAct, useMay } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
+import { useProblem } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
 interface SelectionProps {
@@ -13,7 +16,7 @@ interface SelectionProps {
   readonly setChosen: (chosen: ReadonlySet<string>) => void;
 }
 
-/** The toolbar of the selected users: export, deletion, and the end of the selection. */
+/** The toolbar of the selected users: export, acts for each of them, deletion, and the end of the selection. */
 export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
@@ -36,6 +39,7 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
           inputOf={(format) => ({ params: { appId }, query: { ids: [...chosen].join(','), format } })}
         />
       )}
+      {may('users.write') && <EachActs appId={appId} chosen={chosen} />}
       {may('users.delete') && (
         <Button
           color="bad"
@@ -68,4 +72,93 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
       )}
     </Group>
   );
+}
+
+const EACH_ACTS = { endSession: consoleApi.endUserSession, sendVerification: consoleApi.sendVerification } as const;
+type EachAct = keyof typeof EACH_ACTS;
+const EACH_ACT_NAMES = Object.keys(EACH_ACTS) as EachAct[];
+
+/** Acts that the page asks for once for each user. The toolbar then says how many were refused, and why. */
+function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): ReactNode {
+  const t = useTexts();
+  const problem = useProblem();
+  const queries = useQueryClient();
+  const [asked, setAsked] = useState<EachAct>();
+  const [progress, setProgress] = useState('');
+  const [outcome, setOutcome] = useState('');
+  const run = async (name: EachAct) => {
+    const refusals = await forEach(
+      [...chosen],
+      (userId) => call(EACH_ACTS[name], { params: { appId, userId } }),
+      (settled) => {
+        setProgress(t.users.each.progress(settled, chosen.size));
+      },
+    );
+    const reasons = countsOf(refusals.map(problem));
+    const refused = [...reasons].map(([reason, count]) => t.users.each.refused(count, reason));
+    setOutcome([t.users.each.done(chosen.size - refusals.length, chosen.size), ...refused].join(' '));
+    await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
+  };
+  return (
+    <>
+      {EACH_ACT_NAMES.map((name) => (
+        <Button
+          key={name}
+          variant="default"
+          onClick={() => {
+            setProgress('');
+            setAsked(name);
+          }}
+        >
+          {t.users.each[name]}
+        </Button>
+      ))}
+      <Text size="sm" role="status">
+        {outcome}
+      </Text>
+      {asked !== undefined && (
+        <Confirm
+          title={t.users.each.title(t.users.each[asked], chosen.size)}
+          says={
+            <>
+              {t.users.each.says[asked]} <span role="status">{progress}</span>
+            </>
+          }
+          button={t.users.each[asked]}
+          onConfirm={() => run(asked)}
+          onClose={() => {
+            setAsked(undefined);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+const AT_ONCE = 4;
+
+/** @returns the refusals */
+async function forEach(
+  ids: readonly string[],
+  act: (id: string) => Promise<unknown>,
+  onSettled: (settled: number) => void,
+): Promise<Error[]> {
+  const refusals: Error[] = [];
+  const waiting = ids.values();
+  let settled = 0;
+  const work = async () => {
+    for (const id of waiting) {
+      await act(id).catch((error: unknown) => refusals.push(error as Error));
+      settled += 1;
+      onSettled(settled);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return refusals;
+}
+
+function countsOf(texts: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
 }

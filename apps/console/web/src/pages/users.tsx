@@ -315,7 +315,7 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
               idOf={({ objectId }) => objectId}
               isOld={users.isPlaceholderData}
               selection={
-                may('users.delete') || may('users.export')
+                may('users.write') || may('users.delete') || may('users.export')
                   ? {
                       ids: chosen,
                       change: setChosen,

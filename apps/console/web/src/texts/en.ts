@@ -278,6 +278,18 @@ export const en = {
     noneLocked: 'No user is locked',
     noneLockedSays: 'A lock follows several wrong passwords and ends by itself.',
     deleteOne: 'Delete',
+    each: {
+      endSession: 'End sessions',
+      sendVerification: 'Send verification mails',
+      title: (act: string, count: number) => `${act}: ${count} ${plural(count, 'user', 'users')}`,
+      says: {
+        endSession: 'The users have to log in again on every device. Stored data stays.',
+        sendVerification: 'A mail with a link goes to each address that is not verified.',
+      },
+      progress: (settled: number, all: number) => `${settled} of ${all}`,
+      done: (done: number, all: number) => `Done for ${done} of ${all}.`,
+      refused: (count: number, reason: string) => `Refused for ${count}: ${reason}`,
+    },
     deleteThem: 'Delete',
     deleteTitle: (count: number) => (count === 1 ? 'Delete this user' : `Delete ${count} users`),
     deleteSays: 'The account, its linked accounts and its sessions are removed. This cannot be undone.',

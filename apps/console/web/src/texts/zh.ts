@@ -262,6 +262,18 @@ export const zh: typeof en = {
     noneLocked: '没有锁定的用户',
     noneLockedSays: '多次输错密码后账户会被锁定，到时自动解除。',
     deleteOne: '删除',
+    each: {
+      endSession: '结束会话',
+      sendVerification: '发送验证邮件',
+      title: (act, count) => `${act}：${count} 位用户`,
+      says: {
+        endSession: '这些用户须在每台设备上重新登录，已存储的数据保留。',
+        sendVerification: '含有链接的邮件将发送到每个尚未验证的邮箱。',
+      },
+      progress: (settled, all) => `${settled}/${all}`,
+      done: (done, all) => `已完成 ${done}/${all}。`,
+      refused: (count, reason) => `${count} 位被拒绝：${reason}`,
+    },
     deleteThem: '删除',
     deleteTitle: (count) => (count === 1 ? '删除该用户' : `删除 ${count} 位用户`),
     deleteSays: '账户、关联账户和会话都会被删除，无法撤销。',
