@@ -280,6 +280,25 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       expect(await retry.count()).toBe(0);
     });
 
+    it('on the overview names an old master key and answers that reveal accounts, while they do', async () => {
+      const page = await open('overview');
+      const old = page.getByText('An old master key is still accepted.');
+      const loud = page.getByText('quietProfile is off');
+      await loud.waitFor();
+      expect(await old.count()).toBe(0);
+      const oldKeys = [{ kind: 'master', replacedAt: ago(1), acceptedUntil: null }];
+      await page.route(/\/api\/apps\/[\w-]+$/, async (route) => {
+        const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' };
+        const { application } = (await (await route.fetch({ headers })).json()) as { application: object };
+        await route.fulfill({ json: { application: { ...application, oldKeys } } });
+      });
+      await setSetting(server(), server().app, 'quietProfile', 'true');
+      await page.reload();
+      await old.waitFor();
+      expect(await loud.count()).toBe(0);
+      await setSetting(server(), server().app, 'quietProfile', 'false');
+    });
+
     it('is the reason of the server where an act has no effect', async () => {
       const page = await open('settings');
       await answer(page, isAsked('PUT', /\/settings\//), () => refused(400, 'NO_EFFECT'));

@@ -76,8 +76,9 @@ function Attention({ data, appId }: DataProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();
   const { value: dead, isExact } = data.messages?.dead ?? { value: 0, isExact: true };
-  const isCalm = dead === 0 && data.unverifiedPlatforms.length === 0 && data.away.length === 0;
-  if (isCalm) return null;
+  const notices = useSettingNotices(appId);
+  const isCalm = [notices, data.unverifiedPlatforms, data.away].every(({ length }) => length === 0);
+  if (isCalm && dead === 0) return null;
   return (
     <Alert color="warning" icon={<Icon name="warning" />} title={t.overview.attention}>
       <ul className="list">
@@ -100,9 +101,37 @@ function Attention({ data, appId }: DataProps): ReactNode {
             </Link>
           </li>
         ))}
+        {notices.map(({ says, tab }) => (
+          <li key={says}>
+            {says}{' '}
+            <Link to="/apps/$appId/settings" params={{ appId }} search={{ tab }}>
+              {t.acts.show}
+            </Link>
+          </li>
+        ))}
       </ul>
     </Alert>
   );
+}
+
+interface SettingNotice {
+  readonly says: string;
+  /** Of the settings. */
+  readonly tab: 'general' | 'keys';
+}
+
+/** What the settings of the application leave open. */
+function useSettingNotices(appId: string): readonly SettingNotice[] {
+  const t = useTexts();
+  const { data } = useRead(consoleApi.getApplication, { params: { appId } });
+  if (data === undefined) return [];
+  const { oldKeys, settings } = data.application;
+  const hasOldMasterKey = oldKeys.some(({ kind }) => kind === 'master');
+  const isQuiet = settings.some(({ name, value }) => name === 'quietProfile' && value === 'true');
+  return [
+    ...(hasOldMasterKey ? [{ says: t.overview.oldMasterKey, tab: 'keys' as const }] : []),
+    ...(isQuiet ? [] : [{ says: t.overview.notQuiet, tab: 'general' as const }]),
+  ];
 }
 
 type Total = NonNullable<Overview['users']>['total'];

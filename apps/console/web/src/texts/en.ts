@@ -209,6 +209,8 @@ export const en = {
     unverified: (platform: string, accounts: string) =>
       `${platform} has ${accounts} accounts that no credentials verify.`,
     setCredentials: 'Set credentials',
+    oldMasterKey: 'An old master key is still accepted.',
+    notQuiet: 'quietProfile is off: answers reveal whether an account exists.',
     users: 'Users',
     newToday: 'New in 24 hours',
     lockedNow: 'Locked now',

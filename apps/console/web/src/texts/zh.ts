@@ -200,6 +200,8 @@ export const zh: typeof en = {
     dead: (_count, shown) => `过去 24 小时有 ${shown} 条消息被最终拒收。`,
     unverified: (platform, accounts) => `${platform} 有 ${accounts} 个账户没有凭据可供验证。`,
     setCredentials: '设置凭据',
+    oldMasterKey: '旧的主密钥仍然有效。',
+    notQuiet: 'quietProfile 已关闭：答复会透露账户是否存在。',
     users: '用户',
     newToday: '24 小时内新增',
     lockedNow: '当前锁定',
