@@ -2,7 +2,14 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { appClient, signUp, unique, useServer } from '#testing';
 import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
-import { PASSWORD, type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
+import {
+  OWNER,
+  PASSWORD,
+  type ServerWithConsole,
+  startOneProcess,
+  useOperator,
+  useOperatorPages,
+} from './suites/operator.js';
 
 /** Longer than the page takes an answer for new, the session included. */
 const STALE_MS = 61_000;
@@ -157,6 +164,26 @@ describe('while the next object is read', () => {
     expect(await page.getByLabel('User name').count()).toBe(0);
     await held.continue();
     await expect.poll(() => page.getByLabel('User name').inputValue()).toBe(other);
+  });
+});
+
+describe('the look of the page', () => {
+  it('is stored for the operator, who has it in a browser without a choice', async () => {
+    const page = await operator().open('users', { locale: 'en-GB' });
+    const attribute = (at: Page, name: string) => at.locator('html').getAttribute(name);
+    const choose = async (name: string) => {
+      const stored = page.waitForResponse((response) => isAsked('PATCH', /\/me$/)(response.request()));
+      await page.getByRole('button', { name: OWNER.name }).click();
+      await page.locator('[role^=menuitem]').filter({ hasText: name }).click({ timeout: 5_000 });
+      expect((await stored).status()).toBe(200);
+    };
+    await choose('Dark');
+    await choose('中文');
+    const other = await operator().open('users', { locale: 'en-GB' });
+    await expect.poll(() => attribute(other, 'lang')).toBe('zh-CN');
+    await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('dark');
+    await choose('English');
+    await choose('As the system');
   });
 });
 

@@ -18,13 +18,13 @@ import {
   type Texts,
   TextsContext,
 } from './texts/texts';
-import { cssVariables, theme } from './theme';
+import { cssVariables, theme, THEME_KEY } from './theme';
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
 // The style that locks scrolling behind dialogs is not made by Mantine itself.
 setNonce(nonce);
 
-const colorSchemes = localStorageColorSchemeManager({ key: 'gatepost-theme' });
+const colorSchemes = localStorageColorSchemeManager({ key: THEME_KEY });
 const queries = createQueryClient();
 
 interface Chosen {

@@ -1,5 +1,8 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from '@mantine/core';
 
+/** Of the local storage, where the theme that was chosen on this computer lies. */
+export const THEME_KEY = 'gatepost-theme';
+
 // The colours are those of the mailed-link pages (PALETTE in apps/gateway/src/html): one look for everything that Gatepost shows.
 // Shade 6 is the colour on light ground, shade 3 the one on dark ground; both reach 4.5:1 there.
 

@@ -1,13 +1,14 @@
 import { Button, Menu, useMantineColorScheme } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
-import { consoleApi } from '#console-api';
-import { call } from '../api/call';
+import { type ReactNode, useEffect } from 'react';
+import { consoleApi, type Session } from '#console-api';
+import { call, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
 import { Icon, type IconName } from '../parts/icon';
-import { type Language, useLanguage } from '../texts/texts';
+import { THEME_KEY } from '../theme';
+import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
 
 /** Languages, each by its own name. */
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
@@ -21,6 +22,7 @@ export function OperatorMenu(): ReactNode {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const { failed } = useNotices();
+  useStoredLook();
   const signOut = async () => {
     await call(consoleApi.signOut, {});
     queries.clear();
@@ -51,10 +53,38 @@ export function OperatorMenu(): ReactNode {
   );
 }
 
-/** Language and theme; both are stored on this computer at once. */
+/** Language and theme of the operator, where this computer has no choice. */
+function useStoredLook(): void {
+  const { operator } = useSession();
+  const { choose } = useLanguage();
+  const { setColorScheme } = useMantineColorScheme();
+  const { language, theme } = operator ?? { language: null, theme: 'auto' };
+  useEffect(() => {
+    if (language !== null && !isLanguageChosen()) choose(language);
+    if (theme !== 'auto' && localStorage.getItem(THEME_KEY) === null) setColorScheme(theme);
+  }, [language, theme, choose, setColorScheme]);
+}
+
+type Look = NonNullable<CallInput<typeof consoleApi.changeMe>['body']>;
+
+/** @returns what stores a choice for the operator, who has it on other computers too; without a session nothing does */
+function useStoreLook(): (look: Look) => void {
+  const queries = useQueryClient();
+  const { failed } = useNotices();
+  return (look) => {
+    const session = queries.getQueryData<Session>(sessionQuery.queryKey);
+    if (session === undefined || session.operator === null) return;
+    call(consoleApi.changeMe, { body: look }).then((changed) => {
+      queries.setQueryData(sessionQuery.queryKey, changed);
+    }, failed);
+  };
+}
+
+/** Language and theme; both are stored on this computer at once, and for the operator. */
 export function LookItems(): ReactNode {
   const { texts: t, language, choose } = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const store = useStoreLook();
   return (
     <>
       <Menu.Label>{t.shell.language}</Menu.Label>
@@ -68,6 +98,7 @@ export function LookItems(): ReactNode {
           rightSection={each === language && <Icon name="check" size={16} />}
           onClick={() => {
             choose(each);
+            store({ language: each });
           }}
         >
           {LANGUAGE_NAMES[each]}
@@ -83,6 +114,7 @@ export function LookItems(): ReactNode {
           rightSection={each === colorScheme && <Icon name="check" size={16} />}
           onClick={() => {
             setColorScheme(each);
+            store({ theme: each });
           }}
         >
           {t.shell.themes[each]}

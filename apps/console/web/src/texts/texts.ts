@@ -23,6 +23,11 @@ export async function loadTexts(language: Language): Promise<Texts> {
   return LOADERS[language]();
 }
 
+/** Whether a language was chosen on this computer. */
+export function isLanguageChosen(): boolean {
+  return localStorage.getItem(STORED) !== null;
+}
+
 /** The language that was chosen on this computer, else that of the browser. */
 export function preferredLanguage(): Language {
   const stored = localStorage.getItem(STORED);
