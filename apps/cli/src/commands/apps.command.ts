@@ -19,7 +19,7 @@ import { secretFrom } from './credential-fields.js';
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
-/** Keys for a new application. They come from the environment, because every user of the machine can read arguments. */
+/** Keys for a new application, from the environment: every user of the machine can read arguments. */
 export interface GivenKeys {
   readonly appKey: string | undefined;
   readonly masterKey: string | undefined;
@@ -30,7 +30,6 @@ interface OnlyKeys {
   readonly masterKey?: true;
 }
 
-/** `gatepost apps …` */
 export function appsCommand(withServer: WithServer, givenKeys: () => GivenKeys): Command {
   const apps = new Command('apps').description('create, show and change applications');
   apps.addCommand(create(withServer, givenKeys));
@@ -131,7 +130,6 @@ function revokeOldKeys(withServer: WithServer): Command {
     );
 }
 
-/** Both kinds of keys, unless an option names one. */
 function whichOf(only: OnlyKeys): { appKey: boolean; masterKey: boolean } {
   const isBoth = only.appKey === only.masterKey;
   return { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
@@ -162,7 +160,6 @@ function settingLine(name: string, text: string): string {
   return `  ${name.padEnd(28)} ${text}`;
 }
 
-/** `gatepost permissions …` */
 export function permissionsCommand(withServer: WithServer): Command {
   return new Command('permissions')
     .description('show and change the class permissions of an application')
@@ -207,12 +204,11 @@ const WORDS: ReadonlyMap<string, ClassPermission> = new Map<string, ClassPermiss
   ['nobody', []],
 ]);
 
-/** The server refuses unknown names. */
 function operationsOf(text: string): ClassOperation[] {
   return text === 'all' ? [...CLASS_OPERATIONS] : (text.split(',') as ClassOperation[]);
 }
 
-/** @throws StartError for a word beside ids, of which it would become one */
+/** @throws StartError for a word beside ids, which would become an id */
 function permissionOf(who: readonly string[]): ClassPermission {
   const word = who.find((one) => WORDS.has(one));
   if (word === undefined) return [...who];

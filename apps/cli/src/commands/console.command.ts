@@ -4,7 +4,6 @@ import { systemUser } from '../audited-calls.js';
 import type { WithServer } from '../operator-connection.js';
 import { print, quoted } from '../terminal.js';
 
-/** `gatepost console …` */
 export function consoleCommand(withServer: WithServer): Command {
   return new Command('console')
     .description('let operators into the console, and read its audit log')

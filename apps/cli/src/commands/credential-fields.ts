@@ -4,15 +4,13 @@ import { type ReadSource, sourceOf, valueFrom, withoutLastBreak } from '../termi
 
 const MIN_COLUMN_WIDTH = 12;
 
-/** A platform or provider, and the fields of its credentials. */
 export interface CredentialKind {
   readonly name: string;
   readonly fields: readonly CredentialField[];
 }
 
 /**
- * Reads `field=value`, `field=@path` and `field=-` as credentials of a kind. No message repeats an argument, because it may
- * contain a misplaced secret.
+ * Reads `field=value`, `field=@path` and `field=-`. No message repeats an argument: it may contain a misplaced secret.
  * @throws StartError for an unknown field, and for a secret given as a plain argument
  */
 export function credentialFields(
@@ -34,7 +32,6 @@ export function credentialFields(
   return Object.fromEntries(fields);
 }
 
-/** The fields of a kind, each in the syntax of the command line. */
 export function usageOf(fields: readonly CredentialField[]): string {
   return fields
     .map(({ name, isSecret, isRequired }) => {
@@ -59,7 +56,6 @@ function plainSecret(name: string, joint = '='): string {
   return `${name} is a secret, and all users of this machine can read arguments. Put it into a file and write ${name}${joint}@path/to/file, or write ${name}${joint}- and pass it on standard input.`;
 }
 
-/** A help text: kinds and their fields, one field per line. */
 export function describeKinds(kinds: readonly CredentialKind[]): string {
   const kindWidth = widthFor(kinds.map(({ name }) => name));
   const nameWidth = widthFor(kinds.flatMap(({ fields }) => fields.map(({ name }) => name)));
@@ -74,7 +70,7 @@ export function describeKinds(kinds: readonly CredentialKind[]): string {
     .join('\n');
 }
 
-/** Stored credentials, one field per line, without the values of secrets. */
+/** One field per line, without the values of secrets. */
 export function shownFields(shown: Readonly<Record<string, string>>, secrets: readonly string[]): string[] {
   const width = widthFor([...Object.keys(shown), ...secrets]);
   return [
@@ -83,7 +79,6 @@ export function shownFields(shown: Readonly<Record<string, string>>, secrets: re
   ];
 }
 
-/** Width of a column of names, with a space after the longest one. */
 function widthFor(names: readonly string[]): number {
   return Math.max(MIN_COLUMN_WIDTH, ...names.map((name) => name.length + 1));
 }

@@ -18,7 +18,6 @@ import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
 import { credentialFields, type CredentialKind, describeKinds, shownFields } from './credential-fields.js';
 
-/** `gatepost platforms …` */
 export function platformsCommand(withServer: WithServer): Command {
   const platforms = new Command('platforms').description(
     'show and set the credentials that verify accounts of third-party platforms',
@@ -95,7 +94,6 @@ function platformCredentials(kind: PlatformKind): CredentialKind {
   return { name: kind, fields: platformFields(kind) };
 }
 
-/** `gatepost text-messages …` */
 export function textMessagesCommand(withServer: WithServer): Command {
   const textMessages = new Command('text-messages').description(
     'show and set the text-message provider of an application',

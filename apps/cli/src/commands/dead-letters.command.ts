@@ -4,13 +4,11 @@ import type { DeadLetter, DeadLetters } from '#messaging';
 import type { AuditedRpcClient } from '../audited-calls.js';
 import { print, quoted } from '../terminal.js';
 
-/** Does a command's work with the dead letters, and ends the connections. */
 export type WithDeadLetters = (work: (letters: DeadLetters, rpc: AuditedRpcClient) => Promise<void>) => Promise<void>;
 
 const SERVICE_WIDTH = 16;
 const SERVICES = [...new Set(Object.values(events).flatMap(({ subscribers }) => subscribers))].sort();
 
-/** `gatepost dead-letters …` */
 export function deadLettersCommand(withDeadLetters: WithDeadLetters): Command {
   return new Command('dead-letters')
     .description('count, replay or drop events that a service repeatedly failed to handle')

@@ -32,7 +32,6 @@ without it. It uses the extension pg_trgm of PostgreSQL, needs memory, and slows
 
 const BUILD_HELP = '\nThe server builds the index: interrupting this command does not stop it.';
 
-/** `gatepost indexes …` */
 export function indexesCommand(withServer: WithServer): Command {
   return new Command('indexes')
     .description('create indexes of custom fields, and suggest indexes for slow queries')
@@ -109,12 +108,11 @@ function named(name: string): Command {
     .argument('<field...>', 'custom fields, in the order of the index');
 }
 
-/** The contract of the service that stores the class. */
 function contractOf(className: ClassName): FieldIndexesRpc {
   return className === '_Installation' ? pushIndexesRpc : accountsIndexesRpc;
 }
 
-/** The answers of both services; a service that does not answer adds nothing. */
+/** The replies of both services; one that does not reply adds nothing. */
 async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Promise<T[]> {
   const orNothing = (error: unknown): T[] => {
     if (!(error instanceof SilentServiceError)) throw error;
@@ -144,7 +142,6 @@ function linesOf(appId: string, { className, question, runs, meanMs, maxMs, fiel
   ];
 }
 
-/** `gatepost search …` */
 export function searchCommand(withServer: WithServer): Command {
   return new Command('search')
     .description('switch the search for a part of a username, address or number on and off')
@@ -204,7 +201,6 @@ function searchLineOf({
   return `${state}  ${progressOf(progress)}`;
 }
 
-/** Prints each change of the progress until the index is built. */
 async function watchIndex<Index extends { readonly state: string }>(
   read: () => Promise<Index | undefined>,
   describe: (index: Index) => string,

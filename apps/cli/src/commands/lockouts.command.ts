@@ -14,7 +14,6 @@ const DOORS: Readonly<Record<LoginDoor, string>> = {
   code: 'code of a text message',
 };
 
-/** `gatepost lockouts …` */
 export function lockoutsCommand(withServer: WithServer): Command {
   return new Command('lockouts')
     .description('show users that are locked out after too many failed logins')

@@ -13,7 +13,6 @@ import { print, quoted } from '../terminal.js';
 const DEFAULT_LIMIT = 50;
 /** The longest one: `dropped`. */
 const STATUS_WIDTH = 7;
-/** Of one retry of all dead messages. */
 const MAX_BATCHES = 50;
 
 interface ListOptions {
@@ -23,7 +22,6 @@ interface ListOptions {
   readonly limit: number;
 }
 
-/** `gatepost mails …` */
 export function mailsCommand(withServer: WithServer): Command {
   return new Command('mails')
     .description('show the deliveries of mails and text messages, and retry dead ones')
@@ -84,7 +82,7 @@ function retry(withServer: WithServer): Command {
     });
 }
 
-/** Retries in batches, 50 at most. One that is smaller than the one before is the last: messages can die again meanwhile. */
+/** A batch smaller than the one before is the last: messages can die again meanwhile. */
 async function retryAllDead(rpc: RpcClient, appId: string | undefined): Promise<number> {
   let [total, last] = [0, 1];
   for (let batch = 0; batch < MAX_BATCHES; batch += 1) {

@@ -9,7 +9,6 @@ import { mailDatabase } from '../../../mail/src/mail.database.js';
 import { pushDatabase } from '../../../push-delivery/src/push-delivery.database.js';
 import { print, reportFailure } from '../terminal.js';
 
-/** The URL of each service's database. */
 export interface DatabaseUrls {
   readonly accounts: string;
   readonly authLinking: string;
@@ -23,7 +22,6 @@ interface MigrateOptions {
   readonly status?: true;
 }
 
-/** `gatepost migrate`: the one command that opens databases. */
 export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
   return new Command('migrate')
     .description('migrate the databases of all services to the newest version (before a rollout)')
@@ -40,7 +38,7 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
     });
 }
 
-/** The databases of all services, in the order in which they are migrated. */
+/** In the order in which they are migrated. */
 export function databasesAt({ accounts, authLinking, console, mail, push }: DatabaseUrls): DatabaseOptions[] {
   return [
     accountsDatabase(accounts, 1),

@@ -16,7 +16,6 @@ interface SendOptions {
   readonly expiresIn?: number;
 }
 
-/** `gatepost push …` */
 export function pushCommand(withServer: WithServer): Command {
   return new Command('push')
     .description('send a push, show the status of one, and count devices')

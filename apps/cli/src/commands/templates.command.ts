@@ -27,7 +27,6 @@ interface Parts {
   readonly text?: string;
 }
 
-/** `gatepost templates …` */
 export function templatesCommand(withServer: WithServer): Command {
   const templates = new Command('templates').description('show and change the mail templates of an application');
   for (const command of [list, show, set, preview, reset]) templates.addCommand(command(withServer));
@@ -113,7 +112,6 @@ function placed(name: string): Command {
     .addOption(new Option('--language <tag>', 'such as en, zh or zh-TW').default('en'));
 }
 
-/** @throws StartError if no part is given, or a part cannot be read */
 function readParts({ subject, html, text }: Parts): Parts {
   const given = Object.entries({ subject, html, text }).filter(
     (part): part is [string, string] => part[1] !== undefined,
@@ -135,7 +133,6 @@ function printParts(parts: Parts): void {
     if (value !== undefined) print(`\n--- ${name}\n${withoutLastBreak(value)}`);
 }
 
-/** @throws StartError if the file cannot be written */
 function write(file: string, html: string): void {
   try {
     writeFileSync(file, html);

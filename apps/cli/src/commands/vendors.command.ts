@@ -20,7 +20,6 @@ interface KeyOptions {
   readonly team?: string;
 }
 
-/** `gatepost vendors …` */
 export function vendorsCommand(withServer: WithServer): Command {
   const vendors = new Command('vendors').description(
     'show, set and check the credentials that reach devices through push services of vendors',
@@ -168,7 +167,6 @@ function changeLanes(withServer: WithServer, { name, description, done }: (typeo
     );
 }
 
-/** The reason why the pushes of credentials wait. */
 function stateLines({ vendor, profile, part }: ShownVendor, lanes: readonly VendorLaneState[]): string[] {
   const own = lanes.filter(({ lane }) => lane.startsWith(`${[vendor, profile, part].join('/')}/`));
   const devices = own.reduce((sum, lane) => sum + lane.devices, 0);
@@ -205,7 +203,7 @@ function removeVendor(withServer: WithServer): Command {
     );
 }
 
-/** The credentials that the options name; the team may be left out where there is one. @throws StartError */
+/** The team may be left out where only one exists. @throws StartError */
 async function keyFor(rpc: RpcClient, appId: string, vendor: Vendor, { profile, team }: KeyOptions): Promise<Key> {
   const { vendors } = await rpc.call(vendorsRpc.list, { appId });
   const found = vendors.filter((one) => one.vendor === vendor && one.profile === profile);
