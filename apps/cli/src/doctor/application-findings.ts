@@ -36,7 +36,6 @@ interface PlatformUse {
   readonly used: readonly UsedPlatform[];
 }
 
-/** Problems of an application's keys and settings. @param isProduction whether it serves real users */
 export function applicationFindings({ id, masterKey, settings }: Application, isProduction: boolean): Finding[] {
   const findings: Finding[] = [];
   if (masterKey.length < SHORT_KEY || new Set(masterKey).size < FEW_CHARACTERS)
@@ -61,7 +60,6 @@ export function applicationFindings({ id, masterKey, settings }: Application, is
   return findings;
 }
 
-/** Mails and text messages that wait for too long. */
 export async function checkDeliveries(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
   const waiting = await Promise.all(
     (['queued', 'failed'] as const).map(async (status) => {
@@ -72,7 +70,7 @@ export async function checkDeliveries(rpc: RpcClient, { id: appId }: Application
   return deliveryFindings(appId, waiting.flat(), new Date());
 }
 
-/** Recipients that refuse a message need no action of the operator; messages that wait do. */
+/** Messages that wait need an action of the operator, recipients that refuse a message do not. */
 export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[], now: Date): Finding[] {
   const late = waiting.filter(({ createdAt }) => now.getTime() - Date.parse(createdAt) > LONG_MS);
   if (late.length === 0) return [];
@@ -86,13 +84,11 @@ export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[
   ];
 }
 
-/** Pushes to devices of vendors that are held. */
 export async function checkVendorLanes(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
   const { lanes, senders } = await rpc.call(vendorsRpc.listLanes, { appId });
   return vendorFindings(appId, lanes, senders);
 }
 
-/** @param senders the processes that send */
 export function vendorFindings(appId: string, lanes: readonly VendorLaneState[], senders: number): Finding[] {
   const waiting = lanes.reduce((sum, { devices }) => sum + devices, 0);
   const doubted = vendorsOf(lanes.filter(({ isDoubted }) => isDoubted));
@@ -121,19 +117,16 @@ function vendorsOf(lanes: readonly VendorLaneState[]): string[] {
   return [...new Set(lanes.map(({ lane }) => lane.split('/', 1)[0] ?? ''))];
 }
 
-/** Accounts of third-party platforms that could be verified and are not. */
 export async function checkPlatforms(rpc: RpcClient, { id, settings }: Application): Promise<Finding[]> {
   const { platforms: credentials } = await rpc.call(platformsRpc.list, { appId: id });
   const { platforms: used } = await rpc.call(identitiesRpc.count, { appId: id });
   return platformFindings({ id, isVerificationRequired: settings.requireVerifiedPlatforms, credentials, used });
 }
 
-/** Problems of an application's use of platforms. Platforms that cannot be verified are skipped. */
 export function platformFindings({ id, isVerificationRequired, credentials, used }: PlatformUse): Finding[] {
   const verifiable = new Map(credentials.map(({ platform, kind }) => [platform, kind]));
   const kindNamed = (key: string) => used.find(({ platform, kind }) => platform === key && kind !== undefined)?.kind;
   const known = used.flatMap((use) => {
-    // Accounts have no kind if the operator named it later, or if their client left it out.
     const kind = use.kind ?? verifiable.get(use.platform) ?? kindNamed(use.platform);
     // The account that carries a union id is counted under its own platform.
     return kind === undefined || isUnionIdEntryName(use.platform) ? [] : [{ ...use, kind }];

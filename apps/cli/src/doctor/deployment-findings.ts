@@ -3,12 +3,11 @@ import type { RpcClient } from '#messaging';
 import { callReplicas, type Deployment, SilentServiceError } from '../operator-connection.js';
 import { quoted } from '../terminal.js';
 
-/** A problem that the operator should fix. */
 export interface Finding {
   readonly problem: string;
-  /** The command that fixes it, or an instruction. */
+  /** A command or an instruction. */
   readonly remedy: string;
-  /** The state may be intended: a hint, not a failure. */
+  /** The state may be intended. */
   readonly isAdvice?: boolean;
 }
 
@@ -24,25 +23,21 @@ const OLDEST: Readonly<Record<string, { readonly needed: string; readonly mainta
 };
 
 const { standalone, ...services } = diagnosticsRpc;
-/** Services that a deployment can leave out. */
 const OPTIONAL = new Set(['console']);
 type ServerReport = ProcessReport['servers'][number];
 
-/** The replies of the processes of one service. */
 interface ServiceReports {
   readonly service: string;
   readonly reports: readonly ProcessReport[];
-  /** Number of running processes. */
   readonly expected: number;
 }
 
-/** The reports of all processes, and the problems in them. */
 interface DeploymentState {
   readonly reports: readonly ProcessReport[];
   readonly findings: readonly Finding[];
 }
 
-/** Requests a report from every process that answers RPCs. @param silent collects the needed services without any answer */
+/** @param silent collects the needed services without any reply */
 export async function examineDeployment(
   rpc: RpcClient,
   deployment: Deployment,
@@ -75,17 +70,14 @@ export function brokerFindings(problem: string | undefined): Finding[] {
   ];
 }
 
-/** The addresses of the API, as the gateways report them. */
 export function baseUrlsOf(reports: readonly ProcessReport[]): string[] {
   return [...new Set(reports.flatMap(({ settings: { baseUrl } }) => (typeof baseUrl === 'string' ? [baseUrl] : [])))];
 }
 
-/** Whether an address leads to the local machine. */
 export function isLocal(url: string): boolean {
   return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** Problems of single processes, and differences between processes. */
 export function processFindings(services: readonly ServiceReports[]): Finding[] {
   const reports = services.flatMap((one) => one.reports);
   return [
@@ -177,7 +169,6 @@ function baseUrlFindings(baseUrls: readonly string[]): Finding[] {
   return [{ problem: `${baseUrl} is not encrypted: passwords and links can be read in transit.`, remedy }];
 }
 
-/** Problems of the servers that processes use, each reported once. */
 export function serverFindings(reports: readonly ProcessReport[]): Finding[] {
   const isProduction = reports.some((report) => report.isProduction);
   const findings = reports.flatMap(({ service, servers }) =>
@@ -191,7 +182,6 @@ function kindOf(name: string): string {
   return name.split(' ', 1)[0] ?? '';
 }
 
-/** Whether a server is too old. @param name such as `redis` */
 export function versionFindings(name: string, version: string): Finding[] {
   const { needed, maintained } = OLDEST[kindOf(name)] ?? {};
   if (needed !== undefined && isOlder(version, needed))

@@ -9,7 +9,6 @@ import { lookFromOutside, outsideFindings } from './outside.js';
 
 const CHECKS = [checkPlatforms, checkDeliveries, checkVendorLanes];
 
-/** The findings of the deployment, of its public address or of one application. */
 interface Section {
   readonly title: string;
   readonly findings: readonly Finding[];
@@ -17,7 +16,7 @@ interface Section {
 
 interface Diagnosis {
   readonly sections: readonly Section[];
-  /** Services of which no process answers. */
+  /** Services without any reply. */
   readonly silent: readonly string[];
 }
 
@@ -26,7 +25,6 @@ interface DoctorOptions {
   readonly json?: true;
 }
 
-/** `gatepost doctor` */
 export function doctorCommand(withServer: WithServer): Command {
   return new Command('doctor')
     .description('find problems of the deployment, and show how to fix them; exit status 1 if there are any')
@@ -46,7 +44,6 @@ export function doctorCommand(withServer: WithServer): Command {
     );
 }
 
-/** @throws InvalidArgumentError if the text is not an HTTP URL */
 function addressOf(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
   throw new InvalidArgumentError('Expected a URL such as https://accounts.example.com.');
@@ -79,7 +76,6 @@ async function checked(rpc: RpcClient, application: Application, silent: Set<str
   return findings;
 }
 
-/** A check whose service does not answer finds nothing; the silent service is reported once. */
 function recordSilence(silent: Set<string>): (error: unknown) => Finding[] {
   return (error) => {
     if (!(error instanceof SilentServiceError)) throw error;

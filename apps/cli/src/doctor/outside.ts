@@ -9,28 +9,24 @@ const DAY_MS = 86_400_000;
 const HTTPS_PORT = 443;
 const OPERATORS_PATHS = ['/metrics', '/healthz', '/readyz'] as const;
 const PUSH_PROTOCOL = 'gatepost.push.v1';
-/** Let's Encrypt renews 30 days before the end: with fewer days left, renewal has been failing for a while. */
+/** Let's Encrypt renews 30 days before the end: with fewer days left, renewal has been failing. */
 const FEW_DAYS = 14;
 /** The Date header has a resolution of one second. */
 const MAX_SKEW_MS = 3_000;
 
-/** The TLS certificate at the API's address. */
 interface ShownCertificate {
   /** Why it is not trusted; undefined if it is. */
   readonly problem: string | undefined;
   readonly daysLeft: number;
 }
 
-/** The API as a client on this machine sees it. */
 export interface OutsideView {
   readonly url: string;
-  /** Undefined if the address is not encrypted, or does not answer. */
+  /** Undefined without TLS or a reply. */
   readonly certificate: ShownCertificate | undefined;
-  /** Why the API does not answer; undefined if it does. */
   readonly problem: string | undefined;
-  /** How far its clock is ahead, in milliseconds; undefined without a Date header. */
+  /** How far its clock is ahead; undefined without a Date header. */
   readonly skewMs: number | undefined;
-  /** Paths for operators that are open to the public. */
   readonly openPaths: readonly string[];
   /** The address that devices get, and why they cannot connect; undefined if it was not checked. */
   readonly push: { readonly url: string; readonly problem: string | undefined } | undefined;
@@ -38,7 +34,6 @@ export interface OutsideView {
 
 interface Answer {
   readonly isOk: boolean;
-  /** Whether the text comes from a Gatepost process under such a path. */
   readonly isOurs: boolean;
   readonly reason: string;
   readonly date: string;
@@ -89,7 +84,7 @@ async function lookAtPush(url: string, appId: string): Promise<OutsideView['push
     : { url: server, problem: await refusalOfSocket(server) };
 }
 
-/** Undefined if the answer is not that of a gateway. */
+/** Undefined if the reply is not that of a gateway. */
 function serverIn(text: string): string | undefined {
   try {
     const { server } = JSON.parse(text) as { server?: unknown };
@@ -99,7 +94,7 @@ function serverIn(text: string): string | undefined {
   }
 }
 
-/** Why no WebSocket can be opened; undefined if one was opened and closed again. */
+/** Undefined if a WebSocket was opened and closed again. */
 function refusalOfSocket(url: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url, PUSH_PROTOCOL);
@@ -145,7 +140,7 @@ function shownCertificate({ hostname, port }: URL): Promise<ShownCertificate | u
   });
 }
 
-/** Problems that clients would meet. @param baseUrl the address that gateways have configured */
+/** @param baseUrl the address that gateways have configured */
 export function outsideFindings(view: OutsideView, baseUrl: string | undefined): Finding[] {
   return [
     ...addressFindings(view, baseUrl),
