@@ -18,14 +18,13 @@ import {
   type StoredFile,
 } from './stored-bytes.js';
 
-/** A regular file in an archive, or a stored file itself. */
 export interface ArchiveEntry {
   readonly name: string;
-  /** In bytes, as the archive yields them. */
+  /** As the archive yields them. */
   readonly bytes: number;
   readonly content: Content;
   open(meter: Meter): AsyncIterable<Buffer>;
-  /** Its place in a tar archive, of which one pass can read several files. */
+  /** One pass of a tar archive can read several files. */
   readonly tar?: TarPlace;
 }
 
@@ -34,14 +33,14 @@ interface TarPlace {
   readonly index: number;
 }
 
-/** A tar archive, which can be read from its beginning only. */
+/** Can be read from its beginning only. */
 export interface TarArchive {
   /** Yields the bytes of the files in their order, and an undefined chunk after the last of each. @throws BytesProblem */
   open(wanted: ReadonlySet<number>, meter: Meter): AsyncIterable<{ readonly index: number; readonly chunk?: Buffer }>;
 }
 
 const FILE_TYPES = new Set(['File', 'OldFile', 'ContiguousFile']);
-/** Longest header of PAX in bytes, which the parser holds in memory. */
+/** Longest header of PAX, which the parser holds in memory. */
 const MAX_META_BYTES = 1024 * 1024;
 const UNIX_TYPE = 0o170000;
 const UNIX_FILE = 0o100000;
@@ -49,14 +48,14 @@ const UNIX_LINK = 0o120000;
 const MAKE_AGAIN = 'Copy or download it again.';
 const ENDS_EARLY = 'The archive ends within this file: it is truncated. Copy or download it again.';
 
-/** An entry without its first bytes, which would fill the memory where there are many entries. */
+/** An entry without its first bytes, which would fill the memory where entries are many. */
 export function entryOf(file: Omit<ArchiveEntry, 'content'>, head: Buffer, listing: Listing): ArchiveEntry {
   const content = contentOf(file.name, head);
   const parts = content.parts.filter((_, index) => index === 0 || listing.count());
   return { ...file, content: { ...content, parts } };
 }
 
-/** Why an entry's name is not accepted. Nothing is written by it, but such an archive is no export. */
+/** Nothing is written under an entry's name, but an archive with such a name is no export. */
 function nameProblem(name: string): string | undefined {
   const path = name.replaceAll('\\', '/');
   if (path.startsWith('/') || /^[A-Za-z]:/.test(path)) return 'has an absolute path';
@@ -64,14 +63,12 @@ function nameProblem(name: string): string | undefined {
   return undefined;
 }
 
-/** Whether the entry may be read, after a warning if not. */
 function isAccepted(name: string, problem: string | undefined, listing: Listing): boolean {
   const reason = nameProblem(name) ?? problem;
   if (reason !== undefined) listing.skip(`${quoted(name)} ${reason} and is not read.`);
   return reason === undefined;
 }
 
-/** Warns of an entry without content. */
 function refuse(name: string, kind: 'is a link' | 'is no regular file', listing: Listing): false {
   listing.warn(`${quoted(name)} ${nameProblem(name) ?? kind} and is not read.`);
   return false;
@@ -84,7 +81,7 @@ type TarEvent = { readonly index: number } & (
   | { readonly is: 'warning'; readonly text: string }
 );
 
-/** The events of one pass over a tar archive; at most those of one chunk are in memory. @throws BytesProblem */
+/** Holds at most the events of one chunk in memory. @throws BytesProblem */
 async function* tarEvents(source: AsyncIterable<Buffer>): AsyncGenerator<TarEvent> {
   const events: TarEvent[] = [];
   let index = -1;
@@ -116,11 +113,11 @@ interface TarListing {
   readonly isCompressed: boolean;
   readonly listing: Listing;
   readonly entries: ArchiveEntry[];
-  /** The file that the pass is in; undefined where it is not read. */
+  /** The current file; undefined where it is not read. */
   current: { readonly entry: ReadEntry; readonly index: number; readonly pieces: Buffer[]; length: number } | undefined;
 }
 
-/** Lists the files of a tar archive in one pass. A damaged archive has the files before the damage. */
+/** Lists the files of a tar archive in one pass; of a damaged archive those before the damage. */
 export async function tarEntries(
   file: StoredFile,
   isCompressed: boolean,
@@ -206,13 +203,12 @@ function isWantedTarEntry({ type, path }: ReadEntry, listing: Listing): boolean 
   return refuse(path, type === 'SymbolicLink' || type === 'Link' ? 'is a link' : 'is no regular file', listing);
 }
 
-/** An open zip archive. */
 export interface ZipArchive {
   readonly entries: readonly ArchiveEntry[];
   readonly close: () => Promise<void>;
 }
 
-/** Lists the files of a zip archive from its directory. An archive that cannot be read has none, after a warning. */
+/** Lists the files of a zip archive from its directory. An unreadable archive has none, after a warning. */
 export async function zipEntries(file: StoredFile, listing: Listing): Promise<ZipArchive> {
   const handle = await openStored(file);
   const close = () => file.release(handle);
@@ -232,7 +228,7 @@ async function listZip(zip: yauzl.ZipFile, file: StoredFile, listing: Listing): 
   for await (const entry of zip.eachEntry()) {
     if (!listing.count()) break;
     stored += entry.compressedSize;
-    // Entries that share bytes are how a small archive grows without limit.
+    // Entries that share bytes make a zip bomb.
     if (stored > file.size) throw new BytesProblem('The files of the archive overlap. Make the archive again.');
     if (isWantedZipEntry(entry, listing)) found.push(entry);
   }

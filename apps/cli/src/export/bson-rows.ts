@@ -10,20 +10,18 @@ const EMPTY_DOCUMENT_BYTES = 5;
 const INVALID = 'The BSON document is not valid. Take the backup again.';
 const LOST = 'The file is not BSON from here on, and the rest is not read. Take the backup again.';
 const DATE_RANGE = 'The BSON document has a time out of range. Correct it in the database and take the backup again.';
-/** Helpers of LeanCloud's ACL queries (facts: RelationTests of Ayers-Server). */
+/** Helper fields of LeanCloud's ACL queries. */
 const DROPPED = new Set(['_r', '_w']);
-/** Times that stand as bare texts in an export. */
 const BARE_TIMES = new Set(['createdAt', 'updatedAt']);
 const OPTIONS = { promoteBuffers: false, bsonRegExp: true, useBigInt64: false } as const;
 
-/** Ends the normalisation of one document. */
 class DocumentProblem extends Error {}
 
-/** The documents of a BSON file, in the form that the JSON export has. */
+/** Yields documents in the form of the JSON export. */
 export class BsonReader implements RowReader {
   private readonly bytes = new RowBytes(MAX_DOCUMENT_BYTES);
   private number = 1;
-  /** Of the current document, in bytes; undefined before its first four bytes. */
+  /** Undefined before the first four bytes of the current document. */
   private size: number | undefined;
   private skipping = 0;
   private isLost = false;
@@ -76,13 +74,12 @@ export class BsonReader implements RowReader {
   }
 }
 
-/** Parses one document. */
 export function parseDocument(bytes: Buffer): Parsed {
   let document: bson.Document;
   try {
     document = bson.deserialize(bytes, OPTIONS);
   } catch {
-    // A RangeError where documents nest too deep for its recursion, else a BSONError; both leave the process intact.
+    // A RangeError where documents nest too deep, else a BSONError; both leave the process intact.
     return { problem: INVALID };
   }
   try {
@@ -116,7 +113,7 @@ function structureOf(value: unknown, depth: number): JsonValue {
   if (depth >= MAX_DEPTH) throw new DocumentProblem(TOO_DEEP);
   if (Array.isArray(value)) return value.map((member) => valueOf(member, depth + 1));
   if (value instanceof Date) return { __type: 'Date', iso: isoOf(value) };
-  // The types have the member from their class; a field of that name is data.
+  // BSON types inherit the member; an own field of that name is data.
   const isTyped = '_bsontype' in (value as object) && !Object.hasOwn(value as object, '_bsontype');
   return isTyped ? typedValueOf(value as TypedValue) : objectOf(value as object, depth);
 }

@@ -3,9 +3,8 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
 import type { ReadRow, RowReader } from './export.types.js';
 
-/** Longest row in bytes: LeanCloud's rows end at MongoDB's limit of a document, 16 MiB. */
+/** LeanCloud's rows end at MongoDB's limit of a document, 16 MiB. */
 export const MAX_ROW_BYTES = 16 * 1024 * 1024;
-/** Levels of objects and lists in one row. */
 export const MAX_DEPTH = 64;
 
 export const TOO_LONG = 'The row is longer than 16 MiB. Shorten it in the export.';
@@ -36,7 +35,6 @@ export const BYTE = {
 
 export type Parsed = { readonly row: JsonObject } | { readonly problem: string };
 
-/** Parses the bytes of one row. */
 export function parseRow(bytes: Buffer): Parsed {
   if (!isUtf8(bytes)) return { problem: NOT_UTF8 };
   if (bytes.includes(0)) return { problem: NUL };
@@ -52,7 +50,7 @@ export function parseRow(bytes: Buffer): Parsed {
   return problem === undefined ? { row: value } : { problem };
 }
 
-/** Finds keys that reach the prototype, and objects below the level limit. */
+/** Finds keys that reach the prototype, and objects below `MAX_DEPTH`. */
 function problemWithin(value: object, depth: number): string | undefined {
   if (depth > MAX_DEPTH) return TOO_DEEP;
   // JSON.parse makes it an own key, but a later copy by assignment would set the prototype.
@@ -73,7 +71,7 @@ function isNestedTooDeep(bytes: Buffer): boolean {
   return false;
 }
 
-/** Follows strings and brackets byte by byte. It counts brackets without comparing their kinds. */
+/** Counts brackets byte by byte without comparing their kinds. */
 export class JsonScan {
   depth = 0;
   isInString = false;
@@ -93,7 +91,7 @@ export class JsonScan {
   }
 }
 
-/** The bytes of one row, which may come in many chunks. Above the limit it counts bytes without keeping them. */
+/** The bytes of one row from many chunks. Above the limit it counts bytes without keeping them. */
 export class RowBytes {
   length = 0;
   private pieces: Buffer[] = [];
@@ -112,7 +110,7 @@ export class RowBytes {
     if (this.pieces.length > MAX_PIECES) this.pieces = [Buffer.concat(this.pieces)];
   }
 
-  /** The bytes so far; it is empty afterwards. */
+  /** Returns and clears the bytes. */
   take(): Buffer {
     const [first, ...others] = this.pieces;
     this.pieces = [];
@@ -122,10 +120,9 @@ export class RowBytes {
   }
 }
 
-/** Parses one line; undefined where the line holds no row. */
+/** Undefined where the line holds no row. */
 export type ParseLine = (line: Buffer) => Parsed | undefined;
 
-/** One row a line: JSON Lines, or columns separated by a comma. */
 export class LineReader implements RowReader {
   private line = 0;
   private readonly bytes = new RowBytes(MAX_ROW_BYTES);
@@ -171,7 +168,6 @@ function at(line: number, parsed: Parsed | undefined): ReadRow | undefined {
   return parsed === undefined ? undefined : { line, ...parsed };
 }
 
-/** Without a byte order mark of UTF-8. */
 export function withoutMark(bytes: Buffer): Buffer {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
 }
@@ -191,8 +187,8 @@ const NOT_CLOSED = 'The file ends within its list of rows: it is truncated. Expo
 const MAX_KEY_BYTES = 256;
 
 /**
- * The rows of a JSON list, or of the list under one key of an object. It finds where each row begins and ends, and leaves its content to
- * `parseRow`: a streaming parser would hold a row of any length, and would end at the first broken row.
+ * The rows of a JSON list, or of the list under one key of an object. It finds row boundaries and leaves the content to `parseRow`:
+ * a streaming parser would hold a row of any length, and would end at the first broken row.
  */
 export class ListReader implements RowReader {
   private readonly scan = new JsonScan();
@@ -200,15 +196,15 @@ export class ListReader implements RowReader {
   private readonly rowDepth: 1 | 2;
   private line = 1;
   private isListOpen = false;
-  /** The line in which the current row began; undefined between rows. */
+  /** Undefined between rows. */
   private rowLine: number | undefined;
-  /** Index of the current row's first byte in the current chunk. */
+  /** Of the current row in the current chunk. */
   private start = 0;
   private finished: ReadRow | undefined;
   private key: string | undefined;
   private keyBytes: number[] = [];
 
-  /** @param wantedKey the key whose list holds the rows; undefined where the file itself is the list */
+  /** @param wantedKey the key of the list; undefined where the file itself is the list */
   constructor(private readonly wantedKey: string | undefined) {
     this.rowDepth = wantedKey === undefined ? 1 : 2;
   }
@@ -248,7 +244,7 @@ export class ListReader implements RowReader {
   private stepWithin(chunk: Buffer, index: number, byte: number): void {
     const isAtEdge = !this.scan.isInString && this.scan.depth === this.rowDepth;
     if (isAtEdge && isSeparator(byte)) {
-      // The row is a number, a text or a word: the separator is not part of it.
+      // The row is a number, a text or a word, without the separator.
       this.finish(chunk.subarray(this.start, index));
       this.stepBetween(byte);
       return;
@@ -267,7 +263,6 @@ export class ListReader implements RowReader {
     this.rowLine = undefined;
   }
 
-  /** Follows the brackets around the rows, and the keys before them. */
   private stepBetween(byte: number): void {
     const wasInString = this.scan.isInString;
     this.scan.step(byte);
@@ -285,7 +280,7 @@ export class ListReader implements RowReader {
   }
 }
 
-/** A byte that cannot begin or continue a number, a text or a word. */
+/** True for a byte that cannot belong to a number, a text or a word. */
 function isSeparator(byte: number): boolean {
   return byte === BYTE.comma || byte === BYTE.closeList || byte === BYTE.closeObject || isSpace(byte);
 }

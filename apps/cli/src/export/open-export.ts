@@ -11,7 +11,7 @@ import { gunzippedHead, isGzip, isSystemFile, isTar, isZip } from './part-kinds.
 import { type PartSource, rowsOf, rowsOfAll } from './part-rows.js';
 import { bytesOf, headOf, type Meter, spoolOf, storedFile, type StoredFile } from './stored-bytes.js';
 
-/** Files in all inputs together, archives included. An export has a few for each class. */
+/** In all inputs together, archives included; an export has a few per class. */
 const MAX_FILES = 50_000;
 const MAX_WARNINGS = 100;
 const STANDARD_INPUT = '-';
@@ -19,10 +19,9 @@ const NAMELESS = 'Standard input does not name the class of its rows. Pass the f
 const BY_NUMBER = new Intl.Collator('en', { numeric: true });
 
 const COMPRESSED_TAR = /\.(?:tar\.gz|tgz)$/i;
-/** No such file is empty, unless its copy has failed. */
+/** Such a file is empty only after a failed copy. */
 const ARCHIVE = /\.(?:tar|tgz|gz|zip)$/i;
 
-/** Everything found so far. */
 interface Found {
   readonly sources: Map<ExportPart, PartSource>;
   readonly warnings: string[];
@@ -33,11 +32,10 @@ interface Found {
 }
 
 /**
- * Opens an export: files, folders and archives (tar, zip, gzip), recognised by content. Archives in a folder are opened, archives in an
- * archive are not. Nothing is written, except standard input to a nameless temporary file.
- * @param paths of files and folders; `-` is standard input
- * @param problems of these files that are known before
- * @throws StartError if a path cannot be read, EmptyExportError if no input holds a file of an export
+ * Opens files, folders and archives (tar, zip, gzip), recognised by content. Archives within an archive stay closed.
+ * @param paths `-` is standard input, which goes to a nameless temporary file
+ * @param problems known problems of these files
+ * @throws StartError if a path cannot be read, EmptyExportError without a file of an export
  */
 export async function openExport(
   paths: readonly string[],
@@ -77,11 +75,9 @@ function nothingFound(isPrefixed: boolean): Found {
   return { sources: new Map(), warnings, closers: [], isPrefixed, listing };
 }
 
-/** No input holds a file of an export. */
 export class EmptyExportError extends StartError {
   constructor(
     message: string,
-    /** An archive could not be read to its end, or files were not read that can hold rows. */
     readonly isDamaged: boolean,
   ) {
     super(message);
@@ -114,7 +110,6 @@ async function findIn(input: string, stdin: Readable, found: Found): Promise<voi
   } else throw new StartError(`${quoted(input)} is neither a file nor a folder. Pass a stream as standard input: -.`);
 }
 
-/** @param label the text before the names of the folder's files */
 async function findInFolder(folder: string, label: string, found: Found): Promise<void> {
   const files = await filesWithin(folder, found.listing);
   for (const { relative, size } of files.sort((one, other) => BY_NUMBER.compare(one.relative, other.relative))) {
@@ -131,7 +126,7 @@ interface Walk {
   readonly listing: Listing;
 }
 
-/** All regular files of any depth. Links are reported, not followed. */
+/** Links are reported, not followed. */
 async function filesWithin(folder: string, listing: Listing): Promise<Walk['files']> {
   const walk: Walk = { folder, folders: [''], files: [], listing };
   for (let at = walk.folders.pop(); at !== undefined; at = walk.folders.pop()) {
@@ -160,9 +155,8 @@ async function namesIn(folder: string, listing: Listing): Promise<readonly strin
 }
 
 interface Naming {
-  /** Of the file itself, where it is no archive. */
+  /** Unless the file is an archive. */
   readonly name: string;
-  /** The prefix of the names of an archive's files. */
   readonly prefix: string;
 }
 
@@ -183,7 +177,7 @@ async function findInFile(file: StoredFile, { name, prefix }: Naming, found: Fou
   }
 }
 
-/** Adds the files of an archive. Of two with one name the last counts, as when the archive is unpacked. */
+/** Of two files with one name the last counts, as when unpacked. */
 function addArchive(entries: readonly ArchiveEntry[], prefix: string, found: Found): void {
   const last = new Map(entries.map((entry) => [entry.name, entry]));
   const sorted = [...entries].sort((one, other) => BY_NUMBER.compare(one.name, other.name));
@@ -215,7 +209,7 @@ function reportContent({ content }: ArchiveEntry, name: string, listing: Listing
   else if (isEmpty) listing.warn(`${quoted(name)} is empty.`);
 }
 
-/** For reports and terminals: file names of an archive may hold any character. */
+/** File names of an archive may hold any character. */
 function withoutControls(name: string): string {
   return name.replaceAll(/\p{C}/gu, '\u{fffd}');
 }
@@ -246,7 +240,7 @@ async function closeAll({ closers }: Found): Promise<void> {
   for (const close of closers.splice(0)) await close();
 }
 
-/** The part of the manifest of `gatepost rescue` that an import reads: the files that count, in their order. */
+/** The part of the manifest of `gatepost rescue` that an import reads. */
 const rescued = z.object({
   format: z.literal('gatepost-rescue'),
   import: z.array(z.string().refine((path) => !path.startsWith('/') && !path.split(/[/\\]/).includes('..'))),
@@ -254,7 +248,7 @@ const rescued = z.object({
 });
 
 /**
- * Opens the export that a command names. Of a folder that `gatepost rescue` has made, it opens the files that the manifest lists.
+ * Opens the export that a command names. Of a folder of `gatepost rescue`, it opens the files that the manifest lists.
  * @throws StartError as `openExport`; where the manifest lists nothing
  */
 export function openSource(paths: readonly string[]): Promise<Export> {
@@ -263,7 +257,7 @@ export function openSource(paths: readonly string[]): Promise<Export> {
   return openExport(paths.flatMap(filesOf), input, paths.flatMap(changedArchives));
 }
 
-/** Archives whose size is not the one that the manifest of `gatepost rescue` names. */
+/** Archives whose size differs from the manifest of `gatepost rescue`. */
 function changedArchives(folder: string): string[] {
   const { exports = [], import: listed = [] } = manifestIn(folder) ?? {};
   return exports.flatMap(({ path: file = '', bytes }) => {
@@ -282,7 +276,7 @@ function filesOf(path: string): string[] {
   return manifest.import.map((file) => join(path, file));
 }
 
-/** The manifest of a folder of `rescue`; undefined for every other path. */
+/** Undefined for every path but a folder of `rescue`. */
 function manifestIn(path: string): z.output<typeof rescued> | undefined {
   try {
     return rescued.safeParse(JSON.parse(readFileSync(join(path, 'manifest.json'), 'utf8'))).data;

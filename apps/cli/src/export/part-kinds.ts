@@ -5,7 +5,6 @@ import type { ExportPart, RoleRelation } from './export.types.js';
 import { withoutMark } from './json-rows.js';
 import { HEAD_BYTES } from './stored-bytes.js';
 
-/** How the rows of a part are found in its bytes. */
 export type Reading =
   | { readonly by: 'lines'; readonly className: string }
   | { readonly by: 'list'; readonly key: string | undefined }
@@ -16,7 +15,7 @@ export interface PartKind extends Pick<ExportPart, 'className' | 'kind' | 'relat
   readonly reading: Reading;
 }
 
-/** The parts of one file. A file of several classes has several. */
+/** A file of several classes has several parts. */
 export interface FileKind {
   readonly parts: readonly PartKind[];
   readonly warnings: readonly string[];
@@ -48,16 +47,12 @@ const MARKS: readonly (readonly [Buffer, string])[] = [
 const MAX_CLASSES = 1_000;
 const NO_SYSTEM_FILE = /(?:^|\/)(?:\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)$|(?:^|\/)__MACOSX\//;
 
-/** Whether the file belongs to a desktop, not to the export: macOS adds such files to archives. */
+/** macOS adds such files to archives. */
 export function isSystemFile(path: string): boolean {
   return NO_SYSTEM_FILE.test(path);
 }
 
-/**
- * The kinds of content of a file of an export.
- * @param path its path, empty where it has none
- * @param head its first bytes, decompressed
- */
+/** @param head the first bytes, decompressed */
 export function kindOfFile(path: string, head: Buffer): FileKind {
   const name = nameOf(path);
   const encoding = wrongEncoding(head);
@@ -73,7 +68,6 @@ function single(part: PartKind): FileKind {
   return { parts: [part], warnings: [] };
 }
 
-/** The last segment of the path, without the mark of compression. */
 function nameOf(path: string): string {
   const name = path.replaceAll('\\', '/').split('/').at(-1) ?? '';
   return name.replace(/\.gz$/i, '');
@@ -83,7 +77,6 @@ function classOfName(name: string): string {
   return RELATION.test(name) || name.startsWith(JOIN) ? name : (CLASS_IN_NAME.exec(name)?.[1] ?? '');
 }
 
-/** The part of a class or a join collection. */
 function classed(className: string, form: ExportPart['form'], reading: Reading): PartKind {
   const field = RELATION.exec(className)?.[1]?.toLowerCase();
   if (field === 'users' || field === 'roles') return { ...relationOf(field), form, reading };
@@ -126,13 +119,13 @@ function partOfLines(name: string, className: string, text: string): PartKind {
   return other();
 }
 
-/** LeanCloud's first line of a file of rows. Where the line is broken, the name of the file counts. */
+/** The class of LeanCloud's first line; if the line is broken, of the file name. */
 function partOfHeader(name: string, text: string): PartKind {
   const className = classOfHeader(firstLineOf(text)) ?? classOfName(name);
   return classed(className, 'jsonl', { by: 'lines', className });
 }
 
-/** The class that a line `#filetype:JSON-streaming {"type":"Class","class":"_User"}` names. */
+/** Parses `#filetype:JSON-streaming {"type":"Class","class":"_User"}`. */
 export function classOfHeader(line: string): string | undefined {
   const header = parsed(HEADER.exec(line)?.[1]);
   const className = isJsonObject(header) ? header['class'] : undefined;
@@ -145,7 +138,7 @@ function partAbout(match: RegExpExecArray): PartKind {
   return { className, kind, form: 'json', reading: { by: 'whole' } };
 }
 
-/** The classes of an old file of several: `{"classes":["Post"],"Post":[…]}`. */
+/** An old file of several classes: `{"classes":["Post"],"Post":[…]}`. */
 function classesOf(text: string): readonly string[] | undefined {
   const list = parsed(LINES_OF_SEVERAL.exec(text)?.[1]);
   if (!Array.isArray(list)) return undefined;
@@ -153,7 +146,7 @@ function classesOf(text: string): readonly string[] | undefined {
   return [...new Set(names)].slice(0, MAX_CLASSES);
 }
 
-/** Whether the first line is a row of JSON Lines, and not the begin of a list of rows. */
+/** Distinguishes JSON Lines from the begin of a list. */
 function isLineOf(text: string): boolean {
   const line = firstLineOf(text);
   const value = parsed(line);
@@ -183,13 +176,12 @@ function isBson(head: Buffer): boolean {
   return size > 5 && size <= MAX_BSON_BYTES && isType && (size > head.length || head[size - 1] === 0);
 }
 
-/** Why the text cannot be read, by the name of its encoding. */
 function wrongEncoding(head: Buffer): string | undefined {
   const encoding = MARKS.find(([mark]) => head.subarray(0, mark.length).equals(mark))?.[1] ?? wideEncoding(head);
   return encoding === undefined ? undefined : `The file is ${encoding} text. Save the file as UTF-8.`;
 }
 
-/** Latin text of UTF-16 without a byte order mark: every second byte is zero. */
+/** UTF-16 without a byte order mark: in Latin text every second byte is zero. */
 function wideEncoding(head: Buffer): string | undefined {
   const zeros = [...head.subarray(0, 4)].map((byte) => (byte === 0 ? 0 : 1)).join('');
   return (zeros === '1010' || zeros === '0101') && !isBson(head) ? 'UTF-16' : undefined;
@@ -204,7 +196,7 @@ function textWarnings(head: Buffer, withoutBom: Buffer): readonly string[] {
   return warnings;
 }
 
-/** Of a compressed file: deflate makes at most 1,032 times as many bytes of them. */
+/** Compressed bytes; deflate expands them to at most 1,032 times as many. */
 const GZIP_HEAD_BYTES = 16 * 1_024;
 const TAR_MAGIC_AT = 257;
 const TAR_BLOCK = 512;
@@ -217,15 +209,13 @@ const FOREIGN_FORMATS: readonly (readonly [Buffer, string])[] = [
   [Buffer.from('Rar!'), 'RAR'],
 ];
 
-/** The kind of a file, by its first bytes. */
 export interface Content extends FileKind {
   readonly isEmpty: boolean;
   readonly isCompressed: boolean;
-  /** Why the file cannot be read without being unpacked first. */
+  /** Why the file must be unpacked first. */
   readonly obstacle: string | undefined;
 }
 
-/** @param path within the folder or archive */
 export function contentOf(path: string, head: Buffer): Content {
   const isCompressed = isGzip(head);
   const begin = isCompressed ? gunzippedHead(head) : head;
@@ -238,9 +228,9 @@ export function isZip(head: Buffer): boolean {
   return head[0] === 0x50 && head[1] === 0x4b && (head.readUInt16BE(2) === 0x0304 || head.readUInt16BE(2) === 0x0506);
 }
 
-/** Whether the bytes begin with a header of tar, by its magic or, in the oldest form, by its checksum. */
+/** By the magic of tar or, in the oldest form, by its checksum. */
 export function isTar(head: Buffer): boolean {
-  // The parser would decompress such a beginning once more.
+  // The parser would decompress such bytes once more.
   if (head.length < TAR_BLOCK || isGzip(head)) return false;
   if (head.toString('latin1', TAR_MAGIC_AT, TAR_MAGIC_AT + 5) === 'ustar') return true;
   const written = /^[ \0]*([0-7]+)/.exec(head.toString('latin1', CHECKSUM.from, CHECKSUM.to))?.[1];
@@ -250,7 +240,6 @@ export function isTar(head: Buffer): boolean {
   return written !== undefined && parseInt(written, 8) === sum;
 }
 
-/** Why the content cannot be read without being unpacked. */
 function obstacleIn(content: Buffer): string | undefined {
   if (isTar(content) || isZip(content)) return 'is an archive within another file';
   if (isGzip(content)) return 'is compressed twice';
@@ -262,7 +251,7 @@ export function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
 }
 
-/** The decompressed begin of a gzip file; empty where it is damaged. */
+/** Empty where the gzip file is damaged. */
 export function gunzippedHead(head: Buffer): Buffer {
   try {
     const options = { finishFlush: zlibConstants.Z_SYNC_FLUSH };

@@ -19,14 +19,13 @@ const HEADER_MARK = Buffer.from('#');
 
 const END_OF_FILE = Buffer.alloc(0);
 
-/** The place of a part's bytes, and the way to read them. */
 export interface PartSource {
   readonly kind: PartKind;
   readonly entry: ArchiveEntry;
   readonly isCompressed: boolean;
 }
 
-/** Streams the rows of a part. Bytes that cannot be read become a last problem row. */
+/** Unreadable bytes become a last problem row. */
 export async function* rowsOf(
   part: ExportPart,
   source: PartSource,
@@ -48,7 +47,7 @@ interface PartSources {
 
 type SourcedPart = readonly [ExportPart, PartSource];
 
-/** Streams the rows of several parts: those that follow each other in a tar archive in one pass. */
+/** Parts that follow each other in a tar archive share one pass. */
 export async function* rowsOfAll(
   wanted: readonly ExportPart[],
   { inAnyOrder = false }: RowOrder,
@@ -66,7 +65,6 @@ export async function* rowsOfAll(
   }
 }
 
-/** Groups parts that one pass over a tar archive can read in this order. */
 function passesOf(parts: readonly SourcedPart[]): SourcedPart[][] {
   const passes: SourcedPart[][] = [];
   for (const part of parts) {
@@ -113,12 +111,11 @@ function indexOf({ tar }: ArchiveEntry): number {
   return tar?.index ?? -1;
 }
 
-/** Why bytes ended early. */
 interface Ending {
   problem?: string;
 }
 
-/** Ends normally where the bytes cannot be read further, and leaves the reason. */
+/** Ends normally at unreadable bytes, and records the reason. */
 async function* untilProblem<T>(source: AsyncIterable<T>, ending: Ending): AsyncGenerator<T> {
   try {
     yield* source;
@@ -140,7 +137,6 @@ async function* counted(source: AsyncIterable<Buffer>, progress: { bytesRead: nu
   }
 }
 
-/** The reader for a part's bytes. */
 export function readerOf({ reading, kind }: PartKind): RowReader {
   const reader = plainReader(reading);
   return kind === 'relation' ? mapped(reader, relationRow) : reader;
@@ -165,7 +161,7 @@ function plainReader(reading: Reading): RowReader {
   }
 }
 
-/** Parses lines of one class. Chunks that were appended to each other repeat the first line, which is left out. */
+/** Concatenated chunks repeat the first line, which is skipped. */
 function lineParser(className: string): (line: Buffer) => Parsed | undefined {
   let isForeign = false;
   return (line) => {
@@ -178,7 +174,7 @@ function lineParser(className: string): (line: Buffer) => Parsed | undefined {
   };
 }
 
-/** `owner,member` a line, of ids that hold neither comma nor quote; a first line of column names is left out. */
+/** `owner,member` a line, of ids without comma and quote; skips a header of column names. */
 function parseColumns(): (line: Buffer) => Parsed | undefined {
   let isFirst = true;
   return (line) => {
@@ -196,7 +192,6 @@ function unquoted(cell: string): string {
   return cell.trim().replace(/^"(.*)"$/, '$1');
 }
 
-/** The one row of a file of settings. */
 function wholeReader(): RowReader {
   const bytes = new RowBytes(MAX_ROW_BYTES);
   return {
@@ -230,7 +225,6 @@ function mapped(reader: RowReader, change: (row: JsonObject) => Parsed): RowRead
   return { push: (chunk) => changed(reader.push(chunk)), end: (failure) => changed(reader.end(failure)) };
 }
 
-/** A row of a join collection, with plain ids in place of pointers. */
 function relationRow({ owningId, relatedId }: JsonObject): Parsed {
   const [owner, member] = [plainId(owningId), plainId(relatedId)];
   return owner === undefined || member === undefined

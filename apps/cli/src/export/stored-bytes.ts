@@ -7,62 +7,51 @@ import { createGunzip } from 'node:zlib';
 import { StartError } from '#bootstrap';
 
 const KIB = 1_024;
-/** Bytes read at once. */
 const CHUNK_BYTES = 256 * KIB;
 /** Smaller than a chunk: damage loses the rows of one such piece before it. */
 const GUNZIP_BYTES = 64 * KIB;
-/** Bytes from which the content of a file is recognised. */
 export const HEAD_BYTES = 64 * KIB;
 /**
- * Bytes that decompression may yield however small its input is, and then for each stored byte. Exports compress to a tenth or a
- * twentieth, deflate at best to a 1,032nd: an export of any size passes, a bomb ends after 1 GiB. Rows are streamed, so that size alone
- * costs time, not memory.
+ * Bytes that decompression may yield for any input, and then for each stored byte. Exports compress to a tenth or a twentieth,
+ * deflate at best to a 1,032nd: an export of any size passes, a bomb ends after 1 GiB. Streamed rows cost time, not memory.
  */
 const FREE_BYTES = 1_024 * KIB * KIB;
 const MAX_RATIO = 200;
 const BOMB = `The compressed data grows to over ${MAX_RATIO} times its size and is not read further. Unpack it if you trust it.`;
 
-/** Bytes that one pass has read from the disk. */
 export interface Meter {
   stored: number;
 }
 
-/** A regular file on the disk, or the spool of standard input, which has no name any more. */
+/** A regular file, or the unlinked spool of standard input. */
 export interface StoredFile {
-  /** Path for messages and part names. */
+  /** For messages and part names. */
   readonly label: string;
-  /** In bytes. */
   readonly size: number;
-  /** Opens the file for one pass. */
   readonly open: () => Promise<FileHandle>;
-  /** Ends the pass. */
   readonly release: (handle: FileHandle) => Promise<void>;
 }
 
-/** A sequence of bytes that cannot be read further. The message is a sentence for a report and quotes no content. */
+/** The message quotes no content. */
 export class BytesProblem extends Error {}
 
-/**
- * A file named by the caller, or found in a folder.
- * @param isNamed whether the caller named it: only then is a symbolic link followed
- */
+/** @param isNamed whether the caller named the file: only then is a symbolic link followed */
 export function storedFile(
   filePath: string,
   size: number,
   { label, isNamed }: { label: string; isNamed: boolean },
 ): StoredFile {
-  // O_NONBLOCK: a pipe that takes the file's place does not block.
+  // O_NONBLOCK: a pipe in the file's place does not block.
   const flags = fsConstants.O_RDONLY | fsConstants.O_NONBLOCK | (isNamed ? 0 : fsConstants.O_NOFOLLOW);
   return { label, size, open: () => open(filePath, flags), release: (handle) => handle.close() };
 }
 
 /**
- * Writes standard input to a temporary file of mode 0600 and removes its name at once: only this process can read it, and its space is
- * free as soon as the process ends, however it ends.
- * @throws StartError if the disk is full or not writable
+ * Writes standard input to a temporary file of mode 0600 and removes its name: only this process can read it, and its end frees the
+ * space. @throws StartError if the disk is full or not writable
  */
 export async function spoolOf(input: Readable): Promise<StoredFile & { readonly close: () => Promise<void> }> {
-  // An error before the first read is not lost: reading reports it again.
+  // Reading reports an earlier error again.
   input.on('error', () => undefined);
   try {
     const handle = await namelessFile();
@@ -101,7 +90,6 @@ async function writeAll(input: Readable, handle: FileHandle): Promise<void> {
   }
 }
 
-/** All bytes of a stored file. @throws BytesProblem */
 export async function* bytesOf(file: StoredFile, meter: Meter): AsyncGenerator<Buffer> {
   const handle = await openStored(file);
   try {
@@ -113,7 +101,7 @@ export async function* bytesOf(file: StoredFile, meter: Meter): AsyncGenerator<B
 
 async function* chunksOf(handle: FileHandle, meter: Meter): AsyncGenerator<Buffer> {
   for (let position = 0; ;) {
-    // Not from Node's pool, and not used again: rows are views of it.
+    // Not from Node's pool, and never reused: rows are views of it.
     const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
     const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, position).catch(failedRead);
     if (bytesRead === 0) return;
@@ -137,7 +125,7 @@ function failedRead(cause: unknown): never {
 }
 
 /**
- * Decompresses gzip. Bytes before the damage of a damaged stream are yielded first.
+ * Decompresses gzip; yields bytes before the damage first.
  * @throws BytesProblem if the stream is damaged, ends too early or is a bomb
  */
 export async function* gunzipped(source: AsyncIterable<Buffer>, meter: Meter): AsyncGenerator<Buffer> {
@@ -155,7 +143,7 @@ export async function* gunzipped(source: AsyncIterable<Buffer>, meter: Meter): A
   }
 }
 
-/** Ends decompressed bytes that grow out of proportion to the bytes read from the disk. @throws BytesProblem */
+/** Stops decompressed bytes out of proportion to the stored ones. @throws BytesProblem */
 export async function* limited(source: AsyncIterable<Buffer>, meter: Meter): AsyncGenerator<Buffer> {
   let yielded = 0;
   for await (const chunk of source) {
@@ -166,8 +154,8 @@ export async function* limited(source: AsyncIterable<Buffer>, meter: Meter): Asy
 }
 
 /**
- * Unlike a stream's own iterator, it yields what a stream holds before it reports the stream's error, and notices an error of a stream that
- * is not destroyed by it (yauzl's are not).
+ * Unlike a stream's own iterator, it yields buffered data before the stream's error, and notices an error that does not destroy
+ * the stream (yauzl's).
  */
 export async function* readToTheEnd(stream: Readable): AsyncGenerator<Buffer> {
   const changes = changesOf(stream);
@@ -182,9 +170,8 @@ export async function* readToTheEnd(stream: Readable): AsyncGenerator<Buffer> {
 }
 
 interface StreamChanges {
-  /** The error that the stream has reported. */
   error: Error | undefined;
-  /** Resolves at the next event that can change what the stream answers. */
+  /** Resolves at the next event of the stream. */
   next(): Promise<void>;
 }
 
@@ -213,7 +200,7 @@ function gunzipProblem(error: unknown): unknown {
   return error;
 }
 
-/** The first bytes. Bytes that cannot be read are left out: what can be read decides, and reading the part reports the rest. */
+/** Skips unreadable bytes; reading the part reports them. */
 export async function headOf(source: AsyncIterable<Buffer>): Promise<Buffer> {
   const pieces: Buffer[] = [];
   try {
