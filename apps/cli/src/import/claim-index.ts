@@ -8,26 +8,25 @@ const SEGMENTS = 64;
 const INITIAL_SLOTS = 64;
 const MAX_LOAD = 0.85;
 const GROWTH = 1.25;
-/** A slot: the two halves of the hash, and the number. */
+/** The two halves of the hash, and the number. */
 const SLOT_WORDS = 3;
 const [LOW, NUMBER] = [1, 2];
-/** The number of an empty slot. */
 export const EMPTY = 0;
 const TOKEN_BIT = 0x8000_0000;
 const WORD_VALUES = 2 ** 32;
 
 /**
- * A number from 1 for each text. Texts are kept as 63-bit hashes: an entry takes 14 to 18 bytes. That two of ten million are equal has a
+ * Numbers texts from 1. Texts are kept as 63-bit hashes: an entry takes 14 to 18 bytes. Two of ten million are equal with a
  * probability of 1 in 180,000.
  */
 export class ClaimTable {
-  /** Of different sizes: otherwise all of them would grow at the same time. */
+  /** Of different sizes: equal ones would all grow at the same time. */
   readonly #segments = Array.from(
     { length: SEGMENTS },
     (_, index) => new Segment(Math.ceil(INITIAL_SLOTS * GROWTH ** (index / SEGMENTS))),
   );
 
-  /** EMPTY where there is none. */
+  /** EMPTY if absent. */
   get(text: string): number {
     const key = keyOf(text);
     return this.#segmentOf(key).get(key);
@@ -45,7 +44,7 @@ export class ClaimTable {
     return true;
   }
 
-  /** Replaces numbers in one pass. `change` receives the number, and whether the text is the claim of a session token. */
+  /** Replaces numbers in one pass. `isToken`: the text is the claim of a session token. */
   replaceNumbers(change: (number: number, isToken: boolean) => number): void {
     for (const segment of this.#segments) segment.replaceNumbers(change);
   }
@@ -57,10 +56,9 @@ export class ClaimTable {
   }
 }
 
-/** The first bit says whether the text is the claim of a session token. */
+/** The first bit marks the claim of a session token. */
 type Key = readonly [high: number, low: number];
 
-/** A hash table with linear probing. */
 class Segment {
   #words: Uint32Array;
   #used = 0;
@@ -93,7 +91,7 @@ class Segment {
     this.#words[place + NUMBER] = number;
   }
 
-  /** The index of the hash's slot, or of the empty one where it belongs. */
+  /** The slot of the hash, or the empty one where it belongs. */
   #placeOf([high, low]: Key): number {
     const words = this.#words;
     let place = Math.floor(((words.length / SLOT_WORDS) * low) / WORD_VALUES) * SLOT_WORDS;
@@ -114,17 +112,15 @@ class Segment {
   }
 }
 
-/** The value is free: its object has given it up. */
+/** The object has given up the value. */
 const RELEASED = 0xffff_ffff;
 
-/** An object that a batch would store. */
 interface StoredObject {
   readonly object: ImportedObject;
   readonly claims: readonly string[];
   readonly lacks?: readonly CompletedField[] | undefined;
 }
 
-/** The values that a known object gives up. */
 interface Replaced {
   readonly token: boolean;
   readonly others: boolean;
@@ -132,16 +128,12 @@ interface Replaced {
 
 const NOTHING: Replaced = { token: false, others: false };
 
-/**
- * The state that a preview's earlier batches would have left in the database: the objects, and the values that they would have. It takes about
- * 110 bytes for each user.
- */
+/** The state that earlier batches of a preview would have left in the database. About 110 bytes for each user. */
 export class ClaimIndex {
-  /** The number of the object by claim. */
   readonly #claims = new ClaimTable();
   readonly #objects = new ObjectList();
 
-  /** The id of the object that would have the value; null: it would be free; undefined: no earlier batch has named it. */
+  /** Null: the value would be free; undefined: no earlier batch has named it. */
   owner(claim: string): string | null | undefined {
     const number = this.#claims.get(claim);
     if (number === EMPTY) return undefined;
@@ -168,9 +160,8 @@ export class ClaimIndex {
   }
 
   /**
-   * Notes that the objects of a batch would be stored, each with these values and no others; another copy of a known version adds its own.
-   * @param released the values that the service has seen the batch give up. It does not know whether an object of an earlier batch has taken
-   * one of them: that object keeps it
+   * Records the objects that a batch would store, each with exactly these values; another copy of a known version adds its own.
+   * @param released values that the service has seen the batch give up; those that an earlier batch has taken since stay taken
    */
   store(objects: readonly StoredObject[], released: readonly string[]): void {
     const replaced = this.#replacedBy(objects);
@@ -185,7 +176,7 @@ export class ClaimIndex {
     for (const claim of released) if (numbers.has(this.#claims.get(claim))) this.#claims.set(claim, RELEASED);
   }
 
-  /** The known objects of which values become free: of another version all, but the token only where one follows. */
+  /** A new version gives up all values, but the session token only if another one follows. */
   #replacedBy(objects: readonly StoredObject[]): ReadonlyMap<number, Replaced> {
     const replaced = new Map<number, Replaced>();
     for (const { object } of objects) {
@@ -213,7 +204,7 @@ export class ClaimIndex {
     return number;
   }
 
-  /** One pass for all replaced objects of a batch: no list of each object's values is kept. */
+  /** One pass for all objects of a batch, so that no list of values per object is kept. */
   #releaseAll(replaced: ReadonlyMap<number, Replaced>): void {
     this.#claims.replaceNumbers((number, isToken) => {
       const object = replaced.get(number);

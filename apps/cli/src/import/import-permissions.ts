@@ -32,8 +32,8 @@ interface PermissionChange {
 }
 
 /**
- * Imports the class permissions of `_X_permissions.json` and `_X_all.json`. A permission that an operator has changed here is kept.
- * @returns the changes, in words
+ * Imports `_X_permissions.json` and `_X_all.json`. A permission that an operator has changed here is kept.
+ * @returns the changes, as text
  */
 export async function importPermissions(
   rpc: RpcClient,
@@ -116,11 +116,11 @@ function textOf(permission: ClassPermission): string {
   return permission.length === 0 ? 'master key' : permission.join(' ');
 }
 
-/** The class name of `--role-members` in the summary and the report. */
+/** The name of `--role-members` in summary and report. */
 const LISTED = '_Role members';
 const MAX_NAME_LENGTH = 255;
 
-/** The members of roles in the rows of join files. Rows that cannot be read are refused. */
+/** Unreadable rows are refused. */
 export async function* memberRows(rows: AsyncIterable<ExportRow>, summary: ImportSummary): AsyncIterable<MemberRow> {
   for await (const row of rows) {
     const place = { file: row.file, line: row.line, className: row.className };
@@ -145,7 +145,7 @@ export async function* readRoleMembers(file: string): AsyncIterable<MemberRow> {
   }
 }
 
-/** Reads the whole file. @throws StartError as `readRoleMembers` */
+/** Validates the whole file. @throws StartError as `readRoleMembers` */
 export async function assertRoleMembers(file: string): Promise<void> {
   const rows = readRoleMembers(file)[Symbol.asyncIterator]();
   while ((await rows.next()).done !== true);

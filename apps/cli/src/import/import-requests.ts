@@ -18,21 +18,19 @@ const RETRIES = 8;
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 10_000;
 
-/** A batch that is on its way. */
 interface SentBatch {
   readonly id: string;
   /** Resolves once its verdicts are counted. */
   readonly done: Promise<void>;
 }
 
-/** The place of a request among the batches. */
 export interface BatchOrder {
-  /** Absent where the batch is not complete after the request. */
+  /** Absent where the request does not complete the batch. */
   readonly id?: string | undefined;
   readonly former?: SentBatch | undefined;
 }
 
-/** Calls back with each batch while the one before is still on its way. */
+/** Calls back with each batch while the one before is still being processed. */
 export async function inBatches<T>(
   batches: AsyncIterable<T[]>,
   send: (batch: T[], order: BatchOrder) => Promise<void>,
@@ -53,7 +51,6 @@ export async function inBatches<T>(
   }
 }
 
-/** The rows in lists of at most `size`. */
 export async function* batchesOf<T>(rows: AsyncIterable<T>, size: number): AsyncIterable<T[]> {
   let batch: T[] = [];
   for await (const row of rows) {
@@ -66,14 +63,13 @@ export async function* batchesOf<T>(rows: AsyncIterable<T>, size: number): Async
 
 type ImportObjectsData = Parameters<typeof RpcClient.prototype.call<typeof accountsImportRpc.importObjects>>[1];
 
-/** Requests of an import to the services that store the classes. */
 export class ImportRequests {
   constructor(
     private readonly rpc: RpcClient,
     private readonly isStopped: () => boolean,
   ) {}
 
-  /** The service begins with the batch when it has finished the former one. Where another process has that one, the batch is sent again after its reply. */
+  /** The service starts a batch after `former`. If another process handles `former`, the batch is sent again after its reply. */
   async store(request: ImportObjectsData, { id: batchId, former }: BatchOrder): Promise<ImportObjectsReply> {
     const contract = importOf(request.className);
     const named = { ...request, ...(batchId === undefined ? {} : { batchId }) };
@@ -107,7 +103,6 @@ export class ImportRequests {
   }
 }
 
-/** The RPCs of the service that stores the class. */
 export function importOf(className: ClassName): typeof accountsImportRpc.importObjects {
   return className === '_Installation' ? pushImportRpc.importObjects : accountsImportRpc.importObjects;
 }
@@ -116,7 +111,7 @@ function isTemporary(error: unknown): boolean {
   return error instanceof SilentServiceError || isAppError(error, 'SERVICE_UNAVAILABLE');
 }
 
-/** @throws StartError with the command that creates it */
+/** The message names the command that creates it. @throws StartError */
 export async function assertApplication(rpc: RpcClient, id: string): Promise<void> {
   try {
     await rpc.call(applicationsRpc.get, { id });

@@ -21,7 +21,7 @@ const PREVIEW_BATCH_SIZE = 100;
 /** Hashing takes 60 ms a password: a batch must not occupy the hashing threads for long. */
 const WRAPPING_BATCH_SIZE = 20;
 const MEMBER_BATCH_SIZE = 5_000;
-/** The verdict about a row that no message can hold. */
+/** A row that no message can hold. */
 const TOO_LARGE: ImportVerdict = {
   outcome: 'refused',
   notes: [{ field: '', reason: 'The row is too large for a message. Shorten it in the export.' }],
@@ -42,23 +42,22 @@ interface PendingRow {
   readonly notes: readonly ImportNote[];
 }
 
-/** A row that no service needs to see. It waits for its turn in the report. */
+/** A row that no service needs to see; it waits for its turn in the report. */
 interface RefusedRow {
   readonly place: RowPlace;
   readonly refused: ImportNote;
 }
 
-/** A member of a role, as a file names it: by ids, or by the names of role and user. */
+/** A member of a role: by ids, or by the names of role and user. */
 export interface MemberRow {
   readonly place: RowPlace;
   readonly role: string;
   readonly member: string;
 }
 
-/** Sends the rows of an export in batches and counts the verdicts. Rows are parsed and sent while the service works on the batch before. */
+/** Sends the rows of an export in batches and counts the verdicts; parses and sends while the service works on the batch before. */
 export class ImportRun {
   readonly #indexes = new Map<ClassName, ClaimIndex>();
-  /** Members that a preview would have added. */
   readonly #members = new ClaimTable();
   readonly #requests: ImportRequests;
   #stopped = false;
@@ -87,7 +86,6 @@ export class ImportRun {
     );
   }
 
-  /** @throws as `importObjects` */
   async importMembers(field: 'users' | 'roles', rows: AsyncIterable<MemberRow>): Promise<void> {
     await inBatches(this.#untilStopped(batchesOf(rows, MEMBER_BATCH_SIZE)), async (batch, { former }) => {
       await former?.done;
@@ -161,7 +159,7 @@ export class ImportRun {
     return { ...this.options, className, objects: batch.map(({ object }) => object) };
   }
 
-  /** The objects of a batch can be larger together than a message may be. The second half is judged by what the first one leaves. */
+  /** A batch can exceed the size of a message. The second half is judged by what the first one leaves. */
   async #judgeHalves(
     className: ClassName,
     batch: readonly PendingRow[],
@@ -206,19 +204,19 @@ export class ImportRun {
     }
   }
 
-  /** The positions of members that earlier rows of a preview have added: the service knows only those that are stored. */
+  /** Positions of members that earlier rows of a preview have added: the service knows only stored ones. */
   #repeated(field: 'users' | 'roles', batch: readonly MemberRow[]): number[] {
     if (!this.options.isPreview) return [];
     const [className, name] = MEMBERS[field];
     return batch.flatMap((row, index) => {
-      // One row can name by ids what another one names by names.
+      // One row can name by ids what another names by names.
       const role = idOf(this.#index('_Role'), 'name', row.role) ?? row.role;
       const member = idOf(this.#index(className), name, row.member) ?? row.member;
       return this.#members.add(`${field} ${role} ${member}`) ? [] : [index];
     });
   }
 
-  /** The reason to refuse a member: role or object neither exist nor would exist after the earlier batches of the preview. */
+  /** Why a member is refused: role or object neither exist nor would exist after the earlier batches. */
   #missingMember(
     field: 'users' | 'roles',
     { role, member }: MemberRow,
@@ -233,7 +231,6 @@ export class ImportRun {
   }
 }
 
-/** All rows of the parts, in their order. */
 export function rowsOf(source: Export, isWanted: (part: ExportPart) => boolean): AsyncIterable<ExportRow> {
   return source.rowsOf(source.parts.filter(isWanted));
 }
@@ -256,7 +253,6 @@ function withNotes({ outcome, notes }: ImportVerdict, own: readonly ImportNote[]
   return { outcome: 'imported_without', notes: [...own, ...notes] };
 }
 
-/** The id of the object that a text names by its id, else by its field; undefined where there is none. */
 function idOf(index: ClaimIndex, field: string, text: string): string | undefined {
   return index.has(text) ? text : (index.owner(`${field} ${text}`) ?? undefined);
 }

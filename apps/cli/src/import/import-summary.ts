@@ -4,7 +4,6 @@ import { StartError } from '#bootstrap';
 import type { ClassName, ImportedObject, ImportNote, ImportVerdict } from '#contracts';
 import { ClaimTable, EMPTY } from './claim-index.js';
 
-/** The place of a row in an export. */
 export interface RowPlace {
   readonly file: string;
   readonly line: number;
@@ -12,7 +11,7 @@ export interface RowPlace {
   readonly objectId?: string | undefined;
 }
 
-/** How many rows of a class went which way. `read` is the sum of the others. */
+/** `read` is the sum of the others. */
 export interface ClassCounts {
   read: number;
   imported: number;
@@ -32,10 +31,10 @@ const COUNTS = {
 const REPORTED: ReadonlySet<string> = new Set(['imported_without', 'kept_newer', 'refused']);
 const MAX_WARNINGS = 200;
 const MAX_KIND_LENGTH = 60;
-/** Devices that our own WebSocket reaches. The others need the push service of a vendor. */
+/** Other devices need the push service of a vendor. */
 const OWN_PUSH: ReadonlySet<string> = new Set(['android', 'android/lc', 'web']);
 
-/** Counts rows by class and outcome, and writes those that did not simply go in to the report. */
+/** Counts rows by class and outcome; the report lists those that were not simply imported. */
 export class ImportSummary {
   readonly classes = new Map<string, ClassCounts>();
   readonly warnings: string[] = [];
@@ -46,7 +45,7 @@ export class ImportSummary {
   readonly #installations = new ClaimTable();
   readonly #devices = new Map<string, number>();
 
-  /** @param report the path of the report; readable by its owner only, because it names objects */
+  /** @param report path; readable by its owner only, because it names objects */
   constructor(report: string | undefined) {
     if (report === undefined) return;
     this.#report = createWriteStream(report, { mode: 0o600 });
@@ -55,7 +54,7 @@ export class ImportSummary {
     });
   }
 
-  /** Waits until the report is open. @throws StartError where it cannot be written */
+  /** @throws StartError where the report cannot be written */
   async open(): Promise<void> {
     if (this.#report?.pending === true) await once(this.#report, 'open').catch(() => undefined);
     this.#assertWritable();
@@ -88,7 +87,7 @@ export class ImportSummary {
     this.#devices.set(kind, (this.#devices.get(kind) ?? 0) + 1);
   }
 
-  /** Adds what was counted to the warnings. */
+  /** Turns the counts of `notice` into warnings. */
   conclude(): void {
     const { users, password, sessionToken } = this.#users.counts;
     if (sessionToken < users)
@@ -126,12 +125,10 @@ export class ImportSummary {
     return Math.round((performance.now() - this.#startedAt) / 100) / 10;
   }
 
-  /** Whether rows were refused or lack a part. */
   get isIncomplete(): boolean {
     return [...this.classes.values()].some(({ refused, importedWithout }) => refused + importedWithout > 0);
   }
 
-  /** Whether an import has written a row. */
   get hasImported(): boolean {
     return [...this.classes.values()].some(({ imported, importedWithout }) => imported + importedWithout > 0);
   }
@@ -140,7 +137,7 @@ export class ImportSummary {
   async close(): Promise<void> {
     if (this.#report === undefined) return;
     this.#report.end();
-    // An error comes before, and is noted.
+    // An earlier error is recorded already.
     while (!this.#report.closed) await once(this.#report, 'close').catch(() => undefined);
     this.#assertWritable();
   }
@@ -150,10 +147,9 @@ export class ImportSummary {
   }
 }
 
-/** The parts of users that not every copy of a user in an export has. */
+/** Not every copy of a user in an export has them. */
 const USER_PARTS = ['password', 'sessionToken', 'identities'] as const;
 
-/** Counts the users of an export, and those with each part in one of their copies. */
 export class UserParts {
   readonly counts = { users: 0, password: 0, sessionToken: 0, identities: 0 };
   /** By id, a bit for each part behind one that is always set. */

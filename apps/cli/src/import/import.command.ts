@@ -26,7 +26,7 @@ interface Options {
 
 /** In this order: roles name users, and the members of roles name both. */
 const CLASSES: readonly ClassName[] = ['_User', '_Role', '_Installation'];
-/** A file with the members of a relation. Those of `_Role` have a kind of their own. */
+/** Those of `_Role` have a kind of their own. */
 const RELATION_FILE = /(?:^|\/)_Join[^/]*$/;
 const HELP = `
 Without --apply it is a preview: it reads everything, compares it with the database, prints the summary, and writes nothing.
@@ -39,7 +39,6 @@ Classes other than _User, _Role and _Installation are counted, not imported. Gui
 Status: 0: every row is in; 2: some rows are refused or incomplete, the export is damaged, files of it were not read, or the
 import was interrupted; 1: nothing was done.`;
 
-/** `gatepost import …` */
 export function importCommand(withServer: WithServer): Command {
   return (
     new Command('import')
@@ -61,7 +60,7 @@ export function importCommand(withServer: WithServer): Command {
       .option('--json', 'print the summary as JSON, and nothing else')
       .addHelpText('after', HELP)
       .action(async (paths: string[], options: Options, command: Command) => {
-        // A required option would be required of "verify", too.
+        // A required option would also be required of "verify".
         if ((options.app as string | undefined) === undefined) command.error('error: name the application with --app');
         const source = await openSource(paths);
         try {
@@ -77,16 +76,16 @@ export function importCommand(withServer: WithServer): Command {
 
 async function recordImport(rpc: AuditedRpcClient, source: Export, paths: string[], options: Options): Promise<void> {
   await assertApplication(rpc, options.app);
-  // A line of another form would end the import in its middle.
+  // An invalid line would otherwise end the import halfway.
   if (options.roleMembers !== undefined) await assertRoleMembers(options.roleMembers);
   const work = () => runImport(rpc, source, options);
   const entry = { action: 'importObjects', appId: options.app, change: { files: paths } };
-  // A preview changes nothing, so it is no act.
+  // A preview is not audited: it changes nothing.
   if (options.apply === true) await rpc.record(entry, work, (isWhole) => isWhole);
   else await work();
 }
 
-/** @returns whether it has come to the end of the export */
+/** @returns whether the export was read to its end */
 async function runImport(rpc: RpcClient, source: Export, options: Options): Promise<boolean> {
   const summary = new ImportSummary(options.report);
   await summary.open();
@@ -117,7 +116,7 @@ async function runImport(rpc: RpcClient, source: Export, options: Options): Prom
   } finally {
     progress?.stop();
     stopListening();
-    // The failure of the import counts more than one of the report.
+    // An error of the import takes precedence over one of the report.
     await summary.close().catch(() => undefined);
     reportEnd(run, summary, failure, { ...options, isWhole: !source.isDamaged && !source.isIncomplete });
   }
@@ -161,7 +160,7 @@ async function importMembers(
     );
 }
 
-/** Classes that are not imported: an owner must know what stays behind. */
+/** Classes that are not imported: the owner must know them. */
 async function countOthers(run: ImportRun, source: Export, summary: ImportSummary): Promise<void> {
   const counts = new Map<string, number>();
   const isOther = ({ kind, className }: ExportPart) => kind === 'rows' && !CLASSES.includes(className as ClassName);
@@ -192,7 +191,7 @@ function printSummary(
   print(apply === true ? `${done} ${seconds} s.` : `Nothing was written (${seconds} s). Write with --apply.`);
 }
 
-/** Rows a second, and the time left by the bytes that are read. */
+/** Rows a second, and the remaining time by bytes read. */
 function stateOf({ bytesRead, bytesTotal }: Export, summary: ImportSummary, seconds: number): string {
   const rows = [...summary.classes.values()].reduce((sum, { read }) => sum + read, 0);
   const share = bytesTotal === 0 ? 0 : Math.min(1, bytesRead / bytesTotal);
@@ -217,7 +216,7 @@ function printTable(classes: ReadonlyMap<string, ClassCounts>): void {
     print(className.padEnd(NAME_WIDTH) + COLUMNS.map(([name]) => String(counts[name]).padStart(COUNT_WIDTH)).join(''));
 }
 
-/** Sets the status, and says how to go on. */
+/** Sets the status, and prints the next step. */
 function reportEnd(
   run: ImportRun,
   summary: ImportSummary,

@@ -1,13 +1,13 @@
 import { COMPLETED_FIELDS, type CompletedField, type ImportedObject } from '#contracts';
 
-/** Entries of a page. Lists grow by pages, so that nothing is copied. */
+/** Lists grow by pages, so that nothing is copied. */
 const PAGE_ENTRIES = 16_384;
 const PAGE_BYTES = 262_144;
-/** Ids that are hexadecimal, as those of LeanCloud, take half a byte a digit. */
+/** Hexadecimal ids, as those of LeanCloud, take half a byte a digit. */
 const HEX = /^(?:[0-9a-f]{2})+$/;
 const HEX_BIT = 0x80;
 
-/** The ids and times of objects, and what they lack, numbered from 1 on: about 34 bytes each. */
+/** Ids, times and missing fields of objects, numbered from 1: about 34 bytes each. */
 export class ObjectList {
   readonly #ids = new IdPages();
   readonly #places = new NumberPages(Uint32Array);
@@ -17,7 +17,6 @@ export class ObjectList {
   readonly #lacks = new NumberPages(Uint8Array);
   #length = 0;
 
-  /** @returns its number */
   add(objectId: string): number {
     this.#places.set(this.#length, this.#ids.add(objectId));
     this.#length += 1;
@@ -29,7 +28,6 @@ export class ObjectList {
     this.#updatedAt.set(number - 1, Date.parse(updatedAt));
   }
 
-  /** Whether the object has this `updatedAt`. */
   isVersion(number: number, { updatedAt }: Pick<ImportedObject, 'updatedAt'>): boolean {
     return this.#updatedAt.at(number - 1) === Date.parse(updatedAt);
   }
@@ -74,12 +72,11 @@ class NumberPages {
   }
 }
 
-/** Ids one after the other, each behind a byte with its length. They are ASCII of at most 64 characters. */
+/** Ids one after the other, each behind its length in a byte. They are ASCII of at most 64 characters. */
 class IdPages {
   readonly #pages: Buffer[] = [];
   #free = PAGE_BYTES;
 
-  /** @returns its place */
   add(objectId: string): number {
     const isHex = HEX.test(objectId);
     const bytes = Buffer.from(objectId, isHex ? 'hex' : 'latin1');

@@ -10,10 +10,9 @@ import type { Export, ExportRow } from '../export/export.types.js';
 import { rowsOf } from './import-run.js';
 
 /**
- * Compares the password of one user with its hash in the export, without any server: it proves that the hashes of this application are
- * understood. Writes nothing.
+ * Compares a user's password with the hash in the export, without any server: it proves that this application's hashes are understood.
  * @param user username, e-mail address or phone number
- * @throws StartError where the export has no such user, or the user has no password there
+ * @throws StartError where the export has no such user, or no password of the user
  */
 export async function checkPassword(source: Export, user: string, fromInput: boolean): Promise<void> {
   const found = await findUser(source, user);
@@ -47,7 +46,6 @@ function isNamed({ columns }: ImportedObject, names: readonly unknown[]): boolea
   return ['username', 'email', 'mobilePhoneNumber'].some((field) => names.includes(columns[field]));
 }
 
-/** The text as a number, if it can be one. */
 function phoneOf(text: string): string[] {
   try {
     return [parsePhoneNumber(text)];
@@ -69,7 +67,7 @@ function passwordOfInput(): string {
   return password;
 }
 
-/** The terminal does not show what is typed. */
+/** Hides what is typed. */
 async function askForPassword(): Promise<string> {
   if (!process.stdin.isTTY) throw new StartError('Standard input is no terminal: use --password-stdin.');
   printAside('Password: ');

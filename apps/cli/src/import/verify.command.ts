@@ -29,22 +29,19 @@ interface Options {
   readonly json?: true;
 }
 
-/** Counts of a class in the export, and of its objects that are here. */
 interface VerifiedClass {
-  /** Objects of the export that could be read; several rows of one object count once. */
+  /** That could be read; several rows of one object count once. */
   objects: number;
   unreadable: number;
-  /** Objects that are here, as they are in the export or newer. */
+  /** As in the export or newer. */
   here: number;
-  /** Users of the export. */
   readonly withPassword: number;
   readonly withSessionToken: number;
   readonly withIdentity: number;
-  /** The count of the real service, where it was asked. */
+  /** The real service's count, where it was requested. */
   original?: number;
 }
 
-/** Counts of the members of roles. */
 interface VerifiedMembers {
   readonly rows: number;
   readonly here: number;
@@ -54,7 +51,6 @@ const counted = z.object({ count: z.number().int().nonnegative() });
 const API_TIMEOUT_MS = 60_000;
 const CLASSES: readonly ClassName[] = ['_User', '_Role', '_Installation'];
 
-/** `gatepost import verify …` */
 export function verifyCommand(withServer: WithServer): Command {
   return new Command('verify')
     .description('compare an export with the application here and, with --url, with the real service; writes nothing')
@@ -147,7 +143,6 @@ class MissingObjects extends ImportSummary {
   }
 }
 
-/** How many objects of the export an import would still write or refuse. */
 async function missing(rpc: RpcClient, source: Export, className: ClassName, appId: string): Promise<number> {
   const objects = new MissingObjects();
   const run = new ImportRun(rpc, { appId, isPreview: true, wrapPasswords: false }, objects);
@@ -190,7 +185,7 @@ async function* readable(className: ClassName, rows: AsyncIterable<ExportRow>): 
   for await (const row of rows) if ('row' in row && 'object' in parseImportedRow(className, row.row)) yield row;
 }
 
-/** Asks the real service for its counts. @throws StartError where the options are incomplete; RequestError */
+/** @throws StartError where the options are incomplete; RequestError */
 async function compareWithOriginal(classes: ReadonlyMap<ClassName, VerifiedClass>, options: Options): Promise<void> {
   const { url, masterKeyFile, allowInternal } = options;
   if (url === undefined && masterKeyFile === undefined) return;
