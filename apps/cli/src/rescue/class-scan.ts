@@ -17,7 +17,6 @@ const OBJECT_ID = /^[0-9a-f]{24}$/;
 
 const counted = z.object({ count: z.number().int().nonnegative() });
 
-/** Copies all rows of all classes, or those that changed since the last complete run. */
 export async function scanClasses(
   context: RescueContext,
   names: readonly string[],
@@ -45,11 +44,10 @@ function stateOf({ manifest }: RescueContext, name: string): ClassState {
   return state;
 }
 
-/** Opens the scan of this run, and counts what it has to copy. */
 async function expectRows(context: RescueContext, state: ClassState, since: string | undefined): Promise<void> {
   const open = state.scans.find(({ finishedAt }) => finishedAt === undefined);
   const last = state.scans.at(-1);
-  // A scan that has finished in this run, before it was killed, is not repeated.
+  // A scan that finished in this run before a crash is not repeated.
   if (open === undefined && last !== undefined && last.startedAt >= context.startedAt) return;
   if (open === undefined) {
     state.scans.push(newScan(startOf(state, since), context.startedAt));
@@ -60,7 +58,7 @@ async function expectRows(context: RescueContext, state: ClassState, since: stri
   context.progress.expect(Math.max(0, (await countRows(context, state.name, scan.since)) - scan.rows));
 }
 
-/** All rows, or those of `--since`; once all rows are there, those that changed since the last scan. */
+/** After one complete scan only rows that changed since it. */
 function startOf(state: ClassState, since: string | undefined): string | null {
   const last = state.scans.at(-1);
   if (last === undefined || coverageOf(state) !== null) return since ?? null;
@@ -98,7 +96,7 @@ async function countRows({ api }: RescueContext, name: string, since: string | n
   return parsed(counted, text, `the count of ${name}`).count;
 }
 
-/** Different object ids in the files of a class. A single ordered scan has none twice. */
+/** Counts distinct object ids. A single ordered scan has no duplicates. */
 async function countCopied({ folder }: RescueContext, { scans }: ClassState): Promise<number> {
   const [first, ...others] = scans.filter(({ rows }) => rows > 0);
   if (first === undefined) return 0;
@@ -106,7 +104,6 @@ async function countCopied({ folder }: RescueContext, { scans }: ClassState): Pr
   return (await idsIn(scans.flatMap(({ files }) => files.map((name) => folder.resolve(name))))).size;
 }
 
-/** The object ids in data files. */
 export async function idsIn(paths: readonly string[]): Promise<Set<string>> {
   const ids = new Set<string>();
   for await (const { objectId } of rowsOf(paths)) if (typeof objectId === 'string') ids.add(objectId);
@@ -114,8 +111,8 @@ export async function idsIn(paths: readonly string[]): Promise<Set<string>> {
 }
 
 /**
- * Copies the rows of the class's last scan. A cursor lives ten minutes and dies with the process, so the scan continues by object id:
- * the endpoint gives rows in the order of ids. It starts anew where they came otherwise; rows that are then there twice are harmless.
+ * A cursor lives ten minutes and dies with the process, so the scan continues by object id: the endpoint orders rows by id.
+ * Rows in another order make it start anew; duplicate rows are harmless.
  */
 async function copyRows(context: RescueContext, state: ClassState, names: readonly string[]): Promise<void> {
   const scan = state.scans.at(-1);
@@ -148,7 +145,6 @@ function isAscending(before: string, ids: readonly string[]): boolean {
   return true;
 }
 
-/** Rows that wait for their file. */
 class Batch {
   rows = 0;
   #lines: string[] = [];
@@ -171,7 +167,7 @@ class Batch {
     return this.rows >= FILE_ROWS || this.#bytes >= FILE_BYTES;
   }
 
-  /** Writes the file, then the manifest that names it: a crash in between costs a file that the next run overwrites. */
+  /** Writes the file, then the manifest that names it: after a crash in between, the next run overwrites the file. */
   async write({ lastId, isOrdered }: Position, finishedAt?: string): Promise<void> {
     const { folder } = this.context;
     const scan = this.state.scans.at(-1);

@@ -10,15 +10,14 @@ const NOT_OK = 300;
 
 interface Download {
   readonly url: string;
-  /** The name of the unfinished file in the folder; with `isResumed` it may hold the first part already. */
+  /** The unfinished file in the folder; with `isResumed` it may hold the first part. */
   readonly temporary: string;
   readonly isResumed: boolean;
   readonly maxBytes: number;
-  /** Limits the time of the whole download. */
+  /** Limits the whole download. */
   readonly signal: AbortSignal;
 }
 
-/** A complete file under its temporary name. */
 interface Downloaded {
   readonly bytes: number;
   readonly sha256: string;
@@ -30,10 +29,7 @@ interface Sink {
   bytes: number;
 }
 
-/**
- * Fetches a public URL into a file, without any credential.
- * @throws RequestError, whose text has no URL
- */
+/** Fetches a public URL into a file, without any credential. @throws RequestError, whose text has no URL */
 export async function download(api: LeanCloudApi, folder: RescueFolder, task: Download): Promise<Downloaded> {
   const sink = await openSink(folder, task);
   try {
@@ -43,7 +39,7 @@ export async function download(api: LeanCloudApi, folder: RescueFolder, task: Do
   } catch (error) {
     if (error instanceof RequestError) throw error;
     if (task.signal.aborted) throw new FinalRequestError('the time limit is over');
-    // A full disk is no matter of the network.
+    // A full disk is not a network error.
     if ((error as NodeJS.ErrnoException).syscall === 'write') throw error;
     throw new RequestError(reasonOf(error));
   } finally {
@@ -97,7 +93,7 @@ function assertContinues(range: unknown, bytes: number): void {
     throw new RequestError('the host answered with another part of the file');
 }
 
-/** The unfinished file cannot be continued: the next attempt begins anew. */
+/** The unfinished file cannot be continued: the next attempt starts anew. */
 async function refuse(status: number, sink: Sink): Promise<never> {
   if (status === NOT_SATISFIABLE) await restart(sink);
   throw new RequestError(`the host answered ${status}`, status === NOT_SATISFIABLE ? undefined : status);

@@ -18,9 +18,8 @@ const MINUTE_MS = 60_000;
 const DATE_LENGTH = 10;
 /** Browsers may have decompressed it. */
 const ARCHIVE = /\.(?:tar\.gz|tgz|tar)$/i;
-/** The status of a RequestError about a task that gives no archive: the next run starts another one. */
+/** Status of a RequestError about a task without a usable archive: the next run starts another one. */
 const UNUSABLE = 200;
-/** A task that is not done after this time is given up. */
 const OLDEST_TASK_MS = 2 * DAY_MS;
 const USER_COLUMNS = ['password', 'salt', 'sessionToken'] as const;
 /** The page of LeanCloud's console that makes the archive without REST. */
@@ -33,18 +32,16 @@ const job = z.object({
 });
 type Job = z.infer<typeof job>;
 
-/** How exports are asked for. */
 export interface ExportOptions {
   /** Rows that changed from this day on, as `YYYY-MM-DD`; undefined: since the last export, or all. */
   readonly since: string | undefined;
   readonly pollS: number;
-  /** How long a run waits for one export. */
   readonly waitMinutes: number;
 }
 
 /**
- * Has LeanCloud export all data and all schemas, and downloads both archives. A later run exports what changed since the last export, with
- * a day of overlap: `from_date` counts days. Archives that the operator has put into `export/` are taken up too.
+ * Has LeanCloud export all data and schemas, and downloads the archives. A later run exports changes since the last export, with a day
+ * of overlap: `from_date` counts days. It also uses archives that the operator has put into `export/`.
  */
 export async function copyExports(context: RescueContext, options: ExportOptions): Promise<void> {
   await checkArchives(context);
@@ -56,7 +53,7 @@ export async function copyExports(context: RescueContext, options: ExportOptions
   );
 }
 
-/** Archives of earlier runs whose content has changed count no more. */
+/** Drops archives of earlier runs whose content has changed. */
 async function checkArchives(context: RescueContext): Promise<void> {
   const { manifest, folder } = context;
   const kept: ExportState[] = [];
@@ -64,7 +61,7 @@ async function checkArchives(context: RescueContext): Promise<void> {
     const { kind, path, sha256 } = state;
     const digest = path === undefined ? undefined : await digestOf(folder.resolve(path));
     const isKept = path === undefined || digest?.sha256 === sha256;
-    // The operator has put another archive in its place, which is taken up.
+    // The operator has put another archive in its place, which is used instead.
     const isReplaced = kind === 'console' && digest !== undefined;
     if (isKept) kept.push(state);
     else if (!isReplaced) await setAside(context, path, digest !== undefined);
@@ -78,7 +75,6 @@ async function setAside({ folder, progress }: RescueContext, path: string, isThe
   if (isThere) await rename(folder.resolve(path), folder.resolve(`${path}.damaged`));
 }
 
-/** Archives that the operator has taken in the console. */
 async function takeUpArchives(context: RescueContext): Promise<void> {
   const { manifest, folder, progress } = context;
   const known = new Set(manifest.exports.map(({ path }) => path));
@@ -106,7 +102,7 @@ async function copyExport(context: RescueContext, kind: 'data' | 'schema', optio
   if (manifest.exports.some((state) => isCurrent(state) && state.path !== undefined)) return;
   const open = manifest.exports.find((state) => state.kind === kind && state.path === undefined);
   if (open !== undefined && !isCurrent(open)) {
-    // An export that the last run has not waited for comes first: what changed since is exported after it.
+    // The open export of the last run first: later changes are exported after it.
     await completeExport(context, open, options).catch((error: unknown) => {
       if (!isGone(error)) throw error;
       progress.say(`The earlier export is gone: ${error.message}`);
@@ -132,7 +128,7 @@ async function completeExport(context: RescueContext, state: ExportState, option
   }
 }
 
-/** Whether LeanCloud no longer knows the task, or its archive is unusable: the next run starts a new one. */
+/** LeanCloud no longer knows the task, or its archive is unusable: the next run starts a new one. */
 function isGone(error: unknown): error is RequestError {
   if (!(error instanceof RequestError) || error instanceof RefusedError) return false;
   return error.status !== undefined && !isPassingStatus(error.status);
@@ -143,7 +139,7 @@ async function drop({ manifest, folder }: RescueContext, state: ExportState): Pr
   await folder.remove(`${stemOf(state)}.part`);
 }
 
-/** The place of an archive, without its ending. */
+/** The path of an archive without its extension. */
 function stemOf({ kind, startedAt, id }: ExportState): string {
   return `export/${kind}-${startedAt.slice(0, DATE_LENGTH)}-${(id ?? '').slice(0, 12)}`;
 }
@@ -171,7 +167,7 @@ function dayBeforeLast(exports: readonly ExportState[]): string | null {
   return new Date(Date.parse(last.startedAt) - DAY_MS).toISOString().slice(0, DATE_LENGTH);
 }
 
-/** Polls until the archive is there. @returns its URL, a credential. @throws RequestError */
+/** @returns the archive's URL, a credential. @throws RequestError */
 async function untilDone(context: RescueContext, state: ExportState, options: ExportOptions): Promise<string> {
   const { api, progress } = context;
   const endMs = performance.now() + options.waitMinutes * MINUTE_MS;
@@ -219,11 +215,11 @@ async function fetchArchive(context: RescueContext, state: ExportState, url: str
 
 type Exported = NonNullable<ExportState['classes']>[number];
 
-/** Counts the rows of each class in an archive, in one pass. @throws RequestError or StartError where it cannot be read to its end */
+/** Counts the rows of each class in one pass. @throws RequestError or StartError for an incomplete archive */
 async function inspect(path: string): Promise<Exported[]> {
   const found = new Map<string, Exported>();
   const archive = await openExport([path], Readable.from([])).catch(asNothing);
-  // LeanCloud has no row that changed since the export before.
+  // No row has changed since the previous export.
   if (archive === undefined) return [];
   try {
     if (archive.isDamaged) throw new RequestError('the archive ends early');
@@ -235,7 +231,6 @@ async function inspect(path: string): Promise<Exported[]> {
   return [...found.values()];
 }
 
-/** @throws every other error */
 function asNothing(error: unknown): undefined {
   if (!(error instanceof EmptyExportError) || error.isDamaged) throw error;
 }

@@ -9,20 +9,17 @@ import { eachAtOnce, type RescueContext } from './rescue-context.js';
 import { digestOf, linesOf, parseRow, type RescueFolder, rowsOf } from './rescue-folder.js';
 
 const SECOND_MS = 1_000;
-/** Fewer than for the API: a host of files that fails, fails for long. */
+/** Fewer than for the API: a failing file host fails for long. */
 const ATTEMPTS = 4;
 const PLAIN_ID = /^[0-9a-f]{24}$/;
 const EXTENSION = /\.([A-Za-z0-9]{1,10})$/;
-/** The manifest is saved after so many files, and at the end. */
 const SAVE_EVERY = 200;
 
-/** The limits of one file. */
 export interface FileLimits {
   readonly maxBytes: number;
   readonly timeoutS: number;
 }
 
-/** A row of `_File`. */
 interface FileRow {
   readonly objectId: string;
   readonly name: string;
@@ -43,8 +40,8 @@ const fileRecord = z.object({
 type FileRecord = z.infer<typeof fileRecord>;
 
 /**
- * Copies the contents of all files, and checks those of earlier runs by size and SHA-256. The index gets a line after each content, so
- * that a crash costs the files in progress only.
+ * Copies the contents of all files, and checks earlier ones by size and SHA-256. The index gets a line after each content,
+ * so that a crash costs the files in progress only.
  */
 export async function copyFiles(context: RescueContext, limits: FileLimits): Promise<void> {
   const rows = await rowsOfFiles(context);
@@ -61,7 +58,6 @@ export async function copyFiles(context: RescueContext, limits: FileLimits): Pro
   }
 }
 
-/** The newest row of each file. */
 async function rowsOfFiles({ manifest, folder }: RescueContext): Promise<Map<string, FileRow>> {
   const scans = manifest.classes.find(({ name }) => name === '_File')?.scans ?? [];
   const found = new Map<string, FileRow>();
@@ -112,7 +108,7 @@ async function fetchFile({ api, folder }: RescueContext, { row, index, limits }:
   await index.add({ objectId, name, url, updatedAt, path, ...content });
 }
 
-/** A place that depends on the object id only: the name and the url of a file are chosen by the application's users. */
+/** Depends on the object id only: users of the application choose name and url. */
 function pathOf({ objectId, name }: FileRow): string {
   const id = PLAIN_ID.test(objectId)
     ? objectId
@@ -121,7 +117,7 @@ function pathOf({ objectId, name }: FileRow): string {
   return `files/${id.slice(-2)}/${id}${extension === undefined ? '' : `.${extension.toLowerCase()}`}`;
 }
 
-/** The index of contents: a file with one line for each, which grows during a run. */
+/** One line for each content; grows during a run. */
 class FileIndex {
   readonly #records = new Map<string, FileRecord>();
   #writing: Promise<void> = Promise.resolve();
@@ -136,12 +132,11 @@ class FileIndex {
       const record = fileRecord.safeParse(row);
       if (record.success) index.#records.set(record.data.objectId, record.data);
     }
-    // Written anew: its last line may be torn.
+    // Rewritten: its last line may be torn.
     if (path !== '') await index.#compact();
     return index;
   }
 
-  /** Whether the folder has the content of this row, unchanged. */
   async holds({ objectId, url, name }: FileRow): Promise<boolean> {
     const record = this.#records.get(objectId);
     if (record === undefined || record.url !== url || record.name !== name) return false;

@@ -4,11 +4,11 @@ import { ConcurrencyLimiter, type Secret, StartError } from '#bootstrap';
 import { OutboundClient, OutboundError, outboundReason, type OutboundStream, withTimeLimit } from '#outbound';
 import { quoted } from '../terminal.js';
 
-/** The most attempts of one request: the waits between them take about a minute, unless the server names longer ones. */
+/** The waits between them take about a minute, unless the server names longer ones. */
 const ATTEMPTS = 8;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
-/** The longest wait that a server may ask for by Retry-After. */
+/** The longest accepted Retry-After. */
 const LONGEST_RETRY_AFTER_MS = 300_000;
 const TOO_MANY_REQUESTS = 429;
 const SERVER_ERRORS = 500;
@@ -22,21 +22,21 @@ const ARCHIVED = /archived/i;
 /** Connections that the guard refused, and answers over a limit: a repetition changes nothing. */
 const PERMANENT_REASONS = new Set(['INTERNAL_ADDRESS', 'ERR_INVALID_URL', 'UND_ERR_RES_EXCEEDED_MAX_SIZE']);
 
-/** Why a request failed, as a text that may be printed. */
+/** The message may be printed. */
 export class RequestError extends StartError {
   constructor(
     message: string,
-    /** Undefined where no response arrived. */
+    /** Undefined without a response. */
     readonly status?: number,
   ) {
     super(message);
   }
 }
 
-/** A repetition of the request fails likewise. */
+/** A repetition would fail likewise. */
 export class FinalRequestError extends RequestError {}
 
-/** Every other request of the application fails likewise: wrong key, wrong address, archived application. */
+/** Every other request would fail likewise: wrong key, wrong address, archived application. */
 export class RefusedError extends FinalRequestError {}
 
 interface Answer {
@@ -45,25 +45,23 @@ interface Answer {
 }
 
 interface ApiOptions {
-  /** `https://<host>`, without a path. */
   readonly baseUrl: string;
   readonly appId: string;
   readonly masterKey: Secret;
   /** Internal addresses and networks that may be dialled. */
   readonly internalNetworks: readonly string[];
-  /** Requests at once. */
   readonly concurrency: number;
-  /** How long a server may be silent, in milliseconds. */
+  /** How long a server may be silent. */
   readonly timeoutMs: number;
   /** Aborted where the operator ends the command, or nothing more can be stored. */
   readonly interruption: AbortController;
-  /** Receives one line for each wait that a server has asked for. */
+  /** Receives one line for each wait that a server has requested. */
   readonly onWait: (line: string) => void;
 }
 
 /**
- * LeanCloud's REST API with the master key, and the hosts of its files without it. Requests take turns, wait as long as Retry-After says,
- * and are repeated after 429, 5xx and network errors. The key goes to `baseUrl` only: redirects of the API are not followed.
+ * LeanCloud's REST API with the master key, and its file hosts without it. Requests respect Retry-After, and are repeated after 429, 5xx
+ * and network errors. The key goes to `baseUrl` only: redirects of the API are not followed.
  */
 export class LeanCloudApi {
   readonly #client: OutboundClient;
@@ -86,12 +84,11 @@ export class LeanCloudApi {
     return this.options.interruption.signal;
   }
 
-  /** Ends all requests and waits. */
   interrupt(): void {
     this.options.interruption.abort();
   }
 
-  /** @param path below `/1.1/`, its parts encoded. @throws RequestError */
+  /** @param path below `/1.1/`, encoded. @throws RequestError */
   get(path: string, query: Readonly<Record<string, string>> = {}): Promise<string> {
     const search = new URLSearchParams(query).toString();
     return this.#send('GET', search === '' ? path : `${path}?${search}`);
@@ -102,7 +99,7 @@ export class LeanCloudApi {
     return this.#send('POST', path, JSON.stringify(body));
   }
 
-  /** Runs work that opens streams in its turn among the requests. */
+  /** Runs work that opens streams within the limit of concurrency. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.run(work);
   }
@@ -127,10 +124,6 @@ export class LeanCloudApi {
     throw new FinalRequestError(`more than ${MAX_REDIRECTS} redirects`);
   }
 
-  /**
-   * Repeats work after network errors, 429 and 5xx.
-   * @param attempts the most attempts
-   */
   async repeat<T>(work: () => Promise<T>, attempts = ATTEMPTS): Promise<T> {
     for (let attempt = 1; ; attempt += 1) {
       await sleep(Math.max(0, this.#resumesAtMs - performance.now()), undefined, { signal: this.signal });
@@ -143,7 +136,7 @@ export class LeanCloudApi {
         },
       );
       if (result !== undefined) return result.value;
-      // A server that has said how long to wait has said all.
+      // A wait that the server has named replaces the back-off.
       if (this.#resumesAtMs < performance.now()) await sleep(backOffMs(attempt), undefined, { signal: this.signal });
     }
   }
@@ -204,27 +197,26 @@ export class LeanCloudApi {
     return new RequestError(message, status);
   }
 
-  /** The error text of a body. A server that repeats the key must not bring it into a log. */
+  /** A server that echoes the key must not bring it into a log. */
   #errorOf(text: string): string {
     const fallback = text.slice(0, MAX_ERROR_LENGTH);
     let error: unknown = fallback;
     try {
       error = (JSON.parse(text) as { error?: unknown } | null)?.error ?? fallback;
     } catch {
-      // The body is not JSON: its beginning is shown.
+      // Not JSON: the line below shows its beginning.
     }
     const shown = typeof error === 'string' ? error : fallback;
     return quoted(shown.replaceAll(this.options.masterKey.reveal(), '…').slice(0, MAX_ERROR_LENGTH));
   }
 }
 
-/** Twice as long after each attempt, with a spread, so that the requests of a run do not return all at once. */
+/** Doubles after each attempt, with jitter against simultaneous retries. */
 function backOffMs(attempt: number): number {
   const spread = 0.5 + Math.random() / 2;
   return Math.min(FIRST_WAIT_MS * 2 ** Math.max(0, attempt - 1), LONGEST_WAIT_MS) * spread;
 }
 
-/** Whether a repetition may succeed. */
 function isPassing(error: unknown): boolean {
   if (!(error instanceof RequestError) || error instanceof FinalRequestError) return false;
   return error.status === undefined || isPassingStatus(error.status);
@@ -234,14 +226,14 @@ export function isPassingStatus(status: number): boolean {
   return status === TOO_MANY_REQUESTS || status >= SERVER_ERRORS;
 }
 
-/** @returns milliseconds, at most five minutes; undefined without the header. Source: RFC 9110, 10.2.3 */
+/** @returns at most five minutes; undefined without the header. Source: RFC 9110, 10.2.3 */
 function retryAfterMs(header: string | string[] | undefined): number | undefined {
   if (typeof header !== 'string') return undefined;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, ms), LONGEST_RETRY_AFTER_MS);
 }
 
-/** @throws RequestError without the URL if it is none of HTTP */
+/** @throws RequestError, without the URL, if its protocol is not HTTP */
 function httpUrl(text: string, base?: URL): URL {
   const url = URL.canParse(text, base?.href) ? new URL(text, base?.href) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol) || url.username !== '')
@@ -254,7 +246,7 @@ function connectionError(error: unknown, message: string): RequestError {
   return isPermanent ? new FinalRequestError(message) : new RequestError(message);
 }
 
-/** The reason of a failed connection, without the URL. */
+/** Without the URL. */
 export function reasonOf(error: unknown): string {
   const reason = outboundReason(error);
   if (reason === 'INTERNAL_ADDRESS')

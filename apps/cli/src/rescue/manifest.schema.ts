@@ -3,7 +3,7 @@ import { z } from 'zod';
 const count = z.number().int().nonnegative();
 const time = z.string();
 
-/** Rows of an exported class. The last three count rows with a value in the column; they are set for `_User` only. */
+/** The last three count rows with a value in the column, for `_User` only. */
 const exportedClass = z.object({
   class: z.string(),
   rows: count,
@@ -12,31 +12,30 @@ const exportedClass = z.object({
   sessionToken: count.optional(),
 });
 
-/** An export of LeanCloud: asked for, then downloaded. */
 const exportState = z.object({
   kind: z.enum(['data', 'schema', 'console']),
   /** LeanCloud's id of the task; null for an archive that the operator has put into the folder. */
   id: z.string().nullable(),
-  /** LeanCloud's time when the task was started, as ISO 8601. */
+  /** LeanCloud's time at the start, as ISO 8601. */
   startedAt: time,
-  /** The export holds rows that changed from this day on; null: all rows. */
+  /** Only rows that changed from this day on; null: all rows. */
   fromDate: z.string().nullable(),
-  /** The archive in the folder; absent until it is complete. */
+  /** Absent until the archive is complete. */
   path: z.string().optional(),
   bytes: count.optional(),
   sha256: z.string().optional(),
   classes: z.array(exportedClass).optional(),
 });
 
-/** One way through all rows of a class, or through those that changed since a time. */
+/** A pass over all rows of a class, or over those that changed since a time. */
 const scanState = z.object({
-  /** Rows with an older `updatedAt` were not asked for; null: all rows. */
+  /** Rows with an older `updatedAt` were not requested; null: all rows. */
   since: time.nullable(),
   startedAt: time,
   finishedAt: time.optional(),
   /** The scan continues behind this object id. */
   lastId: z.string().nullable(),
-  /** Whether all rows so far came in ascending order of 24-digit ids. Only then can the scan continue behind `lastId`. */
+  /** All rows so far came in ascending order of 24-digit ids: only then can the scan continue behind `lastId`. */
   isOrdered: z.boolean(),
   rows: count,
   files: z.array(z.string()),
@@ -44,9 +43,9 @@ const scanState = z.object({
 
 const classState = z.object({
   name: z.string(),
-  /** LeanCloud's own count of the rows, of those that were asked for. */
+  /** LeanCloud's count of the requested rows. */
   serverRows: count.nullable(),
-  /** Different object ids in the files; null until the class is complete. */
+  /** Distinct object ids in the files; null until the class is complete. */
   rows: count.nullable(),
   scans: z.array(scanState),
 });
@@ -62,19 +61,18 @@ const relationState = z.object({
   owners: count,
   members: count,
   files: z.array(z.string()),
-  /** Files of the previous run, which count until this one is complete. */
+  /** Files of the previous run count until this one is complete. */
   previousFiles: z.array(z.string()),
 });
 
 const missing = z.object({ what: z.string(), reason: z.string(), remedy: z.string() });
 
-/** `manifest.json` of a folder that `gatepost rescue` has written. */
 export const manifestSchema = z.object({
   format: z.literal('gatepost-rescue'),
   version: z.literal(1),
   application: z.string(),
   api: z.string(),
-  /** The files that an import reads, in this order. */
+  /** The files that an import reads, in order. */
   import: z.array(z.string()),
   missing: z.array(missing),
   notes: z.array(z.string()),
@@ -82,7 +80,7 @@ export const manifestSchema = z.object({
   exports: z.array(exportState),
   classes: z.array(classState),
   relations: z.array(relationState),
-  /** The contents of `_File`; `index` names a file with one line for each. */
+  /** `index` names a file with one line for each content. */
   files: z.object({ index: z.string(), count, bytes: count }),
 });
 
@@ -93,7 +91,6 @@ export type ScanState = z.infer<typeof scanState>;
 export type RelationState = z.infer<typeof relationState>;
 export type Missing = z.infer<typeof missing>;
 
-/** A manifest before the first run. */
 export function newManifest(application: string, api: string): Manifest {
   return {
     format: 'gatepost-rescue',
@@ -112,8 +109,8 @@ export function newManifest(application: string, api: string): Manifest {
 }
 
 /**
- * The files that an import reads, in order: archives, those with passwords first, then the oldest; then scanned classes; then relations.
- * None is left out: each can have users that no other has, and an import takes the newest version, with the password of another copy.
+ * The files that an import reads: archives, those with passwords first, then the oldest; then scanned classes; then relations.
+ * All are listed: each can have unique users; an import takes the newest version, with the password of another copy.
  */
 export function importedPaths({ exports, classes, relations }: Manifest): string[] {
   const archives = exports.filter(({ path }) => path !== undefined);
@@ -127,14 +124,12 @@ export function importedPaths({ exports, classes, relations }: Manifest): string
   ];
 }
 
-/** How many users an archive has, and how many of them with a value in each column that only exports have. */
 export function usersIn({ classes = [] }: ExportState): Record<'rows' | 'password' | 'salt' | 'sessionToken', number> {
   const users = classes.find((each) => each.class === '_User');
   const { rows = 0, password = 0, salt = 0, sessionToken = 0 } = users ?? {};
   return { rows, password, salt, sessionToken };
 }
 
-/** The time from which on all rows of a class are asked for; null: all rows. */
 export function coverageOf({ scans }: ClassState): string | null {
   return scans.some(({ since }) => since === null) ? null : (scans[0]?.since ?? null);
 }

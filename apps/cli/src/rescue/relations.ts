@@ -8,18 +8,16 @@ import { headerOf, isPlainName } from './rescue-folder.js';
 import { parsed } from './scan-pages.js';
 
 const PAGE_ROWS = 1_000;
-/** Owners between two files at most; a run that is killed repeats them. */
+/** Most owners between two files; a killed run repeats them. */
 const OWNERS_AT_ONCE = 500;
 const FILE_LINES = 10_000;
 const FILE_OWNERS = 20_000;
-/** Members may come and go between two pages: a relation whose count does not fit is read again. */
+/** Members may change between two pages: a relation whose count does not fit is read again. */
 const READS = 3;
-/** Classes with an endpoint of their own. */
 const ENDPOINTS: Readonly<Record<string, string>> = { _User: 'users', _Role: 'roles' };
 
 const members = z.object({ results: z.array(z.looseObject({ objectId: z.string() })), count: z.number().int() });
 
-/** LeanCloud's answer to `GET /1.1/schemas`: classes with their columns. */
 export const schemas = z.record(
   z.string(),
   z.record(z.string(), z.looseObject({ type: z.string(), className: z.string().optional() })),
@@ -32,7 +30,7 @@ interface Relation {
   readonly target: string;
 }
 
-/** Copies the members of every relation, one request for each row of the class at least. Neither export nor scan has them for sure. */
+/** At least one request for each row of the class. Exports and scans may lack members. */
 export async function copyRelations(context: RescueContext, found: Schemas): Promise<void> {
   for (const relation of relationsOf(found))
     await attempt(context, { name: `relation ${quoted(`${relation.class}.${relation.field}`)}` }, async () => {
@@ -42,7 +40,7 @@ export async function copyRelations(context: RescueContext, found: Schemas): Pro
     });
 }
 
-/** The relations of a schema. Roles have theirs even where the schema does not say so. */
+/** Roles have relations even where the schema omits them. */
 function relationsOf(found: Schemas): Relation[] {
   const columns = Object.entries(found).flatMap(([name, fields]) =>
     Object.entries(fields).map(([field, { type, className }]) => ({ class: name, field, target: className, type })),
@@ -85,7 +83,7 @@ async function copyRelation(context: RescueContext, relation: Relation): Promise
   await finish(context, state);
 }
 
-/** The state of this run. Files of an earlier run stay until this one is complete: LeanCloud may close before that. */
+/** Files of an earlier run stay until this one is complete: LeanCloud may close before that. */
 function stateOf({ manifest, startedAt }: RescueContext, relation: Relation): RelationState {
   const fresh = { ...relation, startedAt, lastOwner: null, owners: 0, members: 0, files: [], previousFiles: [] };
   const found = manifest.relations.find((each) => each.class === relation.class && each.field === relation.field);
@@ -100,7 +98,7 @@ function stateOf({ manifest, startedAt }: RescueContext, relation: Relation): Re
   return found;
 }
 
-/** The members of some owners, several at once, in the order of the owners. */
+/** Reads several owners at once, in order. */
 async function linesFor(context: RescueContext, relation: Relation, owners: readonly string[]): Promise<string[]> {
   const found = new Map<string, readonly string[]>();
   await eachAtOnce(owners, context.concurrency, async (owner) => {
@@ -160,7 +158,7 @@ async function write(
 ): Promise<void> {
   if (lines.length > 0) {
     const { class: owner, field, target } = state;
-    // The colons of LeanCloud's own name are not permitted in a file name of Windows.
+    // Windows permits no colons in file names.
     const name = nextName(state, `scan/_Join_${target}_${field}_${owner}`);
     await folder.write(name, `${headerOf(`_Join:${target}:${field}:${owner}`)}${lines.join('\n')}\n`);
     state.files.push(name);
@@ -171,7 +169,7 @@ async function write(
   await folder.save();
 }
 
-/** A name with the first number that no file of this or of the previous run has. */
+/** The first number that no file of this or the previous run has. */
 function nextName({ files, previousFiles }: RelationState, stem: string): string {
   const taken = new Set([...files, ...previousFiles]);
   let number = files.length;
@@ -179,7 +177,7 @@ function nextName({ files, previousFiles }: RelationState, stem: string): string
   return `${stem}.${number}.jsonl`;
 }
 
-/** Removes the files of the previous run, after the manifest that names them no more. */
+/** Removes the files of the previous run once the manifest no longer names them. */
 async function finish({ folder }: RescueContext, state: RelationState): Promise<void> {
   const old = state.previousFiles;
   state.finishedAt = new Date().toISOString();

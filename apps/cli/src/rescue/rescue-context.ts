@@ -3,27 +3,23 @@ import { type LeanCloudApi, RefusedError, RequestError } from './leancloud-api.j
 import type { Manifest } from './manifest.schema.js';
 import type { RescueFolder } from './rescue-folder.js';
 
-/** The state that the parts of one run share. */
 export interface RescueContext {
   readonly api: LeanCloudApi;
   readonly folder: RescueFolder;
   readonly manifest: Manifest;
   readonly progress: Progress;
   readonly problems: Problems;
-  /** LeanCloud's time at the start of this run, as ISO 8601. */
+  /** LeanCloud's time, as ISO 8601. */
   readonly startedAt: string;
   readonly concurrency: number;
 }
 
-/** The reasons of parts that could not be copied in this run, by name. A problem that is solved later in the run is removed. */
+/** By name of the part. A problem that is solved later in the run is removed. */
 export type Problems = Map<string, { readonly reason: string; readonly remedy: string }>;
 
 export const RUN_AGAIN = 'Run the same command again.';
 
-/**
- * Does a part of the run. Its failure is recorded by name and does not stop the other parts, unless every request would fail.
- * @throws RefusedError
- */
+/** Records a failure by name, so that other parts go on, unless every request would fail. @throws RefusedError */
 export async function attempt(
   { problems, progress }: RescueContext,
   part: { readonly name: string; readonly remedy?: string },
@@ -39,10 +35,7 @@ export async function attempt(
   }
 }
 
-/**
- * Works on all items, some at once, and waits for all.
- * @throws the first error, after the end of the others
- */
+/** Works on several items at once. @throws the first error, after the end of the others */
 export async function eachAtOnce<T>(
   items: Iterable<T>,
   concurrency: number,
@@ -58,29 +51,24 @@ export async function eachAtOnce<T>(
   if (errors.length > 0) throw errors[0];
 }
 
-/** The rows and files of a run, and what it waits for. */
 export class Progress {
   readonly #line = new ProgressLine((seconds) => this.#text(seconds));
   #rows = 0;
   #total = 0;
   #phase = '';
 
-  /** Prints a line that stays. */
   say(line: string): void {
     this.#line.say(line);
   }
 
-  /** Another state of the run, such as the wait for the export. */
   phase(text: string): void {
     this.#phase = text;
   }
 
-  /** Adds to the rows that the run has to copy. */
   expect(rows: number): void {
     this.#total += rows;
   }
 
-  /** Adds to the rows that it has copied. */
   add(rows: number): void {
     this.#rows += rows;
   }

@@ -23,18 +23,17 @@ const FILE_MODE = 0o600;
 const MANIFEST = 'manifest.json';
 const LOCK = 'rescue.lock';
 const LOCK_REFRESH_MS = 10_000;
-/** A lock that was not refreshed for this time is left over. */
+/** Older locks are stale. */
 const LOCK_LIFE_MS = 60_000;
-/** A row of LeanCloud has at most 128 KB, a user with many platforms somewhat more; a longer line is no row. */
+/** A row of LeanCloud has at most 128 KB, a user with many platforms somewhat more. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const CLASS_NAME = /^[A-Za-z_]\w{0,199}$/;
-/** Names that Windows reserves for devices. */
 const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 const SUBFOLDERS = ['export', 'scan', 'schema', 'files'];
 
 /**
- * The folder of one application. Every file appears complete under its name (temporary name, fsync, rename), so that the folder is usable
- * after a crash at any time. Only this process writes to it, until `close`.
+ * The folder of one application. Every file appears complete under its name (temporary name, fsync, rename): a crash leaves the folder
+ * usable. Only this process writes to it, until `close`.
  */
 export class RescueFolder {
   #saving: Promise<void> = Promise.resolve();
@@ -51,7 +50,7 @@ export class RescueFolder {
     }, LOCK_REFRESH_MS).unref();
   }
 
-  /** @throws StartError if the folder belongs to another application or another process, or holds other files */
+  /** @throws StartError if the folder belongs to another application or process, or holds other files */
   static async open(path: string, application: string, api: string): Promise<RescueFolder> {
     try {
       await mkdir(path, { recursive: true, mode: FOLDER_MODE });
@@ -76,7 +75,7 @@ export class RescueFolder {
     return join(this.path, name);
   }
 
-  /** Replaces a file, or leaves it as it was. */
+  /** Atomic. */
   async write(name: string, content: string): Promise<void> {
     const target = this.resolve(name);
     const handle = await this.create(`${name}.tmp`);
@@ -95,7 +94,7 @@ export class RescueFolder {
     return open(target, flags, FILE_MODE);
   }
 
-  /** Gives a complete file its name, durably. @param target absolute */
+  /** Renames a complete file, durably. @param target absolute */
   async publish(temporary: string, target: string): Promise<void> {
     const source = this.resolve(temporary);
     await sync(source);
@@ -107,7 +106,7 @@ export class RescueFolder {
     await rm(this.resolve(name), { force: true });
   }
 
-  /** Writes the manifest. Calls during a write are answered by the next one. */
+  /** Calls during a write share the next one. */
   save(): Promise<void> {
     if (!this.#isSaveDue) {
       this.#isSaveDue = true;
@@ -121,7 +120,7 @@ export class RescueFolder {
     return this.#saving;
   }
 
-  /** Lets another process use the folder. */
+  /** Releases the lock. */
   async close(): Promise<void> {
     clearInterval(this.#refreshing);
     await this.#saving.catch(() => undefined);
@@ -152,7 +151,7 @@ async function lock(path: string): Promise<void> {
   await writeFile(file, `${hostname()} ${process.pid}`, { flag: 'wx', mode: FILE_MODE });
 }
 
-/** The process that holds the lock. Processes of other hosts, such as containers, cannot be asked for: their locks end by age. */
+/** Processes of other hosts, such as containers, are invisible: their locks end by age. */
 async function holderOf(file: string): Promise<string | undefined> {
   const [text, stats] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => undefined)]);
   const [, host, pid = ''] = /^(\S+) (\d+)$/.exec(text) ?? [];
@@ -191,19 +190,18 @@ function parseManifest(path: string, text: string): Manifest {
   }
 }
 
-/** The code of a system error. */
 export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? (error as Error).name;
 }
 
-/** Whether LeanCloud could have given a class or a column this name. Others never become a path. */
+/** Whether LeanCloud could have given a class or column this name: others never become a path. */
 export function isPlainName(name: string): boolean {
   return CLASS_NAME.test(name);
 }
 
 /**
- * The name of a class in file names. Classes that a case-insensitive file system would mix up, and names that Windows reserves, get a
- * suffix; the first line of the file has the name itself.
+ * Names that a case-insensitive file system would mix up, and names that Windows reserves, get a suffix; the first line of the file
+ * has the original name.
  */
 export function fileNameOf(name: string, all: readonly string[]): string {
   const isShared = all.some((other) => other !== name && other.toLowerCase() === name.toLowerCase());
@@ -211,12 +209,12 @@ export function fileNameOf(name: string, all: readonly string[]): string {
   return `${name}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
 }
 
-/** The first line of a data file. Source: LeanCloud's exports. */
+/** Source: LeanCloud's exports. */
 export function headerOf(className: string): string {
   return `#filetype:JSON-streaming ${JSON.stringify({ type: 'Class', class: className })}\n`;
 }
 
-/** The lines of a stream; a line over 16 MiB comes as an empty one. */
+/** A line over 16 MiB comes as an empty one. */
 export async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest: Buffer[] = [];
   let length = 0;
@@ -233,7 +231,6 @@ export async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<st
   if (length > 0 && length <= MAX_LINE_BYTES) yield Buffer.concat(rest).toString('utf8');
 }
 
-/** The rows of data files. */
 export async function* rowsOf(paths: readonly string[]): AsyncGenerator<Record<string, unknown>> {
   for (const path of paths) {
     const lines = linesOf(createReadStream(path) as AsyncIterable<Buffer>);
@@ -246,7 +243,7 @@ function rowIn(line: string): Record<string, unknown>[] {
   return row === undefined ? [] : [row];
 }
 
-/** A row; undefined for a header, an empty line, and whatever is no JSON object. */
+/** Undefined for a header, an empty line, and anything but a JSON object. */
 export function parseRow(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
@@ -256,7 +253,7 @@ export function parseRow(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Size and SHA-256 of a file; undefined if it cannot be read. */
+/** Undefined if the file cannot be read. */
 export async function digestOf(path: string): Promise<{ bytes: number; sha256: string } | undefined> {
   try {
     const { size } = await stat(path);

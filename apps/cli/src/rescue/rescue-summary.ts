@@ -7,14 +7,14 @@ import { coverageOf, type ExportState, type Manifest, type Missing, usersIn } fr
 import { type RescueContext, RUN_AGAIN } from './rescue-context.js';
 import { rowsOf } from './rescue-folder.js';
 
-/** Lines of one kind that a terminal shows; the manifest has all. */
+/** Most lines of one kind on a terminal; the manifest has all. */
 const SHOWN = 20;
 const RULE = '='.repeat(72);
 
-/** How a run ended: whole, by the operator, or because LeanCloud refuses everything from now on. */
+/** `refused`: LeanCloud refuses every further request. */
 export type Ending = 'finished' | 'interrupted' | { readonly refused: string };
 
-/** Everything that the folder lacks, the worst first. */
+/** Sorted, the worst first. */
 export async function missingFrom(context: RescueContext, ending: Ending): Promise<Missing[]> {
   const { manifest, problems, startedAt } = context;
   const problemList = [...problems].map(([what, problem]) => ({ what, ...problem }));
@@ -28,7 +28,6 @@ function endingOf(ending: Ending): Missing[] {
   return [{ what: 'the rest', reason: ending.refused, remedy: `Remove the reason. ${RUN_AGAIN} It continues.` }];
 }
 
-/** Columns of `_User` that only exports have. */
 async function columnsMissing(context: RescueContext): Promise<Missing[]> {
   const { users, withoutPasswords, withoutSessions } = await coverageOfUsers(context);
   if (users === 0) return [];
@@ -47,7 +46,7 @@ async function columnsMissing(context: RescueContext): Promise<Missing[]> {
 }
 
 interface Coverage {
-  /** Different users of archives and scan, without those of the scan that registered after the last archive began. */
+  /** Distinct users of archives and scan, without those of the scan that registered after the last archive began. */
   readonly users: number;
   readonly withoutPasswords: number;
   readonly withoutSessions: number;
@@ -57,8 +56,8 @@ interface Coverage {
 const [SEEN, PASSWORDS, SESSIONS] = [1, 2, 4];
 
 /**
- * Every user has a session token, but not every one a password. So an archive has the passwords of all its users if an archive of its kind
- * has any: LeanCloud's API includes the column, or does not.
+ * Every user has a session token, but not every one a password. LeanCloud's API exports the password column or omits it, so one user
+ * with a password proves that archives of that kind have all passwords.
  */
 async function coverageOfUsers({ manifest, folder }: RescueContext): Promise<Coverage> {
   const archives = manifest.exports.filter(({ path }) => path !== undefined);
@@ -86,7 +85,6 @@ function hasText(value: JsonValue | undefined): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** The users in an archive. */
 async function* usersOf(path: string): AsyncGenerator<JsonObject> {
   const archive = await openExport([path], Readable.from([]));
   try {
@@ -97,13 +95,12 @@ async function* usersOf(path: string): AsyncGenerator<JsonObject> {
   }
 }
 
-/** The users in all scans. */
 function scannedUsers({ manifest, folder }: Pick<RescueContext, 'manifest' | 'folder'>) {
   const scans = manifest.classes.find(({ name }) => name === '_User')?.scans ?? [];
   return rowsOf(scans.flatMap(({ files }) => files.map((name) => folder.resolve(name))));
 }
 
-/** Classes with fewer rows than LeanCloud counts, where no archive makes up for it. */
+/** Classes with fewer rows than LeanCloud counts, unless an archive has them. */
 function rowsMissing(manifest: Manifest, startedAt: string): Missing[] {
   return manifest.classes
     .filter(({ scans }) => (scans.at(-1)?.finishedAt ?? '') !== '' && (scans.at(-1)?.startedAt ?? '') >= startedAt)
@@ -122,7 +119,6 @@ function archivedRows({ exports }: Manifest, name: string): number {
   return Math.max(0, ...exports.map(({ classes = [] }) => classes.find((each) => each.class === name)?.rows ?? 0));
 }
 
-/** Remarks for the operator about a complete archive. */
 export async function notesOn(context: RescueContext): Promise<string[]> {
   const { classes } = context.manifest;
   const surplus = classes
@@ -163,7 +159,6 @@ export function summaryOf(manifest: Manifest): object {
   };
 }
 
-/** The summary for an operator. */
 export function printSummary(manifest: Manifest, path: string): void {
   const { classes, relations, files, exports, missing, notes } = manifest;
   const width = Math.max(12, ...classes.map(({ name }) => name.length));

@@ -19,7 +19,7 @@ const OTHERS = 0o077;
 const PARTIAL = 2;
 const MIB = 1024 * 1024;
 const SECOND_MS = 1_000;
-/** A continued run that began longer ago is followed by one that fetches what has changed since. */
+/** A continued run that began longer ago is followed by one that fetches later changes. */
 const OLDEST_CONTINUED_MS = 60 * 60 * SECOND_MS;
 const KEY = /^[\x21-\x7e]{1,200}$/;
 
@@ -51,7 +51,6 @@ interface RescueOptions {
   readonly json?: true;
 }
 
-/** `gatepost rescue` */
 export function rescueCommand(): Command {
   return new Command('rescue')
     .description('copy everything of an application of LeanCloud into a folder, before LeanCloud ends')
@@ -101,7 +100,7 @@ async function rescue(options: RescueOptions): Promise<void> {
 }
 
 async function rescueWith(api: LeanCloudApi, progress: Progress, options: RescueOptions): Promise<void> {
-  // The first requests show whether the address and the key are right, before anything is written.
+  // Checks address and key before anything is written.
   const { now, names, classes } = await firstAnswers(api);
   const folder = await RescueFolder.open(options.out, options.id, options.url);
   try {
@@ -123,11 +122,11 @@ async function rescueWith(api: LeanCloudApi, progress: Progress, options: Rescue
 
 interface Application {
   readonly classes: Schemas;
-  /** All names, also such as `__proto__`, which `classes` cannot hold. */
+  /** Includes names such as `__proto__`, which `classes` cannot hold. */
   readonly names: readonly string[];
 }
 
-/** @throws StartError where LeanCloud refuses the application or the key, or does not answer */
+/** @throws StartError where LeanCloud refuses the application or the key, or does not reply */
 async function firstAnswers(api: LeanCloudApi): Promise<Application & { readonly now: string }> {
   try {
     const now = parsed(date, await api.get('date'), 'a date').iso;
@@ -145,7 +144,7 @@ interface Parts extends Pick<RescueContext, 'api' | 'folder' | 'progress' | 'con
   readonly now: string;
 }
 
-/** A run that did not finish is continued; else a new one begins. */
+/** Continues an unfinished run, or begins a new one. */
 function contextOf({ now, ...parts }: Parts): RescueContext {
   const { manifest } = parts.folder;
   const last = manifest.runs.at(-1);
@@ -172,7 +171,7 @@ async function copyEverything(
     await copyRelations(context, classes);
     await copyFiles(context, limits);
   };
-  // LeanCloud makes the export meanwhile. Nothing waits for it where the disk is full.
+  // LeanCloud makes the export meanwhile; a full disk stops both.
   const works = [copyExports(context, exportOptions), copyRows()].map((work) =>
     work.catch((error: unknown) => {
       if (!(error instanceof RequestError)) context.api.interrupt();
@@ -188,7 +187,7 @@ async function copyEverything(
   return refusal instanceof RequestError ? { refused: refusal.message } : 'finished';
 }
 
-/** @returns an error that says what to do, where the disk is the reason */
+/** Explains a full disk. */
 function diskError(error: unknown): unknown {
   const code = codeOf(error);
   return ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO'].includes(code)
@@ -196,7 +195,7 @@ function diskError(error: unknown): unknown {
     : error;
 }
 
-/** Schemas in the form of an export: `<Class>_schema.json`. */
+/** `<Class>_schema.json`, as in an export. */
 async function writeSchemas({ folder }: RescueContext, classes: Schemas): Promise<void> {
   const names = Object.keys(classes);
   for (const name of names.filter(isPlainName)) {
@@ -228,7 +227,7 @@ function markRun({ runs }: Manifest, ending: Ending, status?: number): void {
 }
 
 /**
- * Reads the master key. A file that others can read is refused: the key opens all data of the application.
+ * Refuses a file that others can read: the master key opens all data of the application.
  * @throws StartError, whose text has nothing of the content
  */
 export function masterKeyIn(path: string): Secret {

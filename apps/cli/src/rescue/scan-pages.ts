@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { type LeanCloudApi, RefusedError, RequestError } from './leancloud-api.js';
 
-/** Page sizes: a smaller one where LeanCloud does not deliver the larger one. 1,000 is the most that the endpoint gives. */
+/** Falls back to a smaller page where LeanCloud fails to deliver one. 1,000 is the limit of the endpoint. */
 const PAGE_SIZES = [1_000, 100, 10] as const;
 const SERVER_ERRORS = 500;
-/** How a token of JSON changes the depth. */
 const STEPS: Readonly<Record<string, number>> = { '{': 1, '[': 1, '}': -1, ']': -1 };
 
 const page = z.object({
@@ -13,20 +12,19 @@ const page = z.object({
 });
 
 interface Page {
-  /** The rows as LeanCloud wrote them: numbers over 2^53 stay exact. */
+  /** As LeanCloud wrote them: numbers over 2^53 stay exact. */
   readonly lines: readonly string[];
   readonly ids: readonly string[];
   readonly cursor: string | undefined;
 }
 
-/** The position of a scan, which is ahead of its files. */
+/** Is ahead of the files. */
 export interface Position {
   readonly since: string | null;
   lastId: string | null;
   isOrdered: boolean;
 }
 
-/** The condition of a scan. */
 export function whereOf(since: string | null, lastId: string | null): object {
   return {
     ...(since === null ? {} : { updatedAt: { $gte: { __type: 'Date', iso: since } } }),
@@ -34,11 +32,11 @@ export function whereOf(since: string | null, lastId: string | null): object {
   };
 }
 
-/** The pages of a scan, from the position on, which the caller moves with each page. */
+/** Pages from the position on, which the caller moves with each page. */
 export async function* pagesOf(api: LeanCloudApi, name: string, position: Position): AsyncGenerator<Page> {
   let sizes: readonly number[] = PAGE_SIZES;
   let cursor: string | undefined;
-  // A cursor belongs to a condition: the condition stays the one that the cursor began with.
+  // A cursor is valid only for the condition that it began with.
   let behind = position.lastId;
   let failures = 0;
   for (;;) {
@@ -83,7 +81,7 @@ async function pageOf(api: LeanCloudApi, { name, where, cursor, limit }: PageReq
   return { lines: linesIn(text, results), ids: results.map(({ objectId }) => objectId), cursor: next ?? undefined };
 }
 
-/** @throws RequestError where LeanCloud answers something else */
+/** @throws RequestError if the text does not match */
 export function parsed<T>(schema: z.ZodType<T>, text: string, name: string): T {
   try {
     return schema.parse(JSON.parse(text));
@@ -93,8 +91,8 @@ export function parsed<T>(schema: z.ZodType<T>, text: string, name: string): T {
 }
 
 /**
- * The rows of a page, as they stand in the text: JSON.parse would round numbers over 2^53.
- * @param results the same rows, parsed: what counts where the text is not as expected
+ * The rows of a page as text: JSON.parse would round numbers over 2^53.
+ * @param results the same rows parsed, used if the text has an unexpected form
  */
 export function linesIn(text: string, results: readonly object[]): string[] {
   const start = /^\s*\{\s*"results"\s*:\s*\[/.exec(text)?.[0].length;
@@ -102,7 +100,7 @@ export function linesIn(text: string, results: readonly object[]): string[] {
   return lines.length === results.length ? lines : results.map((row) => JSON.stringify(row));
 }
 
-/** The elements of an array of objects in valid JSON. @param start the place behind its `[` */
+/** @param start the index behind the `[` */
 function elementsOf(text: string, start: number): string[] {
   const found: string[] = [];
   const token = /"(?:[^"\\]+|\\.)*"|[{}[\]]/gs;
