@@ -21,18 +21,15 @@ import { AppError } from '#errors';
 import { RpcClient, type RpcTransport } from '#messaging';
 import { isWatched, printAside } from './terminal.js';
 
-/** The values of an audit entry. */
 interface AuditEntry {
-  /** As the console names it. */
   readonly action: string;
   readonly appId?: string | undefined;
   readonly target?: string | undefined;
   readonly change: Readonly<Record<string, unknown>>;
 }
 
-/** The members of a request that its audit entry holds. Others can be secrets: they stay out. */
+/** The members of a request that its audit entry holds. Others can be secrets. */
 interface Act {
-  /** As the console names it. */
   readonly action: string;
   readonly target: readonly string[];
   readonly change: readonly string[];
@@ -46,7 +43,6 @@ const act = (action: string, target: readonly string[], change: readonly string[
 
 const VENDOR = ['vendor', 'profile', 'part'];
 
-/** Requests of commands that change something. */
 const ACTS: ReadonlyMap<RpcContract, Act> = new Map<RpcContract, Act>([
   [applicationsRpc.create, act('createApplication', ['id'], ['name'])],
   [applicationsRpc.changeSetting, act('changeSetting', ['name'], ['value'])],
@@ -77,7 +73,6 @@ const ACTS: ReadonlyMap<RpcContract, Act> = new Map<RpcContract, Act>([
 
 const MAX_TARGET_LENGTH = 300;
 
-/** The name that the audit log gives for acts of the command line. */
 export function systemUser(): string {
   try {
     return userInfo().username;
@@ -86,10 +81,7 @@ export function systemUser(): string {
   }
 }
 
-/**
- * Calls services for commands. An act gets its entry in the audit log before it is done, and its outcome afterwards. Where no console
- * answers, the act goes on: the command line is the way in when parts of a deployment are down.
- */
+/** Calls services for commands, and writes each act to the audit log before and after it. Without a console the act goes on unaudited. */
 export class AuditedRpcClient extends RpcClient {
   constructor(
     transport: RpcTransport,
@@ -109,17 +101,14 @@ export class AuditedRpcClient extends RpcClient {
       await this.#end(id, { outcome: 'done' });
       return reply;
     } catch (error) {
-      // A service without an answer, or with one of another version, may have done the act: its entry stays open, and is shown as unknown.
+      // Without a reply, or with one of another version, the service may have done the act: its entry stays open, shown as unknown.
       if (error instanceof AppError && error.status !== 503)
         await this.#end(id, { outcome: error.status < 500 ? 'refused' : 'failed', errorName: error.errorName });
       throw error;
     }
   }
 
-  /**
-   * Does work of several requests as one act, with an outcome in any case: parts of it may be done.
-   * @param isWhole whether the result is that of the whole work
-   */
+  /** Records several requests as one act. @param isWhole whether the result is complete; parts may be done */
   async record<T>(entry: AuditEntry, work: () => Promise<T>, isWhole: (result: T) => boolean = () => true): Promise<T> {
     const id = await this.#begin(entry);
     try {
@@ -138,7 +127,7 @@ export class AuditedRpcClient extends RpcClient {
     try {
       if (await this.hasConsole()) return (await super.call(consoleRpc.beginAction, begun)).id;
     } catch {
-      // Said below.
+      // The line below reports it.
     }
     if (isWatched()) printAside('No console answers: this is not in the audit log.\n');
     return undefined;

@@ -20,7 +20,6 @@ import { rescueCommand } from './rescue/rescue.command.js';
 import { secretsCommand } from './secrets/secrets.command.js';
 import { runCommand, type Terminal } from './terminal.js';
 
-/** The variables that locate the running server. */
 const serverEnvironment = environment
   .pick({ GATEPOST_DATA_DIR: true, GATEPOST_NAMESPACE: true })
   // Without its default: whether the operator names a broker selects the server.
@@ -37,17 +36,14 @@ const databaseEnvironment = environment.pick({
   GATEPOST_PUSH_DATABASE_URL: true,
 });
 
-/** Errors whose message is enough for an operator: printed without a stack. */
+/** Errors printed without a stack. */
 const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
 
 const HELP = `
 It connects to a running standalone server through its data folder (GATEPOST_DATA_DIR, ./data by default) or, if AMQP_URL
 is set, to the services behind that message broker. "migrate" connects to DATABASE_URL itself; "rescue" needs no server.`;
 
-/**
- * Runs one command of the operator's command line.
- * @returns the status of the process: 0 for success, 1 for a failure, whose reason is on standard error, 2 for a partial success
- */
+/** @returns the exit status: 0 success, 1 failure (reason on standard error), 2 partial success */
 export async function runGatepost(args: readonly string[], terminal: Terminal): Promise<number> {
   const program = new Command('gatepost')
     // Options after a command are its own.
@@ -82,7 +78,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
     terminal,
     () => program.parseAsync(args, { from: 'user' }),
     (error) => {
-      // Commander has printed the help or the reason itself.
+      // Commander has printed the help or the reason.
       if (error instanceof CommanderError) return error.exitCode;
       terminal.writeError(`${describe(error)}\n`);
       return 1;
@@ -90,7 +86,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
   );
 }
 
-/** Commands that are added to others do not take over these settings. */
+/** Commands added by addCommand do not inherit these settings. */
 function writeTo(terminal: Terminal, command: Command): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => {
@@ -103,13 +99,11 @@ function writeTo(terminal: Terminal, command: Command): void {
   for (const each of command.commands) writeTo(terminal, each);
 }
 
-/** The keys that `apps create` gives a new application. @throws ConfigError */
 function givenKeysIn(variables: NodeJS.ProcessEnv): GivenKeys {
   const env = loadConfig(keysEnvironment, variables);
   return { appKey: env.GATEPOST_APP_KEY?.reveal(), masterKey: env.GATEPOST_MASTER_KEY?.reveal() };
 }
 
-/** The databases that `migrate` opens. @throws ConfigError */
 function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
   const env = loadConfig(databaseEnvironment, variables);
   return {

@@ -6,9 +6,9 @@ import { runGatepost } from './gatepost.js';
 
 const STANDARD_INPUT = 0;
 
-// By default, garbage grows to about four times the live memory before V8 collects it: an import would take twice the memory, at the same speed.
+// By default V8 lets garbage grow to about four times the live memory: an import would take twice the memory, at the same speed.
 setFlagsFromString('--heap-growing-percent=50');
-// Below the threads that hash passwords (10): the logins of other users go first, where an import runs beside the server.
+// Below the threads that hash passwords (priority 10): an import must not delay logins.
 if (process.argv[2] === 'import') setPriority(constants.priority.PRIORITY_LOW);
 Logger.overrideLogger(false);
 for (const stream of [process.stdout, process.stderr])

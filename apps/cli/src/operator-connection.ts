@@ -6,26 +6,20 @@ import { AuditedRpcClient } from './audited-calls.js';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const POLL_MS = 20;
-/** The broker distributes requests in turn; requests of other clients come in between. */
+/** The broker distributes requests in turn, among those of other clients. */
 const REQUESTS_PER_REPLICA = 4;
 
-/** The processes behind the connection. */
 export interface Deployment {
-  /** Whether every service runs in one process. */
   readonly isOneProcess: boolean;
-  /** Number of processes of a service. */
   replicas(service: string): Promise<number>;
-  /** Number of events that wait for a service at the broker. */
   waitingEvents(service: string): Promise<number>;
-  /** Number of its dead letters. */
   deadEvents(service: string): Promise<number>;
   /** Undefined without a broker. */
   readonly brokerVersion: string | undefined;
-  /** Why the message broker moves no messages; undefined if it does. */
+  /** Undefined if the broker moves messages. */
   brokerProblem(): string | undefined;
 }
 
-/** All services in one process, without a broker. */
 const ONE_PROCESS: Deployment = {
   isOneProcess: true,
   replicas: () => Promise.resolve(1),
@@ -35,26 +29,22 @@ const ONE_PROCESS: Deployment = {
   brokerProblem: () => undefined,
 };
 
-/** How the command line reaches the running server. */
 interface OperatorConnection {
   readonly rpc: AuditedRpcClient;
   readonly deployment: Deployment;
   close(): Promise<void> | void;
 }
 
-/** Runs a command's work with the server, and closes the connection. */
 export type WithServer = (work: (rpc: AuditedRpcClient, deployment: Deployment) => Promise<void>) => Promise<void>;
 
 interface OperatorTarget {
-  /** If the operator names a broker, the command reaches the services behind it. */
+  /** If set, the command reaches the services behind this broker. */
   readonly amqpUrl: string | undefined;
   readonly namespace: string;
   readonly dataDirectory: string;
 }
 
-/** No process of a service answers. */
 export class SilentServiceError extends Error {
-  /** @param brokerProblem why the broker moves no messages, if that is the reason */
   constructor(
     readonly service: string,
     brokerProblem: string | undefined,
@@ -66,9 +56,8 @@ export class SilentServiceError extends Error {
 }
 
 /**
- * Connects to the services behind the broker if one is named, otherwise to the standalone server that runs on the data folder.
- * It has no fallback: a command must not reach another server than the intended one.
- * @throws StartError if the server does not answer
+ * Connects to the named broker, otherwise to the standalone server that runs on the data folder.
+ * No fallback: a command must not reach another server than the intended one. @throws StartError without a reply
  */
 export function connectToServer(target: OperatorTarget): Promise<OperatorConnection> {
   return target.amqpUrl === undefined
@@ -147,17 +136,13 @@ interface InstanceReply {
 
 type PerInstanceContract = RpcContract & { readonly reply: { readonly _output: InstanceReply } };
 
-/** Answers from every process of a service. */
 interface Replies<C extends RpcContract> {
   readonly answers: RpcReply<C>[];
-  /** Number of processes, including those that have not answered. */
+  /** Number of processes, including silent ones. */
   readonly expected: number;
 }
 
-/**
- * Repeats a request until every process of a service has answered, or a limit is reached. `instance` identifies a process.
- * @throws SilentServiceError if none answers
- */
+/** Repeats a request until every process has replied, or a limit is reached. @throws SilentServiceError if none replies */
 export async function callReplicas<C extends PerInstanceContract>(
   rpc: RpcClient,
   deployment: Deployment,

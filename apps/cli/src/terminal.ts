@@ -3,21 +3,19 @@ import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { StartError } from '#bootstrap';
 
-/** The code of the error that TextDecoder throws. */
 const INVALID_UTF8 = 'ERR_ENCODING_INVALID_ENCODED_DATA';
 /** Reads a source: the path of a file, or `-` for standard input. */
 export type ReadSource = (source: string) => string;
 
-/** The surroundings of one command. One process can run several, each with its own. */
+/** Surroundings of one command: one process can run several. */
 export interface Terminal {
   readonly env: NodeJS.ProcessEnv;
-  /** All of its standard input. */
   readInput(): Uint8Array;
-  /** Standard input as a stream, for input that can be large. */
+  /** For input that can be large. */
   openInput(): Readable;
   writeOutput(text: string): void;
   writeError(text: string): void;
-  /** Whether a person watches standard error, so that a line there may change. */
+  /** Whether standard error is a terminal, on which a line may change. */
   readonly isWatched?: boolean;
 }
 
@@ -29,9 +27,8 @@ interface RunningCommand {
 const running = new AsyncLocalStorage<RunningCommand>();
 
 /**
- * Runs a command.
  * @param onFailure prints the error, and returns its status
- * @returns the status of the process: what `reportFailure` has set; else that of the failure, or 0
+ * @returns the exit status: what `reportFailure` has set, else that of the failure, or 0
  */
 export async function runCommand(
   terminal: Terminal,
@@ -42,7 +39,6 @@ export async function runCommand(
   try {
     await running.run(command, work);
   } catch (error) {
-    // A command that was ended in its middle has set its own status.
     const status = onFailure(error);
     return command.status === 0 ? status : command.status;
   }
@@ -53,27 +49,22 @@ export function print(line: string): void {
   runningCommand().terminal.writeOutput(`${line}\n`);
 }
 
-/** Writes text that is no part of the output to standard error. */
 export function printAside(text: string): void {
   runningCommand().terminal.writeError(text);
 }
 
-/** Whether a person watches standard error. */
 export function isWatched(): boolean {
   return runningCommand().terminal.isWatched === true;
 }
 
-/** Makes the command end with status 1, or the given one, after its output. */
 export function reportFailure(status = 1): void {
   runningCommand().status = status;
 }
 
-/** Standard input as a stream. */
 export function openInput(): Readable {
   return runningCommand().terminal.openInput();
 }
 
-/** All of standard input. */
 export function readInput(): Uint8Array {
   return runningCommand().terminal.readInput();
 }
@@ -84,7 +75,7 @@ function runningCommand(): RunningCommand {
   return command;
 }
 
-/** A text chosen by users, escaped so that it cannot control the terminal. */
+/** Escapes a text chosen by users so that it cannot control the terminal. */
 export function quoted(text: string): string {
   return JSON.stringify(text).replaceAll(/\p{C}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
@@ -92,7 +83,7 @@ export function quoted(text: string): string {
   });
 }
 
-/** The source that an argument names: `@path` a file, `-` standard input. Undefined if the argument is the value itself. */
+/** The source that an argument names: `@path` or `-`; undefined if the argument is the value itself. */
 export function sourceOf(argument: string): string | undefined {
   if (argument === '-') return argument;
   return argument.startsWith('@') ? argument.slice(1) : undefined;
@@ -110,7 +101,6 @@ export function valueFrom(name: string, source: string, read: ReadSource = readT
   }
 }
 
-/** Removes the line break that editors put at the end of a file. */
 export function withoutLastBreak(text: string): string {
   return text.replace(/\r?\n$/, '');
 }
@@ -125,8 +115,8 @@ function readText(source: string): string {
 const REPEATED_MS = 1_000;
 
 /**
- * Begins an end in order at the first of the signals. Another one a second later ends the process at once.
- * @returns what ends the wait for them
+ * Starts an orderly shutdown at the first signal; another one a second later ends the process at once.
+ * @returns a function that removes the signal handlers
  */
 export function onInterruption(signals: readonly NodeJS.Signals[], work: () => void): () => void {
   let isBegun = false;
@@ -152,14 +142,13 @@ const MINUTE_S = 60;
 const CLEARED_LINE = '\r\u001b[K';
 const DEFAULT_WIDTH = 200;
 
-/** The progress of long work on standard error: one changing line on a terminal, else a line every 15 seconds. */
+/** Progress on standard error: one changing line on a terminal, else a line every 15 seconds. */
 export class ProgressLine {
   readonly #isWatched = isWatched();
   readonly #startMs = performance.now();
   readonly #timer: NodeJS.Timeout;
   #isOpen = false;
 
-  /** @param text the state after so many seconds */
   constructor(private readonly text: (seconds: number) => string) {
     const interval = this.#isWatched ? WATCHED_INTERVAL_MS : LOGGED_INTERVAL_MS;
     this.#timer = setInterval(() => {
@@ -168,7 +157,6 @@ export class ProgressLine {
     this.#timer.unref();
   }
 
-  /** Prints a line that stays. */
   say(line: string): void {
     this.#clear();
     printAside(`${line}\n`);
@@ -192,7 +180,7 @@ export class ProgressLine {
   }
 }
 
-/** A time for readers, such as `40 s`, `12 min` or `3 h 5 min`. */
+/** A duration such as `40 s`, `12 min` or `3 h 5 min`. */
 export function spanOf(seconds: number): string {
   const minutes = Math.floor(seconds / MINUTE_S);
   if (minutes === 0) return `${Math.ceil(seconds)} s`;

@@ -22,15 +22,13 @@ const SERVICES = {
 } as const;
 
 const SEALING_SERVICES = Object.keys(SERVICES) as Service[];
-/** The next walk repeats rows that another transaction was changing. */
+/** The next pass repeats rows that another transaction was changing. */
 const MAX_WALKS = 20;
 const PAUSE_MS = 100;
-/** Number of rows after which a line shows the progress. */
 const PROGRESS_EVERY = 10_000;
 type Service = keyof typeof SERVICES;
 type SealingState = RpcReply<typeof accountsSealingRpc.describe>;
 
-/** A pass over all rows of a table. */
 interface Walk {
   readonly service: Service;
   readonly table: string;
@@ -38,7 +36,6 @@ interface Walk {
   readonly reseal: boolean;
 }
 
-/** Counts all sealed values, and everything else that may need a replaced secret. */
 export async function takeSurvey(rpc: RpcClient, deployment: Deployment): Promise<Survey> {
   const states = await describeServices(rpc, deployment);
   printLeftOut(states);
@@ -58,7 +55,7 @@ export async function takeSurvey(rpc: RpcClient, deployment: Deployment): Promis
   };
 }
 
-/** Re-encrypts all values sealed with accepted secrets. @returns whether no stored value needs them any longer */
+/** @returns whether no stored value needs an accepted secret any longer */
 export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<boolean> {
   const states = await describeServices(rpc, deployment);
   printLeftOut(states);
@@ -125,7 +122,6 @@ async function describeServices(rpc: RpcClient, deployment: Deployment): Promise
   return states;
 }
 
-/** A deployment can do without the console. */
 async function hasConsole(rpc: RpcClient, deployment: Deployment): Promise<boolean> {
   if (!deployment.isOneProcess) return (await deployment.replicas('console')) > 0;
   return rpc.call(consoleSealingRpc.describe, {}).then(
@@ -148,7 +144,6 @@ function disagreement(keyIds: readonly (readonly [keyId: string, service: string
   return `Processes seal with different secrets: ${found}. Set the same GATEPOST_SECRET for all of them, and restart them first.`;
 }
 
-/** Passes over a table from its first page to its last. */
 async function walk(
   rpc: RpcClient,
   { service, ...request }: Walk,
@@ -167,13 +162,11 @@ async function walk(
   return { name: request.table, counts, resealed };
 }
 
-/** Values of one table by the id of the key that sealed them. */
 interface SealedCounts {
   readonly name: string;
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** The sealed values of a service, and its keys. */
 interface ServiceSurvey {
   readonly service: string;
   readonly keyId: string;
@@ -181,21 +174,17 @@ interface ServiceSurvey {
   readonly tables: readonly SealedCounts[];
 }
 
-/** All sealed values, events and links that may need a secret. */
 export interface Survey {
   readonly keyId: string;
   readonly services: readonly ServiceSurvey[];
-  /** The times until which mailed links and codes may need another key; null: no rotation is recorded. */
+  /** The times until which mailed links and codes may need another key; null without a recorded rotation. */
   readonly rotation: { readonly linksUntil: string | null; readonly codesUntil: string | null };
   readonly waitingEvents: number;
   readonly deadEvents: number;
 }
 
-/** The conclusions of a survey for the replacement of a secret. */
 export interface Verdict {
-  /** Values that no configured secret can open. */
   readonly lost: string[];
-  /** Why accepted secrets are still needed. */
   readonly needs: string[];
   readonly hasAccepted: boolean;
 }
@@ -211,7 +200,6 @@ export function assessSurvey(survey: Survey, now: Date): Verdict {
   return { lost, needs, hasAccepted };
 }
 
-/** A line for each service and table. */
 export function surveyLines({ services }: Survey): string[] {
   return services.flatMap((one) => [
     heading(one),
@@ -242,7 +230,7 @@ function countsOf({ services }: Survey, isMeant: (keyId: string) => boolean): st
   );
 }
 
-/** Needs that end by themselves some time after all stored values are re-encrypted. */
+/** Needs that end by themselves some time after re-encryption. */
 function passingNeeds({ rotation, waitingEvents, deadEvents }: Survey, now: Date): string[] {
   const needs: string[] = [];
   const { linksUntil, codesUntil } = rotation;

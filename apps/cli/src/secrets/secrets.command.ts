@@ -9,7 +9,6 @@ import { assessSurvey, rotate, surveyLines, takeSurvey, type Verdict } from './s
 
 const SECRET_BYTES = 32;
 
-/** `gatepost secrets …` */
 export function secretsCommand(withServer: WithServer): Command {
   const secrets = new Command('secrets')
     .description('replace GATEPOST_SECRET while it is in use')
