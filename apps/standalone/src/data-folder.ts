@@ -23,7 +23,6 @@ const ACCEPTED_SECRETS = 'accepted-secrets';
 const SECRET_BYTES = 32;
 const SECRET_LENGTH = Math.ceil((SECRET_BYTES * 8) / 6);
 
-/** The folder with all data of the standalone server. */
 export class DataFolder {
   readonly path: string;
 
@@ -50,7 +49,6 @@ export class DataFolder {
     return this.storedSecret(SECRET);
   }
 
-  /** A random text, generated once and stored in a file that only this user can read. */
   storedSecret(name: string): string {
     return storedSecret(this.file(name));
   }
@@ -60,7 +58,7 @@ export class DataFolder {
     return storedSecrets(this.file(ACCEPTED_SECRETS));
   }
 
-  /** Generates a new secret for the next start, and accepts the current one. */
+  /** Generates a secret for the next start, and accepts the current one. */
   swapSecret(): void {
     swapStoredSecret(this.file(SECRET), this.file(ACCEPTED_SECRETS));
   }
@@ -83,7 +81,7 @@ function makeFolders(path: string): void {
   mkdirSync(path);
 }
 
-/** Syncs the folder itself: without it a power cut could lose a new file name, even if the file's content is on disk. */
+/** Without it a power cut could lose a new file name, even if the file's content is on disk. */
 export function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {
@@ -94,7 +92,7 @@ export function syncFolder(folder: string): void {
 }
 
 /**
- * A random text, generated once and stored in a file that only this user can read.
+ * Generated once, in a file that only this user can read.
  * @throws StartError if the file is truncated: values sealed with the secret could not be opened
  */
 export function storedSecret(file: string): string {
@@ -110,7 +108,7 @@ function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** The secrets in a file, one per line; none if the file does not exist. */
+/** One per line; none if the file does not exist. */
 export function storedSecrets(file: string): string[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, 'utf8')
@@ -119,7 +117,7 @@ export function storedSecrets(file: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Replaces the secret in a file, after writing the old one to another file: it is always in at least one of them. */
+/** Writes the old secret to the other file first: it is always in at least one of them. */
 export function swapStoredSecret(file: string, acceptedFile: string): void {
   replace(acceptedFile, readFileSync(file, 'utf8').trim());
   replace(file, newSecret());
@@ -132,7 +130,7 @@ function replace(file: string, secret: string): void {
   syncFolder(dirname(file));
 }
 
-/** Creates the file atomically and synced to disk; a file that another process created in the meantime stays. */
+/** Creates the file atomically and synced; a file of another process stays. */
 function make(file: string): void {
   const partial = `${file}.${process.pid}`;
   try {

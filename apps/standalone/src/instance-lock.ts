@@ -28,7 +28,6 @@ import {
 import { OperatorSocket, type RpcTransport, type ServedOperators, serveOperators } from '#messaging';
 import type { DataFolder } from './data-folder.js';
 
-/** The RPCs that the command line may call. */
 export const OPERATOR_CONTRACTS = [
   accountsImportRpc,
   accountsIndexesRpc,
@@ -55,8 +54,7 @@ export const OPERATOR_CONTRACTS = [
 ].flatMap((group) => Object.values<RpcContract>(group));
 
 /**
- * Locks the data folder for this process. The operator socket is the lock: it is opened before anything else and answers as
- * long as its process runs.
+ * The operator socket is the lock: it is opened before anything else and answers as long as its process runs.
  * @throws StartError if another server runs on the folder
  */
 export async function lockDataFolder(
@@ -81,8 +79,8 @@ export async function lockDataFolder(
 }
 
 /**
- * Removes the socket of a killed process. It is first renamed atomically and tried again: only one of several starting
- * processes gets it, and a socket that still answers is moved back.
+ * Renames the socket of a killed process and tries it again: only one of several starting processes gets it, and a socket that still
+ * answers is moved back.
  */
 async function removeStaleSocket(socketPath: string, folder: string): Promise<void> {
   await assertNoListener(socketPath, folder);

@@ -7,7 +7,7 @@ import { gatewayEnvironment } from '../../gateway/src/gateway.config.js';
 import { mailEnvironment } from '../../mail/src/mail.config.js';
 import { pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 
-/** The variables of the standalone server: those of all services, without the addresses of servers that it includes. */
+/** The variables of all services, without the addresses of servers that it includes. */
 export const standaloneEnvironment = z
   .object({
     ...accountsEnvironment.shape,
@@ -17,7 +17,7 @@ export const standaloneEnvironment = z
     ...gatewayEnvironment.shape,
     ...consoleEnvironment.shape,
     ...serviceEnvironment.shape,
-    // Made at the first start where it is missing.
+    // Generated at the first start if absent.
     GATEPOST_SECRET: environment.shape.GATEPOST_SECRET,
     // A developer reads this console: the welcome text reports success, the log only problems.
     GATEPOST_LOG_LEVEL: environment.shape.GATEPOST_LOG_LEVEL.unwrap().default('warn'),

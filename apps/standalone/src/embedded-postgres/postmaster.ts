@@ -10,26 +10,23 @@ import { type PostgresOptions, spawnOptions } from './postgres-cluster.js';
 const execute = promisify(execFile);
 const POLL_MS = 20;
 const LOCK_FILE = 'postmaster.pid';
-/** The beginning of the command line of a PostgreSQL server. */
+/** The beginning of a PostgreSQL server's command line. */
 const SERVER = /^(?:\S*\/)?(?:postgres|postmaster)(?:[\s:]|$)/;
 /** PostgreSQL writes its state to the eighth line of postmaster.pid. */
 const STATE_LINE = 7;
 
-/** How long a start may take, in milliseconds. */
+/** In milliseconds. */
 interface StartLimits {
   /** Until the server reports that it starts. */
   readonly answerMs: number;
   /** Until it accepts connections. After a crash it recovers first, and another start would begin the recovery anew. */
   readonly recoveryMs: number;
-  /** Between two lines of progress. */
   readonly progressMs: number;
 }
 
 const LIMITS: StartLimits = { answerMs: 30_000, recoveryMs: 60 * 60 * 1_000, progressMs: 30_000 };
 
-/** One run of PostgreSQL's server process. */
 export class Postmaster {
-  /** Resolves when the process has ended for any reason. */
   readonly exited: Promise<void>;
   readonly #logger = new Logger(Postmaster.name);
   readonly #child: ChildProcess;
@@ -44,7 +41,7 @@ export class Postmaster {
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const log = openSync(options.logFile, 'a', 0o600);
     try {
-      // A separate session: Ctrl-C in the terminal must reach only this process, which stops PostgreSQL after the last request.
+      // A separate session: Ctrl-C must reach only this process, which stops PostgreSQL after the last request.
       this.#child = spawn(options.binaries.postgres, ['-D', options.folder, ...flags], {
         ...spawnOptions(options),
         detached: true,
@@ -72,13 +69,13 @@ export class Postmaster {
     throw new StartError(`PostgreSQL did not start: ${this.#failure?.message ?? `see ${this.options.logFile}`}`);
   }
 
-  /** Stops the process after it has written all data to disk ("fast" shutdown). */
+  /** Waits until all data is on disk ("fast" shutdown). */
   async stop(): Promise<void> {
     this.#child.kill('SIGINT');
     await this.exited;
   }
 
-  /** @returns the state that the process reports; undefined while it has reported none */
+  /** Undefined until the process has reported a state. */
   #state(): string | undefined {
     const lines = postmasterLines(this.options.folder);
     return Number(lines[0]) === this.#child.pid ? lines[STATE_LINE]?.trim() : undefined;
@@ -109,10 +106,10 @@ export class Postmaster {
 }
 
 /**
- * A server survives when its parent is killed: it is stopped, so that a new one can use the data. If it was killed too, its lock file
- * is left. Its id can belong to another process by now, in a container to a thread of this process or to the next server itself:
- * PostgreSQL would not start, or seem to be ready at once. So the file is removed. PostgreSQL still refuses to start beside processes
- * that use the data, because their shared memory is found by the folder.
+ * Stops a server that survived its killed parent, so that a new one can use the data, or removes the lock file of a killed server: its id
+ * can belong to another process by now, in a container to a thread of this process or to the next server itself, so that PostgreSQL
+ * would not start, or seem ready at once. PostgreSQL still refuses to start beside processes that use the data: it finds their shared
+ * memory by the folder.
  */
 export async function stopLeftover(options: PostgresOptions): Promise<void> {
   const pid = Number(postmasterLines(options.folder)[0]);
@@ -129,12 +126,12 @@ function postmasterLines(folder: string): string[] {
   }
 }
 
-/** Whether the process is a server of this folder, and not an unrelated process with a reused id. */
+/** A reused id can belong to an unrelated process. */
 export async function isServerOf(folder: string, pid: number): Promise<boolean> {
   return (await commandLine(pid)).includes(` -D ${folder} `);
 }
 
-/** Empty where no process has the id. */
+/** Empty without such a process. */
 async function commandLine(pid: number): Promise<string> {
   if (!Number.isInteger(pid) || pid <= 1) return '';
   try {

@@ -4,13 +4,13 @@ import { type AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { DataFolder } from '../data-folder.js';
 
-/** DI token: whether the environment sets the secret, so that none is stored. */
+/** Whether the environment sets the secret, so that none is stored. */
 const IS_FROM_ENVIRONMENT = Symbol('IsSecretFromEnvironment');
 
 /** Replaces the secret in the data folder, in two steps that both take effect at the next start. */
 @Controller()
 export class StoredSecretsController {
-  /** The secret with which this process seals; undefined if the environment sets it. */
+  /** With which this process seals; undefined if the environment sets it. */
   readonly #current: string | undefined;
 
   constructor(
@@ -31,8 +31,8 @@ export class StoredSecretsController {
   }
 
   /**
-   * @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with
-   * the one to forget: its values could never be opened again
+   * @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with the one to
+   * forget: its values could never be opened again
    */
   @RpcHandler(storedSecretsRpc.forget)
   forget(_: RpcData<typeof storedSecretsRpc.forget>): Promise<RpcReply<typeof storedSecretsRpc.forget>> {
@@ -56,7 +56,6 @@ function refusal(message: string): AppError {
   return appError('NO_EFFECT', { message });
 }
 
-/** Lets operators replace the secret in the data folder. */
 @Module({})
 export class StoredSecretsModule {
   static forRoot(folder: DataFolder, isFromEnvironment: boolean): DynamicModule {
