@@ -4,28 +4,26 @@ import { count, route, time } from './route.js';
 
 const MAX_PASSWORD_LENGTH = 1_024;
 
-/** A new password of an operator. bcrypt gets its SHA-256, so all of it counts. */
+/** bcrypt gets its SHA-256, so all of it counts. */
 export const newPassword = z
   .string()
   .min(MIN_PASSWORD_LENGTH, `must have at least ${MIN_PASSWORD_LENGTH} characters`)
   .max(MAX_PASSWORD_LENGTH);
-/** A password that is to be compared. */
 const password = z.string().min(1).max(MAX_PASSWORD_LENGTH);
 export const operatorName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');
-/** The e-mail address with which an operator signs in; compared without regard to case. */
+/** Compared without regard to case. */
 export const operatorAddress = z
   .string()
   .max(254)
   .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u, 'must be an e-mail address');
-/** A one-time code, or a recovery code. */
 const code = z.string().min(6).max(40);
-/** Options for the passkeys of a browser, or the answer of the browser: JSON of WebAuthn Level 3. */
+/** Options for the browser's passkeys, or its reply: JSON of WebAuthn Level 3. */
 const webAuthn = z.record(z.string(), z.unknown());
 /** 32 random bytes of a link, base64url. */
 const linkToken = z.string().regex(/^[A-Za-z0-9_-]{43}$/, 'must be the token of a link');
 export const operatorId = z.uuid();
 
-/** The application id of a grant can be `*`: all applications. */
+/** The application id `*` means all applications. */
 export const grant = z.object({ appId: z.string().regex(/^(?:\*|[A-Za-z0-9_-]{1,64})$/), role: z.enum(ROLES) });
 export const LANGUAGES = ['en', 'zh'] as const;
 export const THEMES = ['auto', 'light', 'dark'] as const;
@@ -48,21 +46,20 @@ const me = preferences.extend({
   grants: z.array(grant),
 });
 
-/** The operator of the session, null without one. */
+/** The operator is null without a session. */
 const session = z.object({
   version: z.string(),
-  /** False until the first owner exists. */
   isSetUp: z.boolean(),
-  /** Whether passwords and passkeys sign in; else the issuer alone. */
+  /** If false, operators sign in through the issuer only. */
   hasPasswords: z.boolean(),
-  /** The host of the OpenID Connect issuer that signs operators in. Null without one. */
+  /** Host of the OpenID Connect issuer; null without one. */
   issuer: z.string().nullable(),
   operator: me.nullable(),
-  /** End of the session, without further use and in any case. Null without a session. */
+  /** Without further use, or at the latest. Null without a session. */
   endsAt: time.nullable(),
-  /** Until when the last proof of identity counts. Null without one. */
+  /** Expiry of the last proof of identity; null without one. */
   provenUntil: time.nullable(),
-  /** The role needs a second factor, and the operator has none: only the own account can be used. */
+  /** The role needs a second factor, and the operator has none: only the own account is accessible. */
   needsSecondFactor: z.boolean(),
 });
 
@@ -80,25 +77,21 @@ const listedSession = z.object({
 
 const secondFactors = z.object({
   hasCodes: z.boolean(),
-  /** Recovery codes that are left. */
   recoveryCodes: count,
   passkeys: z.array(z.object({ id: z.string(), name: z.string(), createdAt: time, lastUsedAt: time.nullable() })),
 });
 
-/** `newRecoveryCodes`: shown once; null where earlier ones are left. */
+/** `newRecoveryCodes`: shown once; null if earlier ones are left. */
 const changedFactors = secondFactors.extend({ newRecoveryCodes: z.array(z.string()).nullable() });
 
 const ownPath = z.string().regex(/^\/(?![/\\]).{0,2047}$/, 'must be a path of the console');
-/** The URL of the issuer to which the browser goes. */
+/** The issuer's page, to which the browser goes. */
 const atIssuer = z.object({ url: z.string() });
 
 /** Sign-in, and the operator's own account. */
 export const accessApi = {
   getSession: route({ method: 'GET', path: '/session', access: 'anyone', reply: session }),
-  /**
-   * Fails with PASSWORD_MISMATCH, with SECOND_FACTOR_REQUIRED where a code is needed, with SECOND_FACTOR_MISMATCH, or with
-   * TOO_MANY_REQUESTS after too many attempts. The answer sets the cookie of the session.
-   */
+  /** Fails with PASSWORD_MISMATCH, SECOND_FACTOR_REQUIRED, SECOND_FACTOR_MISMATCH, or TOO_MANY_REQUESTS. The reply sets the session cookie. */
   signIn: route({
     method: 'POST',
     path: '/sign-in',
@@ -106,7 +99,7 @@ export const accessApi = {
     body: z.strictObject({ address: operatorAddress, password, code: code.optional() }),
     reply: session,
   }),
-  /** Options for a sign-in by a passkey. Fails with TOO_MANY_REQUESTS. */
+  /** Fails with TOO_MANY_REQUESTS. */
   beginPasskeySignIn: route({
     method: 'POST',
     path: '/sign-in/passkey/options',
@@ -114,7 +107,7 @@ export const accessApi = {
     isRead: true,
     reply: z.object({ options: webAuthn }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH. The answer sets the cookie of the session. */
+  /** Fails with SECOND_FACTOR_MISMATCH. The reply sets the session cookie. */
   passkeySignIn: route({
     method: 'POST',
     path: '/sign-in/passkey',
@@ -122,7 +115,7 @@ export const accessApi = {
     body: z.strictObject({ response: webAuthn }),
     reply: session,
   }),
-  /** Uses the set-up link: creates the first owner and signs in. Fails with LINK_EXPIRED. */
+  /** Creates the first owner and signs in. Fails with LINK_EXPIRED. */
   setUp: route({
     method: 'POST',
     path: '/set-up',
@@ -130,7 +123,7 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken, name: operatorName, address: operatorAddress, password: newPassword }),
     reply: session,
   }),
-  /** The purpose of a link. Fails with LINK_EXPIRED. */
+  /** Fails with LINK_EXPIRED. */
   lookAtLink: route({
     method: 'POST',
     path: '/link',
@@ -139,13 +132,12 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken }),
     reply: z.object({
       kind: z.enum(['setUp', 'invitation', 'recovery']),
-      /** Null for the set-up. */
       name: z.string().nullable(),
       address: z.string().nullable(),
       endsAt: time,
     }),
   }),
-  /** Uses an invitation or a recovery link: sets the password, ends all sessions of the operator, and signs in. Fails with LINK_EXPIRED. */
+  /** Sets the password, ends all sessions of the operator, and signs in. Fails with LINK_EXPIRED. */
   useLink: route({
     method: 'POST',
     path: '/invitation',
@@ -153,7 +145,7 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken, name: operatorName.optional(), password: newPassword }),
     reply: session,
   }),
-  /** Begins a sign-in at the issuer. This browser alone can finish it, within ten minutes. Fails with OIDC_ISSUER_AWAY or NOT_FOUND. */
+  /** Only this browser can finish the sign-in, within ten minutes. Fails with OIDC_ISSUER_AWAY or NOT_FOUND. */
   startOidc: route({
     method: 'POST',
     path: '/oidc/start',
@@ -162,13 +154,13 @@ export const accessApi = {
     body: z.strictObject({ to: ownPath.optional() }),
     reply: atIssuer,
   }),
-  /** Begins a proof of identity: the issuer asks for the sign-in again. Fails like `startOidc`. */
+  /** The issuer requires a new sign-in. Fails like `startOidc`. */
   startOidcProof: route({ method: 'POST', path: '/oidc/proof', access: 'self', isRead: true, reply: atIssuer }),
-  /** Begins the connection of an account of the issuer to the own operator. Fails like `startOidc`. */
+  /** Connects an account of the issuer to the own operator. Fails like `startOidc`. */
   connectOidc: route({ method: 'POST', path: '/oidc/connection', access: 'self', needsProof: true, reply: atIssuer }),
   /**
-   * Finishes what one of the three has begun. `response`: the query with which the issuer has sent the browser back. Fails with an error
-   * whose name begins with OIDC, OPERATOR_DISABLED, or for a connection with IDENTITY_TAKEN or NO_EFFECT.
+   * Finishes `startOidc`, `startOidcProof` or `connectOidc`. `response`: the query of the issuer's redirect. Fails with an error whose
+   * name begins with OIDC, OPERATOR_DISABLED, or for a connection with IDENTITY_TAKEN or NO_EFFECT.
    */
   finishOidc: route({
     method: 'POST',
@@ -177,10 +169,10 @@ export const accessApi = {
     body: z.strictObject({ response: z.string().max(8_192) }),
     reply: z.object({ purpose: z.enum(['signIn', 'proof', 'connection']), to: z.string().nullable(), session }),
   }),
-  /** Fails with NO_EFFECT where the issuer is the only way to sign in. Sessions that began at the issuer end. */
+  /** Ends the sessions that began at the issuer. Fails with NO_EFFECT if the issuer is the only way to sign in. */
   disconnectOidc: route({ method: 'DELETE', path: '/me/oidc', access: 'self', needsProof: true, reply: z.object({}) }),
   signOut: route({ method: 'POST', path: '/sign-out', access: 'self', reply: session }),
-  /** Proves the operator's identity for acts that need it. Fails like `signIn`. The cookie of the session changes. */
+  /** Fails like `signIn`. The session cookie changes. */
   prove: route({
     method: 'POST',
     path: '/proof',
@@ -188,7 +180,6 @@ export const accessApi = {
     body: z.strictObject({ password, code: code.optional() }),
     reply: session,
   }),
-  /** Options for a proof by a passkey. */
   beginPasskeyProof: route({
     method: 'POST',
     path: '/proof/passkey/options',
@@ -196,7 +187,7 @@ export const accessApi = {
     isRead: true,
     reply: z.object({ options: webAuthn }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH. The cookie of the session changes. */
+  /** Fails with SECOND_FACTOR_MISMATCH. The session cookie changes. */
   passkeyProof: route({
     method: 'POST',
     path: '/proof/passkey',
@@ -220,7 +211,7 @@ export const accessApi = {
     reply: session,
   }),
   listMyFactors: route({ method: 'GET', path: '/me/second-factors', access: 'self', reply: secondFactors }),
-  /** New one-time codes; they replace those in use once `confirmOneTimeCodes` has a first code. */
+  /** New one-time codes replace those in use once `confirmOneTimeCodes` has a first code. */
   beginOneTimeCodes: route({
     method: 'POST',
     path: '/me/one-time-codes',
@@ -237,7 +228,7 @@ export const accessApi = {
     body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must have six digits') }),
     reply: changedFactors,
   }),
-  /** Fails with SECOND_FACTOR_MISSING for the last factor of an operator who needs one. */
+  /** Fails with SECOND_FACTOR_MISSING for the last factor of an operator whose role needs one. */
   removeOneTimeCodes: route({
     method: 'DELETE',
     path: '/me/one-time-codes',
@@ -245,7 +236,7 @@ export const accessApi = {
     needsProof: true,
     reply: secondFactors,
   }),
-  /** Ten new recovery codes; earlier ones end. Fails with NO_EFFECT without a second factor. */
+  /** Ten new codes replace earlier ones. Fails with NO_EFFECT without a second factor. */
   renewRecoveryCodes: route({
     method: 'POST',
     path: '/me/recovery-codes',
@@ -253,7 +244,6 @@ export const accessApi = {
     needsProof: true,
     reply: changedFactors,
   }),
-  /** Options for a new passkey. */
   beginPasskey: route({
     method: 'POST',
     path: '/me/passkeys/options',
@@ -261,7 +251,7 @@ export const accessApi = {
     needsProof: true,
     reply: z.object({ options: webAuthn }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH, or NO_EFFECT for a passkey that is registered, or the 21st. */
+  /** Fails with SECOND_FACTOR_MISMATCH, or NO_EFFECT for a registered passkey, or the 21st. */
   addPasskey: route({
     method: 'POST',
     path: '/me/passkeys',
@@ -270,7 +260,7 @@ export const accessApi = {
     body: z.strictObject({ name: operatorName, response: webAuthn }),
     reply: changedFactors,
   }),
-  /** Fails with SECOND_FACTOR_MISSING for the last factor of an operator who needs one. */
+  /** Fails with SECOND_FACTOR_MISSING for the last factor of an operator whose role needs one. */
   removePasskey: route({
     method: 'DELETE',
     path: '/me/passkeys/:passkeyId',

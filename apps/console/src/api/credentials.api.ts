@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { count, credentialField, givenFields, ofApp, route, storedFields } from './route.js';
 
-/** A kind of credentials and the fields of its form. */
 const credentialKind = z.object({ kind: z.string(), fields: z.array(credentialField) });
 const platform = storedFields.extend({ platform: z.string(), kind: z.string() });
 const platformName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must be letters, digits and _');
 const provider = storedFields.extend({ kind: z.string() });
 
-/** Credentials for the push service of a vendor. */
 const vendorKey = z.strictObject({
   vendor: z.string().max(40),
   profile: z.string().max(64),
@@ -21,13 +19,12 @@ const vendorLane = z.object({
   isPaused: z.boolean(),
   isDoubted: z.boolean(),
   isTrusted: z.boolean(),
-  /** Devices that wait. */
+  /** Waiting devices. */
   devices: count,
   /** Since the oldest of them was due. */
   seconds: z.number(),
 });
 
-/** Credentials of an application: for platforms, for its text-message provider, and for the push services of vendors. */
 export const credentialsApi = {
   listPlatforms: route({
     method: 'GET',
@@ -36,7 +33,6 @@ export const credentialsApi = {
     params: ofApp,
     reply: z.object({
       items: z.array(platform),
-      /** Accounts of users by platform. */
       accounts: z.array(z.object({ platform: z.string(), verified: count, unverified: count })),
       kinds: z.array(credentialKind),
     }),
@@ -91,12 +87,12 @@ export const credentialsApi = {
     reply: z.object({
       items: z.array(vendor),
       lanes: z.array(vendorLane),
-      /** Processes that send. */
+      /** Sending processes. */
       senders: count,
       kinds: z.array(credentialKind),
     }),
   }),
-  /** `problem`: why the vendor could not be asked; null where it has accepted the credentials. Fails where the vendor refuses them. */
+  /** `problem`: why the vendor did not reply; null if it has accepted the credentials. Fails if the vendor refuses them. */
   setVendor: route({
     method: 'PUT',
     path: '/apps/:appId/vendors',
@@ -106,7 +102,7 @@ export const credentialsApi = {
     body: vendorKey.omit({ part: true }).extend({ fields: givenFields }),
     reply: z.object({ vendor, problem: z.string().nullable() }),
   }),
-  /** Signs in at the vendor without sending to a device. `problem`: null where the credentials work. */
+  /** Signs in at the vendor without sending to a device. `problem`: null if the credentials work. */
   checkVendor: route({
     method: 'POST',
     path: '/apps/:appId/vendors/check',

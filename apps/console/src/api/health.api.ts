@@ -9,26 +9,25 @@ const process = z.object({
   version: z.string(),
   node: z.string(),
   now: time,
-  /** Problems that `/readyz` reports. */
+  /** As reported by `/readyz`. */
   problems: z.array(z.string()),
-  /** PostgreSQL, RabbitMQ, Redis, SMTP: version and clock, or the problem. */
+  /** PostgreSQL, RabbitMQ, Redis, SMTP. */
   servers: z.array(
     z.object({
       name: z.string(),
       problem: z.string().nullable(),
       version: z.string().nullable(),
-      /** How far the server's clock is ahead, in milliseconds. */
+      /** How far the server's clock is ahead. */
       skewMs: z.number().int().nullable(),
     }),
   ),
 });
 
-/** A service with event queues. */
 export const DEAD_LETTER_SERVICES = ['accounts', 'mail', 'push-delivery'] as const;
 const ofService = z.object({ service: z.string().regex(/^[a-z-]{1,40}$/) });
 
 const deadLetter = z.object({
-  /** The pattern of the event, such as `user.registered.v1`. */
+  /** Pattern of the event, such as `user.registered.v1`. */
   pattern: z.string(),
   reason: z.string().nullable(),
   diedAt: time.nullable(),
@@ -36,9 +35,8 @@ const deadLetter = z.object({
   body: z.string(),
 });
 
-/** Health of the deployment, and dead letters. */
 export const healthApi = {
-  /** One entry for each process that has answered, and the services of which none has. */
+  /** One entry for each process that has replied. */
   getHealth: route({
     method: 'GET',
     path: '/health',
@@ -46,14 +44,14 @@ export const healthApi = {
     isShared: true,
     reply: z.object({ processes: z.array(process), silent: z.array(z.string()) }),
   }),
-  /** Number of dead letters by service; null in one process, which has none. */
+  /** By service; null without a broker. */
   listDeadLetters: route({
     method: 'GET',
     path: '/dead-letters',
     access: 'deadLetters.write',
     reply: z.object({ services: z.array(z.object({ service: z.string(), messages: count })).nullable() }),
   }),
-  /** The oldest dead letters of a service; they stay dead letters. */
+  /** The oldest dead letters; they stay. */
   lookAtDeadLetters: route({
     method: 'POST',
     path: '/dead-letters/:service/look',
@@ -63,7 +61,6 @@ export const healthApi = {
     body: z.strictObject({ limit: z.number().int().min(1).max(50).default(10) }),
     reply: z.object({ items: z.array(deadLetter) }),
   }),
-  /** Hands all dead letters of a service to it again. */
   replayDeadLetters: route({
     method: 'POST',
     path: '/dead-letters/:service/replay',

@@ -7,7 +7,7 @@ import { operatorsApi } from './operators.api.js';
 import { pushesApi } from './pushes.api.js';
 import { usersApi } from './users.api.js';
 
-/** All routes of the console's API by name. The name is the action of an audit entry. */
+/** The name of a route is the action of an audit entry. */
 export const consoleApi = {
   ...accessApi,
   ...operatorsApi,
@@ -21,7 +21,6 @@ export const consoleApi = {
 
 type Api = typeof consoleApi;
 
-/** The routes that are audited. */
 export type AuditedRoute = {
   [Name in keyof Api]: Api[Name]['isRead'] extends false ? Name : never;
 }[keyof Api];

@@ -7,7 +7,7 @@ const grants = z
   .max(500)
   .refine((list) => new Set(list.map(({ appId }) => appId)).size === list.length, 'must name an application once');
 
-/** `invited`: the operator has not used the invitation yet. `disabled`: cannot sign in. */
+/** `invited`: without a way to sign in yet. `disabled`: cannot sign in. */
 export const OPERATOR_STATES = ['active', 'invited', 'disabled'] as const;
 
 const operator = z.object({
@@ -27,15 +27,14 @@ const operator = z.object({
 export type Operator = z.output<typeof operator>;
 
 const oneOperator = z.object({ operator });
-/** A link that is shown once, to be handed over; it works once. `isMailed`: it is also on its way to the operator's address. */
+/** Shown once, works once. `isMailed`: the operator also gets it by mail. */
 const link = z.object({ url: z.string(), endsAt: time, isMailed: z.boolean() });
-/** Language of the mail of an invitation. */
 const mailLanguage = z.enum(['en', 'zh']).default('en');
 const ofOperator = z.object({ operatorId });
 
 /**
- * `begun`: under way. `refused`: an error with status 4xx. `failed`: another error. `unknown`: the process ended before it stored an
- * outcome, or the answer of a service did not arrive.
+ * `refused`: an error with status 4xx. `failed`: another error. `unknown`: the process ended before it stored an outcome, or the reply
+ * of a service did not arrive.
  */
 export const AUDIT_OUTCOMES = ['begun', 'done', 'refused', 'failed', 'unknown'] as const;
 
@@ -43,9 +42,9 @@ export const auditEntry = z.object({
   id: z.uuid(),
   begunAt: time,
   endedAt: time.nullable(),
-  /** Null: an act without an operator, such as a wrong sign-in. */
+  /** Null: an act without an operator, such as a failed sign-in. */
   operatorId: operatorId.nullable(),
-  /** The operator's name at that time; for the command line the name of the system user. */
+  /** The name at that time; for the command line the system user. */
   operatorName: z.string(),
   way: z.enum(['console', 'cli']),
   network: z.string().nullable(),
@@ -56,7 +55,7 @@ export const auditEntry = z.object({
   target: z.string().nullable(),
   /** Fields of the request; secrets and passwords as `(changed)`. */
   change: z.record(z.string(), z.unknown()),
-  /** The former values of changed fields, where the act has read them. */
+  /** Former values of changed fields, if the act has read them. */
   before: z.record(z.string(), z.unknown()).nullable(),
   outcome: z.enum(AUDIT_OUTCOMES),
   errorName: z.string().nullable(),
@@ -75,7 +74,6 @@ const auditFilters = z.object({
   to: time.optional(),
 });
 
-/** Operators, their grants, and the audit log. */
 export const operatorsApi = {
   listOperators: route({
     method: 'GET',
@@ -83,7 +81,7 @@ export const operatorsApi = {
     access: 'operators.write',
     reply: z.object({ items: z.array(operator) }),
   }),
-  /** Creates an operator without a password, and the link with which that operator sets one. Fails with EMAIL_TAKEN. */
+  /** The operator sets a password through the link. Fails with EMAIL_TAKEN. */
   inviteOperator: route({
     method: 'POST',
     path: '/operators',
@@ -108,7 +106,7 @@ export const operatorsApi = {
     body: z.strictObject({ isOwner: z.boolean().optional(), isDisabled: z.boolean().optional() }),
     reply: oneOperator,
   }),
-  /** Replaces all grants of an operator. Fails with NO_EFFECT where the stored ones are not `former`, those that were read. */
+  /** Fails with NO_EFFECT if the stored grants are not `former`, those that were read. */
   setGrants: route({
     method: 'PUT',
     path: '/operators/:operatorId/grants',
@@ -125,7 +123,7 @@ export const operatorsApi = {
     params: ofOperator,
     reply: z.object({ ended: count }),
   }),
-  /** A new link: an invitation for an invited operator, else a recovery. Earlier links of the operator end. */
+  /** An invitation for an invited operator, else a recovery. Earlier links of the operator end. */
   createOperatorLink: route({
     method: 'POST',
     path: '/operators/:operatorId/link',
@@ -136,9 +134,7 @@ export const operatorsApi = {
     reply: z.object({ link }),
   }),
 
-  /**
-   * Newest first. An owner sees all entries; a developer those of the applications of the grants, and own ones; other operators their own.
-   */
+  /** Newest first. An owner sees all entries; a developer those of granted applications, and own ones; other operators their own. */
   listAudit: route({
     method: 'GET',
     path: '/audit',
@@ -146,7 +142,6 @@ export const operatorsApi = {
     query: auditFilters.extend({ after: cursor.optional(), limit }),
     reply: pageOf(auditEntry),
   }),
-  /** The entries that `listAudit` shows to the operator. */
   exportAudit: exportRoute({
     path: '/audit/export',
     access: 'operator',

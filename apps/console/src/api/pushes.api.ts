@@ -3,7 +3,6 @@ import { count, cursor, exportRoute, json, limit, objectId, ofApp, pageOf, route
 
 export const PUSH_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const;
 
-/** A push to more devices needs a fresh proof of identity. */
 export const MAX_DEVICES_WITHOUT_PROOF = 1_000;
 
 /** The body of `POST /1.1/push` of the REST API. */
@@ -20,7 +19,7 @@ const deliveryCounts = z.object({
   overflowed: count,
   /** Devices without a delivery channel. */
   unreachable: count,
-  /** Devices that a vendor's channel takes; absent where there are none. */
+  /** Devices of vendor channels; absent if there are none. */
   vendor: count.optional(),
 });
 
@@ -48,7 +47,6 @@ const listedPush = z.object({
 });
 
 const push = listedPush.extend({
-  /** The reason for the status `error`. */
   error: z.string().nullable(),
   expiresAt: time,
   /** When a scheduled push starts. */
@@ -58,7 +56,7 @@ const push = listedPush.extend({
   where: json.nullable(),
   platforms: z.record(z.string(), deliveryCounts),
   vendors: z.record(z.string(), vendorCounts),
-  /** Progress of the search for devices: partitions that are done; null where the search has not begun or has ended. */
+  /** Completed partitions of the search for devices; null before and after it. */
   progress: z.object({ partition: count, of: count }).nullable(),
 });
 
@@ -70,22 +68,22 @@ const device = z.object({
   objectId: z.string(),
   deviceType: z.string(),
   channels: z.array(z.string()),
-  /** The user of the device, where the app stores one. */
+  /** The user of the device, if the app stores one. */
   userId: z.string().nullable(),
   isValid: z.boolean(),
   createdAt: time,
   updatedAt: time,
-  /** Null where the connection state is unknown. */
+  /** Null if the connection state is unknown. */
   isConnected: z.boolean().nullable(),
   connectedSince: time.nullable(),
-  /** Messages that wait for the device. */
+  /** Messages in the device's queue. */
   waiting: count.nullable(),
 });
 
 export type Device = z.output<typeof device>;
 
 const ofDevice = ofApp.extend({ deviceId: objectId });
-/** `fields`: the application's own fields and those of the SDK, without the ids and tokens that address the device. */
+/** `fields`: the application's and the SDK's, without the ids and tokens that address the device. */
 const deviceWithFields = device.extend({ fields: json });
 const deviceFilters = z.object({
   deviceType: z.string().max(40).optional(),
@@ -93,9 +91,7 @@ const deviceFilters = z.object({
   userId: z.string().max(64).optional(),
 });
 
-/** Pushes and devices. */
 export const pushesApi = {
-  /** Newest first. */
   listPushes: route({
     method: 'GET',
     path: '/apps/:appId/pushes',
@@ -105,9 +101,9 @@ export const pushesApi = {
     reply: pageOf(listedPush),
   }),
   /**
-   * The member `req_id` of the body makes a repeated request the same push. Fails with PROOF_REQUIRED where the session has no fresh proof and
-   * the push is scheduled, or could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now; with INVALID_QUERY where `where` compares the id or
-   * a token of a device in part.
+   * The member `req_id` of the body makes a repeated request the same push. Fails with PROOF_REQUIRED if the session has no fresh proof and
+   * the push is scheduled, or could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now; with INVALID_QUERY if `where` compares the id
+   * or a token of a device in part.
    */
   sendPush: route({
     method: 'POST',
@@ -117,7 +113,7 @@ export const pushesApi = {
     body: pushBody,
     reply: z.object({ objectId: z.string(), createdAt: time }),
   }),
-  /** The devices that a push with this body would target now. Fails as `sendPush`. */
+  /** The devices that this push would target now. Fails as `sendPush`. */
   countPushTargets: route({
     method: 'POST',
     path: '/apps/:appId/pushes/count',
@@ -129,16 +125,14 @@ export const pushesApi = {
       total: count,
       /** False: at least `total`. */
       isExact: z.boolean(),
-      /** `unreachable`: without a delivery channel. `vendor`: a vendor's channel takes them. */
+      /** `unreachable`: without a delivery channel. `vendor`: reached through a vendor's channel. */
       platforms: z.record(z.string(), z.object({ targeted: count, unreachable: count, vendor: count })),
       unreachable: count,
-      /** Matching devices that get nothing: with an invalid token, or not seen for 90 days. Null: the count took too long. */
+      /** Matching devices that get nothing: invalid token, or not seen for 90 days. Null: the count took too long. */
       leftOut: z.object({ invalid: count, notSeen: count }).nullable(),
-      /** Five of the devices. */
       sample: z.array(z.object({ objectId: z.string(), deviceType: z.string() })),
     }),
   }),
-  /** The message as devices of each platform receive it. */
   previewPush: route({
     method: 'POST',
     path: '/apps/:appId/pushes/preview',
@@ -147,12 +141,12 @@ export const pushesApi = {
     params: ofApp,
     body: pushBody,
     reply: z.object({
-      /** JSON text by platform; `default` for the others. Empty where `problem` is set. */
+      /** JSON text by platform; `default` for the others. Empty if `problem` is set. */
       bodies: z.record(z.string(), z.string()),
       /** Of the request as JSON. */
       bytes: count,
       maxBytes: count,
-      /** The text of the error that sending the push would have. */
+      /** The error text that sending would have. */
       problem: z.string().nullable(),
     }),
   }),
@@ -164,7 +158,7 @@ export const pushesApi = {
     params: ofPush,
     reply: z.object({ push }),
   }),
-  /** Stops a push that is not done and deletes its record. Messages in queues of devices stay there. */
+  /** Stops an unfinished push and deletes its record. Queued messages of devices stay. */
   stopPush: route({
     method: 'POST',
     path: '/apps/:appId/pushes/:pushId/stop',
@@ -173,7 +167,6 @@ export const pushesApi = {
     reply: z.object({}),
   }),
 
-  /** Newest first. */
   listDevices: route({
     method: 'GET',
     path: '/apps/:appId/devices',
@@ -182,7 +175,6 @@ export const pushesApi = {
     query: deviceFilters.extend({ after: cursor.optional(), limit }),
     reply: pageOf(device),
   }),
-  /** Newest first. */
   exportDevices: exportRoute({
     path: '/apps/:appId/devices/export',
     access: 'devices.export',
@@ -191,7 +183,7 @@ export const pushesApi = {
     row: deviceWithFields,
     fileName: 'devices',
   }),
-  /** Devices that have a connection now, in no order, about `limit` of them. */
+  /** Connected devices in no order, about `limit` of them. */
   listConnectedDevices: route({
     method: 'GET',
     path: '/apps/:appId/connected-devices',

@@ -2,22 +2,21 @@ import { z } from 'zod';
 import type { Permission } from './shared.js';
 
 /**
- * `anyone`: also without a session. `self`: the own account of an operator, also while the role needs a second factor that the operator does not
- * have. `operator`: any operator with a session.
+ * `anyone`: also without a session. `self`: the own account, also without a second factor that the role needs. `operator`: any operator with
+ * a session.
  */
 export type Access = 'anyone' | 'operator' | 'self' | Permission;
 
 export type Method = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
 
-/** The file that a route answers with: rows as CSV, or as one JSON object a line. */
 export interface ExportedFile {
-  /** The beginning of the file's name, of ASCII letters. */
+  /** Beginning of the file's name, ASCII letters. */
   readonly name: string;
-  /** The members of a row that are the columns of CSV, in this order. */
+  /** Columns of CSV, in order. */
   readonly columns: readonly string[];
 }
 
-/** One route of the console's API, below `/api`. Page and server derive their types from it. */
+/** A route of the console's API. Page and server derive their types from it. */
 export interface ConsoleRoute<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -25,25 +24,25 @@ export interface ConsoleRoute<
   Reply extends z.ZodType = z.ZodType,
 > {
   readonly method: Method;
-  /** Below `/api`, with parameters such as `:appId`. A route with `:appId` needs its permission for that application. */
+  /** Below `/api`, with parameters such as `:appId`, for which the operator needs the permission. */
   readonly path: string;
   readonly access: Access;
-  /** It is not audited. Default: GET is not. */
+  /** Not audited. Default: true for GET. */
   readonly isRead: boolean;
-  /** All operators who may read it get the same answer, so that requests within a second share one. */
+  /** Requests within a second share one reply, which must not depend on the operator. */
   readonly isShared: boolean;
-  /** The session needs a proof of identity (`POST /proof`) within the last ten minutes; else the error is PROOF_REQUIRED. */
+  /** Needs a proof of identity (`POST /proof`) within the last ten minutes; else PROOF_REQUIRED. */
   readonly needsProof: boolean;
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** Null: the answer is JSON. Else it is a file, and `reply` is one row. */
+  /** Null: the reply is JSON. Else it is a file, and `reply` is one row. */
   readonly file: ExportedFile | null;
-  /** Members that the schema does not name are removed from the answer. */
+  /** Removes members that the schema does not name. */
   readonly reply: Reply;
 }
 
-/** A route that answers with a file. The file is sent while it is read: it has no limit of rows. */
+/** The file is sent while it is read, without a limit of rows. */
 export interface ExportRoute<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -53,7 +52,6 @@ export interface ExportRoute<
   readonly file: ExportedFile;
 }
 
-/** Whether the route answers with a file. */
 export function isExport(route: ConsoleRoute): route is ExportRoute {
   return route.file !== null;
 }
@@ -63,7 +61,6 @@ export type RouteQuery<R extends ConsoleRoute> = z.output<R['query']>;
 export type RouteBody<R extends ConsoleRoute> = z.output<R['body']>;
 export type RouteReply<R extends ConsoleRoute> = z.output<R['reply']>;
 
-/** The values that the page passes to a route. */
 export interface RouteInput<R extends ConsoleRoute> {
   readonly params: z.input<R['params']>;
   readonly query: z.input<R['query']>;
@@ -91,12 +88,11 @@ interface RouteOptions<
   readonly reply: Reply;
 }
 
-/** Whether a route is audited, as a part of its type: the page needs a name for each act. */
+/** The page needs a name for each audited route. */
 interface Audited<IsRead extends boolean> {
   readonly isRead: IsRead;
 }
 
-/** Defines a route; absent parts are empty objects. */
 export function route<
   Reply extends z.ZodType,
   Params extends z.ZodType = None,
@@ -138,13 +134,13 @@ interface ExportOptions<Filters extends z.ZodRawShape, Row extends z.ZodObject, 
   readonly path: string;
   readonly access: Access;
   readonly params?: Params;
-  /** The filters of the list. `format` is added. */
+  /** Filters of the list; `format` is added. */
   readonly query: z.ZodObject<Filters>;
   readonly row: Row;
   readonly fileName: string;
 }
 
-/** Defines a route that exports a list. It is audited and needs a proof of identity, because its answer can hold all personal data. */
+/** An export is audited and needs a proof of identity: it can hold all personal data. */
 export function exportRoute<Filters extends z.ZodRawShape, Row extends z.ZodObject, Params extends z.ZodType = None>(
   options: ExportOptions<Filters, Row, Params>,
 ): ExportRoute<Params, z.ZodObject<Filters & { readonly format: typeof format }>, None, Row> & Audited<false> {
@@ -158,33 +154,27 @@ export function exportRoute<Filters extends z.ZodRawShape, Row extends z.ZodObje
 /** A username has 255 characters, of up to six bytes as JSON; sealed and in base64url they are a third longer. */
 const MAX_CURSOR_LENGTH = 2_560;
 
-/** The id of an application. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 export const ofApp = z.object({ appId });
 export const time = z.iso.datetime();
 export const count = z.number().int().min(0);
-/** The id of an object of an application. */
 export const objectId = z.string().regex(/^[0-9A-Za-z_-]{1,64}$/, 'must be an object id');
-/** A flag in a query string. */
 export const flag = z.union([z.boolean(), z.stringbool()]);
-/** JSON of an application's own fields. */
 export const json = z.record(z.string(), z.unknown());
-/** The place where the next page begins, as the last page's `next` gave it. */
+/** `next` of the previous page. */
 export const cursor = z.string().max(MAX_CURSOR_LENGTH);
-/** Items of a page in a query string. */
 export const limit = z.coerce.number<number>().int().min(1).max(200).default(50);
 
-/** A number of matches; `isExact` is false where it is an estimate or a lower bound. */
+/** `isExact` is false for an estimate or a lower bound. */
 export const total = z.object({ value: count, isExact: z.boolean() });
 
-/** One page of a list. `next` is null on the last page. */
+/** `next` is null on the last page. */
 export function pageOf<Item extends z.ZodType>(
   item: Item,
 ): z.ZodObject<{ items: z.ZodArray<Item>; next: z.ZodNullable<typeof cursor> }> {
   return z.object({ items: z.array(item), next: cursor.nullable() });
 }
 
-/** A field of a form for credentials. */
 export const credentialField = z.object({
   name: z.string(),
   isSecret: z.boolean(),
@@ -192,8 +182,7 @@ export const credentialField = z.object({
   description: z.string().nullable(),
 });
 
-/** Credentials that a form sends. */
 export const givenFields = z.record(z.string().max(100), z.string().max(8_192));
 
-/** Stored credentials: the fields that are not secret, and the names of the secret fields that are set. */
+/** The values of fields that are not secret, and the names of secret fields that are set. */
 export const storedFields = z.object({ shown: z.record(z.string(), z.string()), secrets: z.array(z.string()) });

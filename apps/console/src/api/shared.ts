@@ -1,6 +1,6 @@
 // The page runs this file too, so it imports no package.
 
-/** Rights of an operator, each for one application or, with `deployment.`, `operators.`, `apps.` and `deadLetters.`, for the deployment. */
+/** For one application or, with `deployment.`, `operators.`, `apps.` and `deadLetters.`, for the deployment. */
 export const PERMISSIONS = [
   'apps.create',
   'audit.read',
@@ -34,13 +34,12 @@ export const PERMISSIONS = [
 
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** The text of NO_EFFECT where another operator has changed since what a change was made on. The page has it in its languages. */
+/** Text of NO_EFFECT for a conflict with another operator's change. The page translates it. */
 export const CHANGED_SINCE = 'The object has changed since, so nothing was written.';
 
-/** Of a new password of an operator, in characters. */
 export const MIN_PASSWORD_LENGTH = 12;
 
-/** Roles that a grant gives for one application, or for all. An owner has all permissions of the whole deployment without a grant. */
+/** Roles for one application, or for all. An owner has all permissions without a grant. */
 export const ROLES = ['developer', 'support', 'viewer'] as const;
 
 export type Role = (typeof ROLES)[number];
@@ -76,19 +75,17 @@ const DEVELOPER: readonly Permission[] = [
   'users.export',
 ];
 
-/** The permissions of a role. `users.contact`: e-mail addresses and phone numbers are shown in full. */
+/** `users.contact`: e-mail addresses and phone numbers are shown in full. */
 export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   developer: DEVELOPER,
   support: SUPPORT,
   viewer: VIEWER,
 };
 
-/** The application id of a grant for all applications. */
 export const ALL_APPLICATIONS = '*';
 
-/** A role for one application, or for all. */
 export interface Grant {
-  /** The id of an application, or `*` for all. */
+  /** `*` for all applications. */
   readonly appId: string;
   readonly role: Role;
 }
@@ -100,8 +97,8 @@ export interface Permitted {
 }
 
 /**
- * The permissions of an operator for one application, grants for all applications included; an empty list where the operator has no grant
- * for it. With `*`: the permissions that a grant for any application gives for pages of the whole deployment.
+ * The permissions for one application; empty without a grant. With `*`: those of a grant for any application, for pages of the whole
+ * deployment.
  */
 export function permissionsFor({ isOwner, grants }: Permitted, appId: string): readonly Permission[] {
   if (isOwner) return PERMISSIONS;
@@ -111,7 +108,7 @@ export function permissionsFor({ isOwner, grants }: Permitted, appId: string): r
   return [...new Set(counted.flatMap(({ role }) => ROLE_PERMISSIONS[role]))];
 }
 
-/** The path of a request, with its parameters. */
+/** Fills in the parameters. */
 export function pathOf(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
 }

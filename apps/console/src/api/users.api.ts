@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { count, cursor, exportRoute, flag, json, limit, objectId, ofApp, pageOf, route, time, total } from './route.js';
 
-/** The fields in which `listUsers` searches its text. */
 export const SEARCHED_FIELDS = ['any', 'username', 'email', 'phone', 'id'] as const;
 export const USER_ORDERS = ['newest', 'oldest', 'username'] as const;
 
-/** A user in a list. Addresses and numbers are masked for operators without the permission `users.contact`. */
+/** Masked for operators without the permission `users.contact`. */
 const listedUser = z.object({
   objectId: z.string(),
   username: z.string().nullable(),
@@ -13,7 +12,6 @@ const listedUser = z.object({
   emailVerified: z.boolean(),
   mobilePhoneNumber: z.string().nullable(),
   mobilePhoneVerified: z.boolean(),
-  /** Platforms of linked accounts. */
   platforms: z.array(z.string()),
   /** End of a lock after wrong passwords. */
   lockedUntil: time.nullable(),
@@ -30,7 +28,7 @@ const linkedAccount = z.object({
   isVerified: z.boolean(),
 });
 
-/** The lock of a user's login. `doors`: by what each wrong attempt named the user. */
+/** `doors`: by what each wrong attempt named the user. */
 const lock = z.object({
   lockedUntil: time.nullable(),
   lockedSince: time.nullable(),
@@ -45,7 +43,7 @@ const user = listedUser.extend({
   fields: json,
   ACL: json.nullable(),
   hasPassword: z.boolean(),
-  /** Names of roles, inherited ones included. */
+  /** Inherited ones included. */
   roles: z.array(z.string()),
   accounts: z.array(linkedAccount),
   lock,
@@ -58,7 +56,7 @@ const ofUser = ofApp.extend({ userId: objectId });
 const userIds = z.array(objectId).min(1).max(200);
 
 const userFilters = z.object({
-  /** The text at the beginning of the field, or within it (three characters at least). */
+  /** At the beginning of the field, or within it (three characters at least). */
   text: z.string().max(254).optional(),
   in: z.enum(SEARCHED_FIELDS).default('any'),
   mode: z.enum(['prefix', 'contains']).default('prefix'),
@@ -91,17 +89,15 @@ export type RoleDetails = z.output<typeof role>;
 
 const oneRole = z.object({ role });
 const limitedClient = z.object({
-  /** The limit: `requests`, `logins`, `signUps`, `messages`. */
   group: z.string(),
   network: z.string(),
-  /** Requests of the window, those that were refused included. */
+  /** Refused requests included. */
   count,
   until: time,
 });
 const ofRole = ofApp.extend({ roleId: objectId });
 const members = z.array(objectId).max(200).default([]);
 
-/** Users, their locks, and roles. */
 export const usersApi = {
   listUsers: route({
     method: 'GET',
@@ -111,7 +107,7 @@ export const usersApi = {
     query: userFilters.extend({ order: z.enum(USER_ORDERS).default('newest'), after: cursor.optional(), limit }),
     reply: pageOf(listedUser).extend({ total }),
   }),
-  /** The users that match, newest first. `ids`: of those with these ids, joined by commas, at most 200. */
+  /** Newest first. `ids`: joined by commas, at most 200. */
   exportUsers: exportRoute({
     path: '/apps/:appId/users/export',
     access: 'users.export',
@@ -150,8 +146,8 @@ export const usersApi = {
     reply: oneUser,
   }),
   /**
-   * Changes fields: a value sets, `{"__op":"Delete"}` removes. Fails with NO_EFFECT where the user has changed since `updatedAt`. The
-   * field `ACL` needs the permission `users.acl` as well, address and phone number a fresh proof.
+   * A value sets, `{"__op":"Delete"}` removes. Fails with NO_EFFECT if the user has changed since `updatedAt`. The field `ACL` needs the
+   * permission `users.acl`, address and phone number a fresh proof.
    */
   changeUser: route({
     method: 'PATCH',
@@ -161,7 +157,7 @@ export const usersApi = {
     body: z.strictObject({ updatedAt: time, changes: json }),
     reply: oneUser,
   }),
-  /** Replaces the session token: each device of the user has to log in again. */
+  /** Each device of the user has to log in again. */
   endUserSession: route({
     method: 'POST',
     path: '/apps/:appId/users/:userId/end-session',
@@ -192,7 +188,7 @@ export const usersApi = {
     body: z.strictObject({ platform: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/) }),
     reply: oneUser,
   }),
-  /** Deletes all or none. */
+  /** All of them or none. */
   deleteUsers: route({
     method: 'POST',
     path: '/apps/:appId/users/delete',
@@ -202,7 +198,7 @@ export const usersApi = {
     body: z.strictObject({ userIds }),
     reply: z.object({ deleted: count }),
   }),
-  /** The locked users, by the end of the lock. */
+  /** By the end of the lock. */
   listLockouts: route({
     method: 'GET',
     path: '/apps/:appId/lockouts',
@@ -211,7 +207,7 @@ export const usersApi = {
     query: z.object({ after: cursor.optional(), limit }),
     reply: pageOf(z.object({ userId: z.string(), username: z.string().nullable(), lockedUntil: time })),
   }),
-  /** The clients whose requests the limits refuse now, the latest windows first. Networks are masked without `users.contact`. */
+  /** Clients whose requests are refused now, the latest windows first. Networks are masked without `users.contact`. */
   listLimitedClients: route({
     method: 'GET',
     path: '/apps/:appId/limited-clients',
@@ -255,7 +251,7 @@ export const usersApi = {
     access: 'roles.write',
     params: ofRole,
     body: z.strictObject({
-      /** Of the role that was read: NO_EFFECT for an access list where the role has changed since. */
+      /** Of the role that was read: NO_EFFECT for an access list if the role has changed since. */
       updatedAt: time.optional(),
       ACL: json.optional(),
       addUsers: members,
@@ -263,7 +259,7 @@ export const usersApi = {
       addRoles: members,
       removeRoles: members,
     }),
-    /** `changed`: of the given members those that were added or removed; the others were, or were not, members before. */
+    /** `changed`: the given members that were added or removed. */
     reply: oneRole.extend({ changed: z.array(z.string()) }),
   }),
   deleteRole: route({
