@@ -42,7 +42,7 @@ const DAY_MS = 86_400_000;
 /** Pushes under way on the overview. */
 const UNDER_WAY = 5;
 
-/** Applications, their settings, keys and class permissions. No answer holds a master key. */
+/** No reply holds a master key. */
 @Injectable()
 export class ApplicationsHandlers {
   constructor(
@@ -195,7 +195,7 @@ export class ApplicationsHandlers {
   }
 }
 
-/** @returns null while the service, or a server that it uses, is away or overloaded */
+/** @returns null while the service, or a server that it uses, is unavailable or overloaded */
 async function unlessAway<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
@@ -209,7 +209,7 @@ function dayOf(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
 }
 
-/** The counts of each day, zero for a day that the service leaves out. */
+/** Zero for a day that the service leaves out. */
 function perDay<Name extends string>(
   days: readonly string[],
   found: readonly (Readonly<Record<Name, number>> & { readonly day: string })[],

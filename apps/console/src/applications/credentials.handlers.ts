@@ -20,7 +20,7 @@ import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 
 type Api = typeof consoleApi;
 
-/** Credentials for platforms, text-message providers and vendors. Secret fields go in, and never out. */
+/** No reply holds the value of a secret field. */
 @Injectable()
 export class CredentialsHandlers {
   constructor(private readonly rpc: RpcClient) {}
