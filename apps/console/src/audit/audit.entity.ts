@@ -2,7 +2,7 @@ import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 const time = { type: 'timestamptz', precision: 3 } as const;
 
-/** An act of an operator. A trigger refuses changes but that of an open outcome, and early deletions. */
+/** A trigger refuses early deletions, and changes but that of an open outcome. */
 @Entity('audit')
 @Check('audit_way_check', `way IN ('console', 'cli')`)
 @Check('audit_outcome_check', `outcome IN ('begun', 'done', 'refused', 'failed', 'unknown')`)

@@ -10,13 +10,11 @@ import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
 import { type AuditFilter, LONG_ACTS, OPEN_FOR_MS, shown, type ShownAudit } from './audit.rules.js';
 
-/** An act before it is done. */
 export type BegunAct = Pick<
   AuditEntity,
   'action' | 'appId' | 'change' | 'network' | 'operatorId' | 'operatorName' | 'requestId' | 'target' | 'way'
 >;
 
-/** The outcome of an act. */
 export interface EndedAct {
   readonly outcome: 'done' | 'failed' | 'refused' | 'unknown';
   readonly errorName?: string | undefined;
@@ -28,27 +26,27 @@ const COLUMNS = `
   id, begun_at AS "begunAt", ended_at AS "endedAt", operator_id AS "operatorId", operator_name AS "operatorName", way,
   network, app_id AS "appId", action, target, change, before, outcome, error_name AS "errorName", request_id AS "requestId"`;
 
-/** Writes an entry for each act before the act is done, and its outcome after it. */
+/** Writes an entry before the act, and the outcome after it. */
 @Injectable()
 export class AuditRepository {
   constructor(private readonly database: ConsoleDatabase) {}
 
-  /** Resolves once the entry is committed. @returns its id */
+  /** Commits the entry. @returns its id */
   async begin(act: BegunAct): Promise<string> {
     return this.insert(act, 'begun', null);
   }
 
-  /** An act that was refused before it began. */
+  /** An act refused before it began. */
   async refused(act: BegunAct, errorName: string): Promise<void> {
     await this.insert(act, 'refused', errorName);
   }
 
-  /** An act that is done in a transaction: both are committed, or none. */
+  /** An act within a transaction: both are committed, or none. */
   async done(act: BegunAct, tx: Tx): Promise<void> {
     await this.insert(act, 'done', null, tx);
   }
 
-  /** @throws AppError NOT_FOUND where there is no open entry */
+  /** @throws AppError NOT_FOUND without an open entry */
   async end(id: string, { outcome, errorName, target, before }: EndedAct): Promise<void> {
     const rows = await this.database.query(
       `UPDATE console.audit SET outcome = $2, error_name = $3, ended_at = now(), target = COALESCE($4, target), before = $5
@@ -111,8 +109,8 @@ const CONDITIONS = [
 ] as const;
 
 /**
- * The condition that an act without an outcome cannot be under way any more.
- * @param graceMs time to wait in addition to the longest duration of the act
+ * The condition that an act without an outcome is no longer under way.
+ * @param graceMs added to the longest duration of the act
  * @param longActs the parameter with `LONG_ACTS_JSON`
  */
 function isCutOff(graceMs: number, longActs: string): string {
@@ -120,7 +118,7 @@ function isCutOff(graceMs: number, longActs: string): string {
   return `outcome = 'begun' AND begun_at < now() - (${openForMs}) * interval '1 millisecond'`;
 }
 
-/** As `shown` of the rules: an act that was cut off is `unknown` before the cleanup says so. */
+/** As `shown` of the rules: an interrupted act is `unknown` before the cleanup stores that. */
 function outcomeClause(outcome: string, value: (given: unknown) => string): string {
   if (outcome !== 'begun' && outcome !== 'unknown') return `outcome = ${value(outcome)}`;
   const cutOff = isCutOff(OPEN_FOR_MS, value(LONG_ACTS_JSON));
@@ -149,7 +147,7 @@ function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] 
 const BATCH_SIZE = 500;
 const INTERVAL_MS = 60_000;
 
-/** The cleanup closes an act that has been open for this time: no RPC waits as long. */
+/** Longer than any RPC waits. */
 const CLOSED_AFTER_MS = 300_000;
 const CLOSE_OPEN_ACTS = `
   UPDATE console.audit SET outcome = 'unknown', ended_at = now() WHERE id IN (
@@ -171,7 +169,7 @@ const OLD_ATTEMPTS = `DELETE FROM console.attempts WHERE key IN (
     SELECT key FROM console.attempts WHERE changed_at < now() - interval '1 hour'
      ORDER BY changed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 
-/** Closes audit entries that were cut off, and deletes what has ended. */
+/** Closes interrupted audit entries, and deletes expired rows. */
 @Injectable()
 export class ConsoleCleanup extends PeriodicJob {
   readonly #auditAge: string;
