@@ -9,13 +9,12 @@ import { maskedEvent, maskedText } from '../users/user.rules.js';
 type Api = typeof consoleApi;
 type Process = RouteReply<Api['getHealth']>['processes'][number];
 
-/** The server on which the events of services wait; null in one process, which has no broker. */
+/** Null in one process, which has no broker. */
 export interface Broker {
   readonly url: string;
   readonly namespace: string;
 }
 
-/** DI token of `Broker | null`. */
 export const BROKER = Symbol('Broker');
 
 /** The broker distributes requests in turn, so that several requests reach several processes. */
@@ -23,7 +22,6 @@ const FIRST_REQUESTS = 4;
 const MAX_REQUESTS = 256;
 const { standalone, ...OF_SERVICES } = diagnosticsRpc;
 
-/** Processes, and events that services could not handle. */
 @Injectable()
 export class HealthHandlers {
   constructor(
@@ -46,7 +44,7 @@ export class HealthHandlers {
     };
   }
 
-  /** Of all processes of a service: more are asked as long as each answer comes from another one. */
+  /** Asks all processes of a service, as long as each reply comes from a new one. */
   private async reportsOf(contract: (typeof diagnosticsRpc)[keyof typeof diagnosticsRpc]): Promise<ProcessReport[]> {
     const reports = new Map<string, ProcessReport>();
     let [asked, next] = [0, this.broker === null ? 1 : FIRST_REQUESTS];
@@ -102,7 +100,7 @@ export class HealthHandlers {
     return { dropped };
   }
 
-  /** @throws AppError NOT_FOUND in one process, SERVICE_UNAVAILABLE where the broker does not answer */
+  /** @throws AppError NOT_FOUND in one process, SERVICE_UNAVAILABLE without a reply of the broker */
   private async withLetters<T>(work: (letters: DeadLetters) => Promise<T>): Promise<T> {
     if (this.broker === null) throw appError('NOT_FOUND', { message: 'One process has no dead letters.' });
     const letters = await DeadLetters.open(this.broker.url, this.broker.namespace).catch((cause: unknown) => {
