@@ -16,7 +16,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
 };
-/** The build compresses files; the server only chooses. */
 const ENCODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
@@ -25,7 +24,7 @@ const ENCODINGS = [
 const HASHED = /-[\w-]{8}\.\w+$/;
 const NONCE_PLACEHOLDER = /__CSP_NONCE__/g;
 
-/** Serves the built page: the same HTML for each path of the page, and its files by their exact names. */
+/** Serves the same HTML for each path of the page, and files by their exact names. */
 export function addPageFiles(app: NestFastifyApplication, folder: string): void {
   const fastify = app.getHttpAdapter().getInstance();
   const assets = join(folder, 'assets');
@@ -38,7 +37,7 @@ export function addPageFiles(app: NestFastifyApplication, folder: string): void 
       ? sendFile(request, reply, { folder: assets, name, names })
       : reply.code(404).send('There is no such file.');
   });
-  // The browser comes from the issuer: the page goes on, so that its requests are those of the console's own page.
+  // The browser comes from the issuer: the page sends the next request, as the console's own.
   fastify.get(CALLBACK_PATH, (_, reply) => sendPage(reply, html));
   fastify.get('/*', (_, reply) => sendPage(reply, html));
 }
@@ -58,7 +57,7 @@ function sendFile(
     .send(createReadStream(join(folder, `${name}${variant?.[1] ?? ''}`)));
 }
 
-/** The nonce is new for each answer: only the styles of this page carry it. */
+/** The nonce is new for each reply: only the styles of this page carry it. */
 function sendPage(reply: FastifyReply, html: string | undefined): FastifyReply {
   const nonce = randomBytes(16).toString('base64url');
   void reply.headers({
@@ -84,7 +83,6 @@ function policyFor(nonce: string): string {
   ].join('; ');
 }
 
-/** Headers of every answer of the console. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

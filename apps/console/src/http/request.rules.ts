@@ -1,4 +1,3 @@
-/** The headers that decide whether a request comes from the console's own page. */
 export interface RequestHead {
   readonly method: string;
   /** `sec-fetch-site`: browsers set it, pages cannot. */
@@ -12,8 +11,8 @@ export interface RequestHead {
 }
 
 /**
- * Why a request below `/api` is refused; undefined where it is one of the console's own page. Other sites can neither act nor probe, nor
- * can pages on other ports of the same host, which `SameSite` cookies would let in.
+ * Undefined for a request of the console's own page. Other sites can neither act nor probe, nor can pages on other ports of the same host,
+ * which `SameSite` cookies would let in.
  */
 export function refusalOf(head: RequestHead, origins: readonly string[]): string | undefined {
   if (head.fetchSite === undefined) return 'The browser sends no Sec-Fetch-Site header. Use a newer browser.';
@@ -30,12 +29,11 @@ function refusalOfChange(head: RequestHead, origins: readonly string[]): string 
   return head.marker === '1' ? undefined : 'The header X-Gatepost-Console is missing.';
 }
 
-/** Whether the Host header names the console: another name that resolves to it is an attack by DNS rebinding, or a mistake. */
+/** Another name that resolves to the console is an attack by DNS rebinding, or a mistake. */
 export function isOwnHost(host: string | undefined, origins: readonly string[]): boolean {
   return host !== undefined && origins.some((origin) => new URL(origin).host === host.toLowerCase());
 }
 
-/** The cookies of a header, in its order. */
 export function cookiesOf(header = ''): readonly (readonly [name: string, value: string])[] {
   return header.split(';').map((pair) => {
     const [name = '', value = ''] = pair.trim().split(/=(.*)/s, 2);
@@ -43,14 +41,12 @@ export function cookiesOf(header = ''): readonly (readonly [name: string, value:
   });
 }
 
-/** The value of a cookie; undefined where the header has none of this name. */
 export function cookieOf(header: string | undefined, name: string): string | undefined {
   return cookiesOf(header).find(([key]) => key === name)?.[1];
 }
 
 const MAX_BROWSER_LENGTH = 200;
 
-/** The browser as the list of sessions shows it. */
 export function browserOf(userAgent: string | undefined): string {
   return (userAgent ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, MAX_BROWSER_LENGTH);
 }
