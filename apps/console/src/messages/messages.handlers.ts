@@ -16,10 +16,9 @@ import { maskedEmail, maskedPhone, maskedText } from '../users/user.rules.js';
 type Api = typeof consoleApi;
 type DeliveryPlace = NonNullable<RpcReply<typeof deliveriesRpc.list>['next']>;
 
-/** Batches in which one request sends dead messages again. */
 const MAX_BATCHES = 50;
 
-/** Mails and text messages, and templates of mails. Viewers see recipients masked, and cannot search for them. */
+/** Viewers see recipients masked, and cannot search for them. */
 @Injectable()
 export class MessagesHandlers {
   constructor(private readonly rpc: RpcClient) {}
@@ -73,7 +72,7 @@ export class MessagesHandlers {
     return { message: shown(delivery, request.may('users.contact')) };
   }
 
-  /** A batch that is smaller than the one before is the last. The server may refuse messages again before the next batch. */
+  /** A batch smaller than the one before is the last: the server may refuse messages again meanwhile. */
   @Handles(consoleApi.retryDeadMessages)
   async retryDead({ params }: ConsoleRequest<Api['retryDeadMessages']>): Promise<RouteReply<Api['retryDeadMessages']>> {
     let [total, last] = [0, 1];
@@ -145,7 +144,7 @@ function maskedRecipient({ channel, recipient }: Pick<ShownDelivery, 'channel' |
   return (channel === 'mail' ? maskedEmail(recipient) : maskedPhone(recipient)) ?? '';
 }
 
-/** Servers repeat addresses and numbers in their answers. */
+/** Masks addresses and numbers, which servers repeat in their replies. */
 function answerFor(
   delivery: Pick<ShownDelivery, 'channel' | 'recipient'>,
   answer: string | null,
