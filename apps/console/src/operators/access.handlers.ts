@@ -14,7 +14,6 @@ import { SignInService } from './sign-in.service.js';
 type Api = typeof consoleApi;
 type Session = RouteReply<Api['getSession']>;
 
-/** Sign-in, links, and the operator's own account. */
 @Injectable()
 export class AccessHandlers {
   constructor(
@@ -94,7 +93,7 @@ export class AccessHandlers {
     const { purpose, to, account } = await this.oidc.finish(request, request.body.response);
     if (purpose === 'signIn') {
       const known = await this.oidc.signIn(account, request);
-      // A session of the issuer proves nothing about the person in front of the screen: the time of its sign-in counts.
+      // A session at the issuer proves nothing about the person at the screen: the time of its sign-in counts.
       return { purpose, to, session: await this.begin(request, known, account.authenticatedAt ?? null) };
     }
     const { operator } = request;
@@ -190,7 +189,7 @@ export class AccessHandlers {
     return this.begin(request, { id, credential: passwordHash });
   }
 
-  /** A new session for the operator; an older cookie is replaced. */
+  /** Replaces an older cookie. */
   private async begin(
     request: SessionRequest,
     { id, credential }: { readonly id: string; readonly credential: string },

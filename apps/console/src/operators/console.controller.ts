@@ -11,7 +11,7 @@ import { SignInService } from './sign-in.service.js';
 
 type Rpc = typeof consoleRpc;
 
-/** Serves the command line. */
+/** RPCs of the command line. */
 @Controller()
 export class ConsoleController {
   constructor(

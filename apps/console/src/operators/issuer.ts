@@ -8,18 +8,17 @@ import type { IssuerAccount } from './oidc.repository.js';
 
 const logger = new Logger('Issuer');
 
-/** The path to which the issuer sends browsers back. */
+/** The issuer redirects browsers to this path. */
 export const CALLBACK_PATH = '/api/oidc/callback';
-/** Of each request to the issuer. */
 const TIMEOUT_SECONDS = 5;
-/** The issuer's description of itself is read again after this time. */
+/** Age after which the issuer's metadata is fetched again. */
 const DESCRIPTION_MS = 3_600_000;
 const MAX_NAME_LENGTH = 100;
 const ADDRESS = /^[^\s@\p{Cc}]{1,200}@[^\s@\p{Cc}]{1,253}$/u;
-/** Errors of RFC 6749, section 4.1.2.1, after which another attempt can succeed. */
+/** RFC 6749, section 4.1.2.1: another attempt can succeed. */
 const PASSING = new Set(['server_error', 'temporarily_unavailable']);
 
-/** The secrets of one sign-in, which the answer of the issuer has to fit. */
+/** The issuer's reply must match these secrets of one sign-in. */
 export interface SignInSecrets {
   readonly state: string;
   readonly nonce: string;
@@ -27,7 +26,7 @@ export interface SignInSecrets {
   readonly verifier: string;
 }
 
-/** An account, with the time at which it has last entered its credentials there; undefined where the issuer says none. */
+/** With the time at which the account last entered its credentials there; undefined if the issuer gives none. */
 export interface ProvenAccount extends IssuerAccount {
   readonly authenticatedAt: Date | undefined;
 }
@@ -42,7 +41,7 @@ interface Description {
   readonly session: Promise<Session>;
 }
 
-/** The OpenID Connect issuer: authorization code flow with PKCE. Its library is loaded with the first sign-in. */
+/** The OpenID Connect issuer: authorization code flow with PKCE. The first sign-in loads the library. */
 @Injectable()
 export class Issuer {
   #description: Description | undefined;
@@ -54,7 +53,7 @@ export class Issuer {
   ) {}
 
   /**
-   * Where a browser goes to sign in. @param asksAgain whether the issuer must ask for the credentials, also within its own session
+   * @param asksAgain whether the issuer must ask for the credentials, also within its own session
    * @throws AppError NOT_FOUND without an issuer, OIDC_ISSUER_AWAY
    */
   async authorizationUrl({ state, nonce, verifier }: SignInSecrets, asksAgain: boolean): Promise<string> {
@@ -72,7 +71,7 @@ export class Issuer {
   }
 
   /**
-   * Exchanges the code of an answer. @param answer the query with which the issuer has sent the browser back
+   * Exchanges the authorization code. @param answer the query of the issuer's redirect
    * @throws AppError NOT_FOUND, OIDC_DENIED, OIDC_ANSWER_INVALID, OIDC_ISSUER_AWAY
    */
   async account(answer: URLSearchParams, { state, nonce, verifier }: SignInSecrets): Promise<ProvenAccount> {
@@ -104,7 +103,7 @@ export class Issuer {
     return new URL(CALLBACK_PATH, this.url.origin);
   }
 
-  /** Issuers refuse scopes that they do not know. */
+  /** Issuers refuse unknown scopes. */
   #scope({ scopes_supported: known }: Client.ServerMetadata): string {
     const asksForGroups = this.#oidc.roles.length > 0 && known?.includes('groups') === true;
     return `openid email profile${asksForGroups ? ' groups' : ''}`;
@@ -112,7 +111,7 @@ export class Issuer {
 
   #accountOf(claims: Client.IDToken | (Client.UserInfoResponse & Client.IDToken)): ProvenAccount {
     const { issuer, roles } = this.#oidc;
-    // A description for several tenants names none; each could then give any subject.
+    // Metadata for several tenants names no issuer; each tenant could then give any subject.
     if (new URL(claims.iss).href !== new URL(issuer).href) throw appError('OIDC_ANSWER_INVALID');
     const { email, groups, name, auth_time: authTime } = claims;
     const address = typeof email === 'string' && ADDRESS.test(email) ? email : undefined;
@@ -128,7 +127,7 @@ export class Issuer {
     };
   }
 
-  /** The next sign-in tries again where this one fails. */
+  /** After a failure the next sign-in tries again. */
   async #session(): Promise<Session> {
     const nowMs = this.clock.now().getTime();
     if (this.#description === undefined || nowMs - this.#description.readAtMs > DESCRIPTION_MS)
@@ -149,7 +148,7 @@ async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise
   const secret = clientSecret.reveal();
   const found = await client.discovery(new URL(issuer), clientId, secret, authenticationBy(client, secret), {
     timeout: TIMEOUT_SECONDS,
-    // Without it the signature of an ID token that comes from the token endpoint is not checked.
+    // Without it the signature of an ID token from the token endpoint is not checked.
     execute: [client.enableNonRepudiationChecks, ...(issuer.startsWith('http:') ? [withoutTls(client)] : [])],
   });
   return { client, issuer: found };
@@ -161,7 +160,7 @@ function withoutTls(client: typeof Client): (configuration: Client.Configuration
   return client.allowInsecureRequests;
 }
 
-/** HTTP Basic is what a client of OpenID Connect has by default. */
+/** OpenID Connect's default is HTTP Basic. */
 function authenticationBy(client: typeof Client, secret: string): Client.ClientAuth {
   const [basic, post] = [client.ClientSecretBasic(secret), client.ClientSecretPost(secret)];
   return (server, ...rest) => {
@@ -171,7 +170,7 @@ function authenticationBy(client: typeof Client, secret: string): Client.ClientA
   };
 }
 
-/** The answer to the operator. The log gets the code of the reason: the errors of the library hold tokens. */
+/** Logs the code of the reason only: the library's errors hold tokens. */
 function refusalOf(error: unknown, client: typeof Client): unknown {
   if (error instanceof client.AuthorizationResponseError)
     return PASSING.has(error.error) ? appError('OIDC_ISSUER_AWAY') : appError('OIDC_DENIED');
@@ -217,7 +216,7 @@ function nameOf(name: unknown): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** Issuers give one group as a text, several as a list. */
+/** Issuers send one group as a text, several as a list. */
 function textsOf(value: unknown): string[] {
   return (Array.isArray(value) ? value : [value]).filter((text): text is string => typeof text === 'string');
 }

@@ -12,10 +12,10 @@ export interface IssuerAccount {
   readonly issuer: string;
   readonly subject: string;
   readonly name: string;
-  /** Undefined where the issuer gives none. */
+  /** Undefined if the issuer gives none. */
   readonly address: string | undefined;
   readonly isVerified: boolean;
-  /** By the groups of the account; undefined where none has a role. */
+  /** By the groups of the account; undefined if none has a role. */
   readonly rights: Rights | undefined;
 }
 
@@ -32,7 +32,7 @@ interface LockedOperator {
   readonly isDisabled: boolean;
   readonly isActive: boolean;
   readonly byGroups: boolean;
-  /** Connected to the account that signs in. */
+  /** To the account that signs in. */
   readonly isConnected: boolean;
 }
 
@@ -53,8 +53,7 @@ export class OidcRepository {
   ) {}
 
   /**
-   * The operator of an account: the connected one, the invited one, or a new one with a role by groups. Sign-ins of one account come one
-   * after the other.
+   * Signs in the connected operator, the invited one, or a new one with a role by groups. Serializes sign-ins of one account.
    * @param mapsGroups whether groups give roles
    * @throws AppError OPERATOR_DISABLED, OIDC_NO_ROLE, OIDC_ADDRESS_UNVERIFIED, OIDC_NOT_INVITED or OIDC_NOT_CONNECTED
    */
@@ -73,7 +72,7 @@ export class OidcRepository {
     return id;
   }
 
-  /** @throws AppError UNAUTHORIZED where the session has ended, NO_EFFECT with an account, IDENTITY_TAKEN for one of another operator */
+  /** @throws AppError UNAUTHORIZED if the session has ended, NO_EFFECT with an account, IDENTITY_TAKEN for one of another operator */
   async connect(owner: FactorOwner & { readonly name: string }, account: IssuerAccount, source: Source): Promise<void> {
     const { issuer, subject } = account;
     await this.database.transaction(async (tx) => {
@@ -114,7 +113,6 @@ export class OidcRepository {
     });
   }
 
-  /** Whether the account signs this operator in. */
   async isConnected(operatorId: string, { issuer, subject }: IssuerAccount): Promise<boolean> {
     const rows = await this.database.query(
       'SELECT 1 FROM console.operators WHERE id = $1 AND oidc_issuer = $2 AND oidc_subject = $3',
@@ -143,7 +141,6 @@ export class OidcRepository {
     return created.id;
   }
 
-  /** Uses the open invitation up. */
   private async acceptInvitation(
     tx: Tx,
     { id, name, isDisabled, isActive, hasFactor }: OperatorAtAddress,
@@ -169,7 +166,7 @@ export class OidcRepository {
     return id;
   }
 
-  /** Replaces the rights by those of the groups; the last active owner stays one. @returns why the operator cannot sign in */
+  /** The last active owner keeps the ownership. @returns why the operator cannot sign in */
   private async setRights(
     tx: Tx,
     given: { readonly account: IssuerAccount; readonly connected: LockedOperator; readonly isLastOwner: boolean },
@@ -213,7 +210,7 @@ async function lockAccount(tx: Tx, { subject }: IssuerAccount): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console account ${subject}`]);
 }
 
-/** Locks the connected operator and, where groups decide who is one, all owners: in the order in which a change of an owner locks them. */
+/** Locks the connected operator and, if groups decide ownership, all owners: in the order in which a change of an owner locks them. */
 function lockOperators(tx: Tx, { issuer, subject }: IssuerAccount, withOwners: boolean): Promise<LockedOperator[]> {
   return tx.query<LockedOperator>(
     `SELECT id, name, is_owner AS "isOwner", is_disabled AS "isDisabled", is_owner AND ${IS_ACTIVE} AS "isActive",

@@ -10,18 +10,17 @@ import { OidcRepository } from './oidc.repository.js';
 import { SecondFactorsRepository } from './second-factors.repository.js';
 
 const STATE_SECONDS = 600;
-/** Sign-ins that a browser can have under way. */
+/** Concurrent sign-ins of one browser. */
 const MAX_COOKIES = 4;
-/** Of the issuer's clock behind ours. */
+/** By which the issuer's clock may be behind. */
 const CLOCK_DIFFERENCE_MS = 30_000;
 
-/** Why a browser goes to the issuer. */
 export type Purpose = 'connection' | 'proof' | 'signIn';
 
-/** A sign-in under way, as its cookie holds it, sealed. */
+/** Stored sealed in a cookie. */
 interface BegunSignIn extends SignInSecrets {
   readonly purpose: Purpose;
-  /** The page that was asked for. */
+  /** The requested page. */
   readonly to: string | undefined;
   /** Null for a sign-in. */
   readonly operatorId: string | null;
@@ -29,7 +28,6 @@ interface BegunSignIn extends SignInSecrets {
   readonly begunAtMs: number;
 }
 
-/** A sign-in that the issuer has answered. */
 export interface FinishedSignIn {
   readonly purpose: Purpose;
   readonly to: string | null;
@@ -38,7 +36,6 @@ export interface FinishedSignIn {
 
 type BrowserRequest = Pick<ConsoleRequest, 'cookies' | 'setCookies' | 'signedIn'>;
 
-/** Leads browsers to the OpenID Connect issuer and back. */
 @Injectable()
 export class OidcService {
   constructor(
@@ -51,12 +48,12 @@ export class OidcService {
     @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
   ) {}
 
-  /** The name under which the page offers the issuer; null without one. */
+  /** Null without an issuer. */
   get issuerName(): string | null {
     return this.config.oidc === null ? null : new URL(this.config.oidc.issuer).host;
   }
 
-  /** @returns where the browser goes; its cookie lets it come back @throws AppError NOT_FOUND, OIDC_ISSUER_AWAY */
+  /** Sets the cookie that `finish` needs. @returns the issuer's URL @throws AppError NOT_FOUND, OIDC_ISSUER_AWAY */
   async begin(request: BrowserRequest, purpose: Purpose, to?: string): Promise<{ url: string }> {
     const signedIn = purpose === 'signIn' ? undefined : request.signedIn;
     const [state, nonce, verifier] = [randomText(), randomText(), randomText()];
@@ -79,9 +76,8 @@ export class OidcService {
   }
 
   /**
-   * @param answer the query with which the issuer has sent the browser back
-   * @throws AppError OIDC_STATE_INVALID for a sign-in of another browser or session, one that has ended, and one that was used; as
-   *   `Issuer.account`
+   * @param answer the query of the issuer's redirect
+   * @throws AppError OIDC_STATE_INVALID for a sign-in that belongs to another browser or session, is expired, or was used; as `Issuer.account`
    */
   async finish(request: BrowserRequest, answer: string): Promise<FinishedSignIn> {
     const parameters = new URLSearchParams(answer);
@@ -95,7 +91,7 @@ export class OidcService {
     return { purpose: begun.purpose, to: begun.to ?? null, account };
   }
 
-  /** The operator of the account. @throws as `OidcRepository.signIn` */
+  /** @throws as `OidcRepository.signIn` */
   async signIn(
     { issuer, subject, ...account }: ProvenAccount,
     source: Pick<ConsoleRequest, 'id' | 'network'>,
@@ -139,7 +135,7 @@ export class OidcService {
     return `${this.url.isEncrypted ? '__Secure-' : ''}gatepost-oidc-`;
   }
 
-  /** Sign-ins that begin in several tabs do not disturb each other. */
+  /** One cookie for each sign-in: several tabs do not interfere. */
   #nameFor(state: string): string {
     return `${this.#prefix}${createHash('sha256').update(state).digest('hex').slice(0, 16)}`;
   }
@@ -158,7 +154,7 @@ function randomText(): string {
   return randomBytes(32).toString('base64url');
 }
 
-/** The stored challenge, which the first answer uses up. Passkeys have others. */
+/** The stored challenge, which the first reply uses up. Passkeys have others. */
 function challengeOf(state: string): string {
   return `oidc ${state}`;
 }

@@ -25,7 +25,7 @@ export class OperatorEntity {
   @Column('text', { name: 'oidc_issuer', nullable: true })
   oidcIssuer!: string | null;
 
-  /** The account of the issuer that signs the operator in (`sub`). */
+  /** `sub` of the issuer's account that signs the operator in. */
   @Column('text', { name: 'oidc_subject', nullable: true })
   oidcSubject!: string | null;
 
@@ -59,7 +59,7 @@ export class OperatorEntity {
   lastSeenAt!: Date | null;
 }
 
-/** A role for one application, or for all (`*`). */
+/** The application id `*` means all. */
 @Entity('grants')
 @Check('grants_role_check', `role IN ('developer', 'support', 'viewer')`)
 export class GrantEntity {
@@ -90,7 +90,7 @@ export class SessionEntity {
   @ForeignKey(() => OperatorEntity, { name: 'sessions_operator_id_fkey', onDelete: 'CASCADE' })
   operatorId!: string;
 
-  /** The SHA-256 of the credential that began the session (`CREDENTIAL_TAGS`): a session ends with the password, or with the connected account. */
+  /** SHA-256 of the credential that began the session (`CREDENTIAL_TAGS`): the session ends with the password, or with the connected account. */
   @Column('bytea', { name: 'password_tag' })
   passwordTag!: Buffer;
 
@@ -104,7 +104,6 @@ export class SessionEntity {
   @Index('sessions_ends_at_idx')
   endsAt!: Date;
 
-  /** The last proof of identity. */
   @Column({ ...time, name: 'proven_at', nullable: true })
   provenAt!: Date | null;
 
@@ -115,7 +114,6 @@ export class SessionEntity {
   browser!: string;
 }
 
-/** A link that works once. */
 @Entity('links')
 @Check('links_kind_check', `kind IN ('setUp', 'invitation', 'recovery')`)
 export class LinkEntity {
@@ -138,7 +136,7 @@ export class LinkEntity {
   usedAt!: Date | null;
 }
 
-/** The counted attempts to sign in, by address or by network. */
+/** Attempts to sign in, by address or by network. */
 @Entity('attempts')
 export class AttemptsEntity {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'attempts_pkey' })
@@ -152,7 +150,7 @@ export class AttemptsEntity {
   changedAt!: Date;
 }
 
-/** A secret of an operator's one-time codes (RFC 6238): one in use, and a new one that waits for a first code. */
+/** One secret in use (RFC 6238), and a new one that waits for a first code. */
 @Entity('one_time_codes')
 export class OneTimeCodesEntity {
   @PrimaryColumn('uuid', { name: 'operator_id', primaryKeyConstraintName: 'one_time_codes_pkey' })
@@ -170,7 +168,7 @@ export class OneTimeCodesEntity {
   lastStep!: string | null;
 }
 
-/** A code that replaces a second factor once, as SHA-256. */
+/** Replaces a second factor once. Stored as SHA-256. */
 @Entity('recovery_codes')
 export class RecoveryCodeEntity {
   @PrimaryColumn('uuid', { name: 'operator_id', primaryKeyConstraintName: 'recovery_codes_pkey' })
@@ -181,7 +179,7 @@ export class RecoveryCodeEntity {
   codeHash!: Buffer;
 }
 
-/** A passkey (WebAuthn Level 3) of an operator. */
+/** WebAuthn Level 3. */
 @Entity('passkeys')
 export class PasskeyEntity {
   /** The id of the credential, base64url. */
@@ -200,7 +198,7 @@ export class PasskeyEntity {
   @Column('bytea', { name: 'public_key' })
   publicKey!: Buffer;
 
-  /** Uses that the authenticator has counted; 0 where it does not count. */
+  /** Uses counted by the authenticator; 0 if it does not count. */
   @Column('bigint')
   counter!: string;
 
@@ -214,7 +212,7 @@ export class PasskeyEntity {
   lastUsedAt!: Date | null;
 }
 
-/** A challenge that an authenticator may answer once, as SHA-256. */
+/** An authenticator may answer it once. Stored as SHA-256. */
 @Entity('challenges')
 export class ChallengeEntity {
   @PrimaryColumn('bytea', { name: 'challenge_hash', primaryKeyConstraintName: 'challenges_pkey' })

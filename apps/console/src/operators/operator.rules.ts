@@ -1,18 +1,17 @@
 import { ALL_APPLICATIONS, type Grant, type Role, ROLES } from '#console-api';
 
-/** Wrong attempts at one address within the window; then the address is locked. */
+/** Failed attempts within the window until the address is locked. */
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
-/** Wrong attempts from one network within the window. */
+/** Failed attempts within the window. */
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
-/** Acts without a session from one network within the window, such as sign-ins and uses of links. */
+/** Acts without a session within the window, such as sign-ins and uses of links. */
 export const MAX_ANONYMOUS_ACTS_PER_NETWORK = 120;
 /** The same from all networks together: it bounds the audit log against a client with very many addresses. */
 export const MAX_ANONYMOUS_ACTS = 10 * MAX_ANONYMOUS_ACTS_PER_NETWORK;
 export const ATTEMPT_WINDOW_MS = 15 * 60_000;
-/** How long a proof of identity counts. */
 export const PROOF_MS = 10 * 60_000;
 
-/** An operator as the database holds it, without the password's hash. */
+/** A row without the password's hash. */
 export interface OperatorRow {
   readonly id: string;
   readonly name: string;
@@ -41,7 +40,7 @@ export function stateOf({
   return hasPassword || isConnected ? 'active' : 'invited';
 }
 
-/** The end of a lock: when the oldest of the last `limit` attempts leaves the window. Undefined where another attempt is possible. */
+/** When the oldest of the last `limit` attempts leaves the window; undefined if another attempt is possible. */
 export function lockedUntil(times: readonly Date[], limit: number, now: Date): Date | undefined {
   const counted = times.map((time) => time.getTime()).filter((time) => time > now.getTime() - ATTEMPT_WINDOW_MS);
   if (counted.length < limit) return undefined;
@@ -49,36 +48,35 @@ export function lockedUntil(times: readonly Date[], limit: number, now: Date): D
   return new Date(oldest + ATTEMPT_WINDOW_MS);
 }
 
-/** Until when the last proof of identity counts; undefined where it does not count. */
+/** Expiry of the last proof of identity; undefined if it has expired. */
 export function provenUntil(provenAt: Date | null, now: Date): Date | undefined {
   if (provenAt === null || provenAt.getTime() + PROOF_MS <= now.getTime()) return undefined;
   return new Date(provenAt.getTime() + PROOF_MS);
 }
 
-/** Whether the operator may change so much that a password alone is too little. */
+/** Whether a password alone is too little for the operator's rights. */
 export function hasPowers({ isOwner, grants }: Pick<OperatorRow, 'grants' | 'isOwner'>): boolean {
   return isOwner || grants.some(({ role }) => role === 'developer');
 }
 
-/** Grants as they are compared and stored: one for each application, in the order of the ids. */
+/** As compared and stored: one for each application, ordered by id. */
 export function sortedGrants(grants: readonly { readonly appId: string; readonly role: Role }[]): Grant[] {
   return grants.toSorted((a, b) => (a.appId < b.appId ? -1 : 1)).map(({ appId, role }) => ({ appId, role }));
 }
 
-/** The role that a group of the issuer gives, for one application or with null for all. */
+/** A null application means all. */
 interface GroupRole {
   readonly group: string;
   readonly role: Role | 'owner';
   readonly appId: string | null;
 }
 
-/** The ownership and the roles of an operator. */
 export interface Rights {
   readonly isOwner: boolean;
   readonly grants: readonly Grant[];
 }
 
-/** The rights that groups of the issuer give; undefined where none of them has a role. The strongest role for an application counts. */
+/** Undefined if no group has a role. The strongest role for an application counts. */
 export function rightsOf(groups: readonly string[], roles: readonly GroupRole[]): Rights | undefined {
   const given = roles.filter(({ group }) => groups.includes(group));
   if (given.length === 0) return undefined;

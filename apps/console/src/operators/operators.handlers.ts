@@ -17,10 +17,9 @@ type Api = typeof consoleApi;
 type InvitationLink = RouteReply<Api['inviteOperator']>['link'];
 type OneOperator = RouteReply<Api['changeOperator']>;
 
-/** Entries that an export reads at once. An entry has 64 KiB at most. */
+/** Entries of one read of an export. An entry has at most 64 KiB. */
 const AUDIT_PAGE = 200;
 
-/** Operators, their grants and their acts. */
 @Injectable()
 export class OperatorsHandlers {
   private readonly logger = new Logger('Operators');
@@ -104,7 +103,7 @@ export class OperatorsHandlers {
     );
   }
 
-  /** The page shows the link where the mail service does not answer, too. */
+  /** The page shows the link even if the mail service does not reply. */
   private async invitationLink(
     { id, address }: Pick<OperatorRow, 'id' | 'address'>,
     { by, language }: { readonly by: SignedIn; readonly language: 'en' | 'zh' },
@@ -138,7 +137,7 @@ export class OperatorsHandlers {
   }
 }
 
-/** An owner sees all acts, a developer those on the applications of the grants, everyone their own. */
+/** An owner sees all acts, a developer those on granted applications, every operator their own. */
 function visibleTo({ id, isOwner, grants }: SignedIn): AuditFilter['visible'] {
   const developed = grants.filter(({ role }) => role === 'developer').map(({ appId }) => appId);
   if (isOwner) return undefined;

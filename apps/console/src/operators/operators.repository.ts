@@ -6,7 +6,6 @@ import { ConsoleDatabase } from '../console.database.js';
 import { type OperatorRow, sortedGrants } from './operator.rules.js';
 import { HAS_FACTOR } from './second-factors.repository.js';
 
-/** An operator with the grants, as columns. */
 export const OPERATOR_COLUMNS = `
   o.id, o.name, o.address, o.is_owner AS "isOwner", o.is_disabled AS "isDisabled",
   o.password_hash IS NOT NULL AS "hasPassword", o.oidc_subject IS NOT NULL AS "isConnected", ${HAS_FACTOR('o.id')} AS "hasSecondFactor", o.language, o.time_zone AS "timeZone", o.theme,
@@ -14,7 +13,7 @@ export const OPERATOR_COLUMNS = `
   COALESCE((SELECT jsonb_agg(jsonb_build_object('appId', g.app_id, 'role', g.role) ORDER BY g.app_id)
               FROM console.grants g WHERE g.operator_id = o.id), '[]') AS grants`;
 
-/** SQL: the SHA-256 of the two credentials that a session can begin by: the hash of the password, and the account of the issuer. */
+/** SQL: the SHA-256 of each credential that can begin a session: the hash of the password, or the account of the issuer. */
 export const CREDENTIAL_TAGS = {
   password: `sha256(convert_to(o.password_hash, 'UTF8'))`,
   issuer: `sha256(convert_to(o.oidc_issuer || ' ' || o.oidc_subject, 'UTF8'))`,
@@ -23,7 +22,6 @@ export const CREDENTIAL_TAGS = {
 /** SQL: whether an operator can sign in. */
 export const IS_ACTIVE = 'NOT is_disabled AND (password_hash IS NOT NULL OR oidc_subject IS NOT NULL)';
 
-/** Which operator: by id, or by address. */
 export type OperatorKey = { readonly id: string } | { readonly address: string };
 
 interface NewOperator {
@@ -40,7 +38,6 @@ interface Preferences {
   readonly theme?: string | undefined;
 }
 
-/** The operators and their grants. */
 @Injectable()
 export class OperatorsRepository {
   constructor(private readonly database: ConsoleDatabase) {}
@@ -65,7 +62,7 @@ export class OperatorsRepository {
     return rows.length > 0;
   }
 
-  /** The columns that a sign-in compares; undefined where no active operator has the address. */
+  /** The columns that a sign-in compares; undefined if no active operator has the address. */
   async credentials(
     address: string,
   ): Promise<{ id: string; passwordHash: string; hasSecondFactor: boolean } | undefined> {
@@ -77,10 +74,7 @@ export class OperatorsRepository {
     return row;
   }
 
-  /**
-   * Replaces the hash of a password that stays the same; sessions go on. Nothing changes where the stored hash is no more the one that was
-   * compared. @returns whether it was replaced
-   */
+  /** Replaces the hash of an unchanged password; sessions go on. @returns false if the stored hash is no longer the compared one */
   async rehash(id: string, { before, after }: { readonly before: string; readonly after: string }): Promise<boolean> {
     const rows = await this.database.query(
       `WITH changed AS (UPDATE console.operators SET password_hash = $3 WHERE id = $1 AND password_hash = $2 RETURNING id),
@@ -93,7 +87,6 @@ export class OperatorsRepository {
     return rows.length > 0;
   }
 
-  /** The name of the operator with an address. */
   async nameAt(address: string): Promise<string | undefined> {
     const [row] = await this.database.query<{ name: string }>('SELECT name FROM console.operators WHERE address = $1', [
       addressKey(address),
@@ -101,7 +94,7 @@ export class OperatorsRepository {
     return row?.name;
   }
 
-  /** Creates an operator without a password. @throws AppError EMAIL_TAKEN */
+  /** @throws AppError EMAIL_TAKEN */
   async invite({ name, address, isOwner, grants }: NewOperator): Promise<string> {
     try {
       return await this.database.transaction(async (tx) => {
@@ -119,7 +112,7 @@ export class OperatorsRepository {
     }
   }
 
-  /** Replaces the grants that were read. @throws AppError NOT_FOUND, or NO_EFFECT where others are stored by now */
+  /** @throws AppError NOT_FOUND, or NO_EFFECT if the stored grants are not `former` */
   async setGrants(id: string, grants: readonly Grant[], former: readonly Grant[]): Promise<void> {
     await this.database.transaction(async (tx) => {
       const rows = await tx.query('SELECT 1 FROM console.operators WHERE id = $1 FOR UPDATE', [id]);
@@ -135,8 +128,7 @@ export class OperatorsRepository {
   }
 
   /**
-   * Changes what an operator is. A disabled operator's sessions and links end. The locks on all owners make concurrent changes wait, so that
-   * one active owner remains.
+   * A disabled operator's sessions and links end. Locks all owners: concurrent changes wait, so that one active owner remains.
    * @throws AppError NOT_FOUND, or NO_EFFECT for the last active owner
    */
   async change(id: string, { isOwner, isDisabled }: { isOwner?: boolean; isDisabled?: boolean }): Promise<void> {
@@ -175,7 +167,7 @@ export class OperatorsRepository {
   }
 }
 
-/** Replaces all grants of an operator, whose row is locked. */
+/** The caller has locked the operator's row. */
 export async function replaceGrants(tx: Queryable, id: string, grants: readonly Grant[]): Promise<void> {
   await tx.query('DELETE FROM console.grants WHERE operator_id = $1', [id]);
   if (grants.length === 0) return;

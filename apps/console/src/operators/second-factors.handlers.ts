@@ -9,7 +9,6 @@ type Factors = RouteReply<Api['listMyFactors']>;
 type ChangedFactors = RouteReply<Api['addPasskey']>;
 type Options = RouteReply<Api['beginPasskey']>;
 
-/** The second factors of the operator's own account, and the options with which browsers create and use passkeys. */
 @Injectable()
 export class SecondFactorsHandlers {
   constructor(

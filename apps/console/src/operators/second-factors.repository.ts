@@ -7,13 +7,13 @@ import { ConsoleDatabase } from '../console.database.js';
 const CHALLENGE_TIME = '5 minutes';
 const MAX_PASSKEYS = 20;
 
-/** The operator who changes the own factors, with the session of the request. */
+/** The operator, with the session of the request. */
 export interface FactorOwner {
   readonly id: string;
   readonly sessionId: string;
 }
 
-/** A passkey with the values that verify a proof. */
+/** The values that verify a proof. */
 export interface StoredPasskey {
   readonly id: string;
   readonly operatorId: string;
@@ -24,7 +24,6 @@ export interface StoredPasskey {
 
 type NewPasskey = Omit<StoredPasskey, 'operatorId'> & { readonly name: string; readonly transports: readonly string[] };
 
-/** A passkey as its operator sees it. */
 export interface ListedPasskey {
   readonly id: string;
   readonly name: string;
@@ -32,14 +31,13 @@ export interface ListedPasskey {
   readonly lastUsedAt: Date | null;
 }
 
-/** The second factors that an operator has. */
 export interface FactorsRow {
   readonly hasCodes: boolean;
   readonly recoveryCodes: number;
   readonly passkeys: readonly ListedPasskey[];
 }
 
-/** One-time codes, recovery codes, passkeys and the challenges of authenticators. One statement decides each use. */
+/** One-time codes, recovery codes, passkeys and challenges. A single statement decides each use. */
 @Injectable()
 export class SecondFactorsRepository {
   constructor(private readonly database: ConsoleDatabase) {}
@@ -58,7 +56,7 @@ export class SecondFactorsRepository {
     return { hasCodes: counts?.hasCodes ?? false, recoveryCodes: counts?.recoveryCodes ?? 0, passkeys };
   }
 
-  /** The sealed secret of the one-time codes in use, or of new ones that are not confirmed. */
+  /** Of the one-time codes in use, or of unconfirmed new ones. */
   async sealedSecret(operatorId: string, isConfirmed: boolean): Promise<string | undefined> {
     const [row] = await this.database.query<{ sealedSecret: string }>(
       `SELECT sealed_secret AS "sealedSecret" FROM console.one_time_codes WHERE operator_id = $1 AND is_confirmed = $2`,
@@ -67,7 +65,7 @@ export class SecondFactorsRepository {
     return row?.sealedSecret;
   }
 
-  /** Stores a secret that is not confirmed; those in use stay until it is. @throws AppError UNAUTHORIZED where the session has ended */
+  /** Codes in use stay until the new ones are confirmed. @throws AppError UNAUTHORIZED if the session has ended */
   async beginCodes(owner: FactorOwner, sealedSecret: string): Promise<void> {
     await this.asOwner(owner, (tx) =>
       tx.query(
@@ -79,9 +77,8 @@ export class SecondFactorsRepository {
   }
 
   /**
-   * Puts a secret into use, in place of the one before. @param recoveryCodes for an operator without any
-   * @returns whether the recovery codes were stored
-   * @throws AppError UNAUTHORIZED where the session has ended, SECOND_FACTOR_MISMATCH where another request was faster
+   * Replaces the codes in use. @param recoveryCodes for an operator without any @returns whether they were stored
+   * @throws AppError UNAUTHORIZED if the session has ended, SECOND_FACTOR_MISMATCH if another request was faster
    */
   async confirmCodes(
     owner: FactorOwner,
@@ -103,7 +100,7 @@ export class SecondFactorsRepository {
     });
   }
 
-  /** Uses the code of a time step. @returns false where that code, or a later one, was used */
+  /** @returns false if the code of this step, or a later one, was used */
   async useStep(operatorId: string, step: number): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE console.one_time_codes SET last_step = $2
@@ -113,7 +110,7 @@ export class SecondFactorsRepository {
     return rows.length > 0;
   }
 
-  /** Replaces all recovery codes. @throws AppError UNAUTHORIZED, or NO_EFFECT without a second factor */
+  /** @throws AppError UNAUTHORIZED, or NO_EFFECT without a second factor */
   async setRecoveryCodes(owner: FactorOwner, codes: readonly string[]): Promise<void> {
     await this.asOwner(owner, async (tx) => {
       if (!(await hasFactor(tx, owner.id))) throw appError('NO_EFFECT', { message: 'Add a second factor first.' });
@@ -122,7 +119,7 @@ export class SecondFactorsRepository {
     });
   }
 
-  /** @returns false where the code is not one of the operator's, or was used */
+  /** @returns false if the code is unknown or was used */
   async useRecoveryCode(operatorId: string, code: string): Promise<boolean> {
     const rows = await this.database.query(
       'DELETE FROM console.recovery_codes WHERE operator_id = $1 AND code_hash = $2 RETURNING 1',
@@ -132,9 +129,8 @@ export class SecondFactorsRepository {
   }
 
   /**
-   * @param recoveryCodes for an operator without any
-   * @returns whether the recovery codes were stored
-   * @throws AppError UNAUTHORIZED where the session has ended, NO_EFFECT where the passkey is registered, or the operator has 20
+   * @param recoveryCodes for an operator without any @returns whether they were stored
+   * @throws AppError UNAUTHORIZED if the session has ended, NO_EFFECT if the passkey is registered, or the operator has 20
    */
   async addPasskey(
     owner: FactorOwner,
@@ -157,10 +153,10 @@ export class SecondFactorsRepository {
     });
   }
 
-  /** A passkey of an operator who can sign in. */
+  /** Undefined if the operator cannot sign in. */
   async passkey(id: string): Promise<StoredPasskey | undefined> {
     const [row] = await this.database.query<StoredPasskey>(
-      // A counter has 32 bits without a sign.
+      // A counter is an unsigned 32-bit number.
       `SELECT p.id, p.operator_id AS "operatorId", p.public_key AS "publicKey", p.counter::float8 AS counter
          FROM console.passkeys p JOIN console.operators o ON o.id = p.operator_id
         WHERE p.id = $1 AND NOT o.is_disabled`,
@@ -170,10 +166,9 @@ export class SecondFactorsRepository {
   }
 
   /**
-   * Uses a passkey.
-   * @param counter as the authenticator says
-   * @returns its operator with the password's hash, read in the same statement: a session that begins with it ends with that password.
-   *   Undefined where the counter has not grown, so that the passkey may have been copied, or the operator cannot sign in
+   * @param counter from the authenticator
+   * @returns the operator with the password's hash, read in the same statement: a session that begins with it ends with that password.
+   * Undefined if the counter has not grown, so that the passkey may have been copied, or the operator cannot sign in
    */
   async usePasskey(id: string, counter: number): Promise<{ id: string; passwordHash: string } | undefined> {
     const [row] = await this.database.query<{ id: string; passwordHash: string }>(
@@ -187,9 +182,8 @@ export class SecondFactorsRepository {
   }
 
   /**
-   * Removes the one-time codes, or a passkey.
-   * @param keepsOne whether one factor has to remain
-   * @throws AppError UNAUTHORIZED where the session has ended, NOT_FOUND, or SECOND_FACTOR_MISSING for the last one
+   * Removes the one-time codes, or a passkey. @param keepsOne whether one factor has to remain
+   * @throws AppError UNAUTHORIZED if the session has ended, NOT_FOUND, or SECOND_FACTOR_MISSING for the last one
    */
   async remove(owner: FactorOwner, which: { readonly passkeyId?: string }, keepsOne: boolean): Promise<void> {
     await this.asOwner(owner, async (tx) => {
@@ -217,7 +211,7 @@ export class SecondFactorsRepository {
     );
   }
 
-  /** Uses up a challenge. @returns false where it was made for another purpose, was used, or has ended */
+  /** @returns false if the challenge has another purpose, was used, or has ended */
   async useChallenge(challenge: string, operatorId: string | null): Promise<boolean> {
     const rows = await this.database.query(
       `DELETE FROM console.challenges
@@ -236,9 +230,8 @@ export class SecondFactorsRepository {
 }
 
 /**
- * Changes of how one operator signs in come one after the other, and after them a recovery link or a new password. A session that such a
- * link has ended changes nothing any more.
- * @throws AppError UNAUTHORIZED where the session has ended
+ * Serializes changes of how one operator signs in, recovery links and new passwords included: a session that one of them has ended changes
+ * nothing any more. @throws AppError UNAUTHORIZED if the session has ended
  */
 export async function lockOwner(tx: Tx, { id, sessionId }: FactorOwner): Promise<void> {
   await tx.query('SELECT FROM console.operators WHERE id = $1 FOR NO KEY UPDATE', [id]);
@@ -255,7 +248,7 @@ async function hasFactor(tx: Tx, operatorId: string): Promise<boolean> {
   return (await tx.query(`SELECT 1 WHERE ${HAS_FACTOR('$1::uuid')}`, [operatorId])).length > 0;
 }
 
-/** @returns false where the operator has recovery codes */
+/** @returns false if the operator has recovery codes */
 async function addFirstRecoveryCodes(tx: Tx, operatorId: string, codes: readonly string[]): Promise<boolean> {
   const rows = await tx.query(
     `INSERT INTO console.recovery_codes (operator_id, code_hash) SELECT $1, * FROM unnest($2::bytea[])
@@ -265,7 +258,6 @@ async function addFirstRecoveryCodes(tx: Tx, operatorId: string, codes: readonly
   return rows.length > 0;
 }
 
-/** Random texts are stored as SHA-256. */
 export function hashOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

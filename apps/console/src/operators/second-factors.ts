@@ -21,14 +21,13 @@ import { type FactorOwner, type FactorsRow, SecondFactorsRepository } from './se
 /** The name that authenticators show. */
 const ISSUER = 'Gatepost console';
 const STEP_SECONDS = 30;
-/** Codes of the neighbouring time steps count, because clocks differ. */
+/** Codes of neighbouring time steps count, because clocks differ. */
 const WINDOW = 1;
 const SECRET_BYTES = 20;
 const CODE = /^\d{6}$/;
 const RECOVERY_CODES = 10;
 const RECOVERY_CODE_BYTES = 10;
 
-/** The context of the sealed secret of an operator's one-time codes. */
 export const codesContext = (operatorId: string): string => `one-time codes of operator ${operatorId}`;
 
 interface Person extends FactorOwner {
@@ -51,7 +50,7 @@ export class SecondFactors {
     return this.repository.list(operatorId);
   }
 
-  /** Uses a one-time code or a recovery code. @returns false where it is wrong, or was used */
+  /** A one-time code or a recovery code. @returns false if it is wrong, or was used */
   async useCode(operatorId: string, text: string): Promise<boolean> {
     const code = plain(text);
     if (!CODE.test(code)) return this.repository.useRecoveryCode(operatorId, code);
@@ -61,7 +60,7 @@ export class SecondFactors {
   }
 
   /**
-   * Creates the secret of new one-time codes; they replace those in use once a first code has confirmed them.
+   * New one-time codes replace those in use once a first code has confirmed them.
    * @returns the secret in base32, and the URI that authenticators read @throws AppError UNAUTHORIZED
    */
   async beginCodes(owner: Person): Promise<{ secret: string; uri: string }> {
@@ -80,19 +79,18 @@ export class SecondFactors {
     return (await this.repository.confirmCodes(owner, { sealedSecret, step }, codes.map(plain))) ? codes : null;
   }
 
-  /** @returns ten new recovery codes; earlier ones end @throws AppError UNAUTHORIZED, or NO_EFFECT without a second factor */
+  /** Earlier ones end. @throws AppError UNAUTHORIZED, or NO_EFFECT without a second factor */
   async renewRecoveryCodes(owner: FactorOwner): Promise<string[]> {
     const codes = newRecoveryCodes();
     await this.repository.setRecoveryCodes(owner, codes.map(plain));
     return codes;
   }
 
-  /** @throws AppError UNAUTHORIZED, NOT_FOUND, or SECOND_FACTOR_MISSING for the last factor of an operator who needs one */
+  /** @throws AppError UNAUTHORIZED, NOT_FOUND, or SECOND_FACTOR_MISSING for the last factor of an operator whose role needs one */
   remove(owner: FactorOwner & Parameters<typeof hasPowers>[0], which: { readonly passkeyId?: string }): Promise<void> {
     return this.repository.remove(owner, which, this.config.secondFactor === 'required' && hasPowers(owner));
   }
 
-  /** Options of WebAuthn with which a browser creates a passkey. */
   async beginPasskey({ id, name, address }: Person): Promise<PublicKeyCredentialCreationOptionsJSON> {
     const { passkeys } = await this.repository.list(id);
     const options = await generateRegistrationOptions({
@@ -110,7 +108,7 @@ export class SecondFactors {
 
   /**
    * @returns recovery codes for an operator who had none, else null
-   * @throws AppError UNAUTHORIZED, SECOND_FACTOR_MISMATCH, or NO_EFFECT for a passkey that is registered
+   * @throws AppError UNAUTHORIZED, SECOND_FACTOR_MISMATCH, or NO_EFFECT for a registered passkey
    */
   async addPasskey(owner: FactorOwner, name: string, response: object): Promise<string[] | null> {
     const { registrationInfo } = await verified(
@@ -127,7 +125,7 @@ export class SecondFactors {
     return (await this.repository.addPasskey(owner, passkey, codes.map(plain))) ? codes : null;
   }
 
-  /** Options of WebAuthn with which a browser signs. @param operatorId whose passkeys it may use; null: all that it has for the console */
+  /** @param operatorId whose passkeys the browser may use; null: all that it has for the console */
   async beginProof(operatorId: string | null): Promise<PublicKeyCredentialRequestOptionsJSON> {
     const passkeys = operatorId === null ? [] : (await this.repository.list(operatorId)).passkeys;
     const options = await generateAuthenticationOptions({
@@ -140,9 +138,8 @@ export class SecondFactors {
   }
 
   /**
-   * Checks the signature of a passkey, and uses it.
    * @param operatorId whose passkey it must be; null: any operator's, for a sign-in
-   * @returns the operator with the stored hash of the password at that time @throws AppError SECOND_FACTOR_MISMATCH
+   * @returns the operator with the password's hash stored at that time @throws AppError SECOND_FACTOR_MISMATCH
    */
   async usePasskey(operatorId: string | null, response: object): Promise<{ id: string; passwordHash: string }> {
     const given = response as AuthenticationResponseJSON;
@@ -175,7 +172,7 @@ export class SecondFactors {
     return { expectedOrigin: [...this.url.origins], expectedRPID: this.#rpId, requireUserVerification: true };
   }
 
-  /** The number of the time step whose code this is. */
+  /** The time step whose code this is. */
   #stepOf(operatorId: string, sealedSecret: string, token: string): number | undefined {
     const secret = this.sealer.open(sealedSecret, codesContext(operatorId));
     const timestamp = this.clock.now().getTime();
@@ -184,7 +181,7 @@ export class SecondFactors {
   }
 }
 
-/** @throws AppError SECOND_FACTOR_MISMATCH where the check fails, or the answer is malformed */
+/** @throws AppError SECOND_FACTOR_MISMATCH if the check fails, or the reply is malformed */
 async function verified<T extends { readonly verified: boolean }>(check: Promise<T>): Promise<T> {
   const result = await check.catch((error: unknown) => {
     if (error instanceof AppError) throw error;
@@ -202,7 +199,6 @@ function newRecoveryCodes(): string[] {
   });
 }
 
-/** A code as it is compared: without separators, in lower case. */
 function plain(code: string): string {
   return code.replaceAll(/[\s-]/g, '').toLowerCase();
 }

@@ -11,7 +11,7 @@ import { hashOf } from './second-factors.repository.js';
 /** A session is marked as used at most once within this time. */
 const MARK_USED_SECONDS = 60;
 
-/** The browser of a session, as the operator recognises it. */
+/** As the operator recognises it. */
 export interface Browser {
   readonly network: string;
   readonly name: string;
@@ -21,10 +21,10 @@ export interface SessionRow extends OperatorRow {
   readonly sessionId: string;
   readonly sessionCreatedAt: Date;
   readonly usedAt: Date;
-  /** The end without further use, or in any case. */
+  /** Without further use, or at the latest. */
   readonly endsAt: Date;
   readonly provenAt: Date | null;
-  /** The session began at the OpenID Connect issuer, which is responsible for second factors. */
+  /** The OpenID Connect issuer is then responsible for second factors. */
   readonly isByIssuer: boolean;
   /** The role needs a second factor, and the operator has none. */
   readonly needsSecondFactor: boolean;
@@ -39,7 +39,7 @@ interface LinkRow {
   readonly endsAt: Date;
 }
 
-/** Sessions, links and attempts. All tokens are stored as SHA-256. */
+/** All tokens are stored as SHA-256. */
 @Injectable()
 export class SignInRepository {
   readonly #idle: string;
@@ -54,10 +54,9 @@ export class SignInRepository {
   }
 
   /**
-   * A session counts as long as the operator has the credential by which it began: a sign-in that a change of the password overtakes gets
-   * a session that has ended.
+   * A session counts as long as the operator has the credential by which it began: one created during a change of the password has ended.
    * @param credential as in `CREDENTIAL_TAGS`: the stored hash that was compared, or the account of the issuer
-   * @param provenAt the last proof of identity; undefined: now @returns the token of a new session
+   * @param provenAt the last proof of identity; undefined: now @returns the token
    */
   async createSession(
     operatorId: string,
@@ -96,7 +95,7 @@ export class SignInRepository {
     return { ...row, needsSecondFactor: this.config.secondFactor === 'required' && !hasFactor && hasPowers(row) };
   }
 
-  /** Records a proof of identity. The session gets a new token, so that a token stolen before has no proof. */
+  /** Changes the token, so that a token stolen before has no proof. */
   async proveSession(sessionId: string): Promise<string> {
     const token = newToken();
     await this.database.query('UPDATE console.sessions SET token_hash = $2, proven_at = now() WHERE id = $1', [
@@ -119,7 +118,7 @@ export class SignInRepository {
     );
   }
 
-  /** Ends one session of an operator. @returns whether there was one */
+  /** @returns whether there was one */
   async endSession(operatorId: string, sessionId: string): Promise<boolean> {
     const rows = await this.database.query(
       'DELETE FROM console.sessions WHERE operator_id = $1 AND id = $2 RETURNING 1',
@@ -128,7 +127,7 @@ export class SignInRepository {
     return rows.length > 0;
   }
 
-  /** Ends the sessions of an operator, but the one to keep. @returns how many */
+  /** @returns how many */
   async endSessions(operatorId: string, keptId?: string): Promise<number> {
     const rows = await this.database.query(
       'DELETE FROM console.sessions WHERE operator_id = $1 AND id IS DISTINCT FROM $2 RETURNING 1',
@@ -138,8 +137,8 @@ export class SignInRepository {
   }
 
   /**
-   * Replaces a password, and ends the other sessions and the links of the operator. @param before the stored hash that was compared
-   * @throws AppError PASSWORD_MISMATCH where the password has changed since, or the session has ended
+   * Ends the other sessions and the links of the operator. @param before the stored hash that was compared
+   * @throws AppError PASSWORD_MISMATCH if the password has changed since, or the session has ended
    */
   async setPassword(
     operatorId: string,
@@ -161,7 +160,7 @@ export class SignInRepository {
     if (rows.length === 0) throw appError('PASSWORD_MISMATCH', { message: 'The password has changed meanwhile.' });
   }
 
-  /** Creates a link; earlier ones of the operator, or for the set-up, end. @returns its token and its end */
+  /** Earlier links of the operator, or for the set-up, end. */
   async createLink(
     kind: LinkKind,
     operatorId: string | null,
@@ -169,7 +168,7 @@ export class SignInRepository {
   ): Promise<{ token: string; endsAt: Date }> {
     const token = newToken();
     const endsAt = await this.database.transaction(async (tx) => {
-      // One after the other: each sees the links that the former one has inserted.
+      // Serialized: each sees the links that the previous one has inserted.
       await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console link ${operatorId ?? ''}`]);
       await tx.query('DELETE FROM console.links WHERE operator_id IS NOT DISTINCT FROM $1', [operatorId]);
       const [row] = await tx.query<{ endsAt: Date }>(
@@ -182,7 +181,7 @@ export class SignInRepository {
     return { token, endsAt };
   }
 
-  /** Undefined where the link was used, or has ended. */
+  /** Undefined if the link was used, or has ended. */
   async findLink(token: string): Promise<LinkRow | undefined> {
     const [row] = await this.database.query<LinkRow>(
       `SELECT l.kind, l.ends_at AS "endsAt", o.name, o.address
@@ -194,7 +193,7 @@ export class SignInRepository {
   }
 
   /**
-   * Creates the first owner, in one statement that uses up the link. The index `operators_first_key` decides between two links.
+   * One statement creates the owner and uses up the link. The index `operators_first_key` decides between two links.
    * @throws AppError LINK_EXPIRED
    */
   async createFirstOwner(
@@ -219,9 +218,8 @@ export class SignInRepository {
   }
 
   /**
-   * Sets the password of the operator whom the link is for, ends all sessions, removes the second factors and disconnects the account of the
-   * issuer. The lock on the operator comes first: a change of them by an old session is then either seen here, or refused because its session
-   * has ended.
+   * Sets the password, ends all sessions, removes the second factors and disconnects the issuer's account. Locks the operator first: a change
+   * by an old session is then either seen here, or refused because its session has ended.
    * @throws AppError LINK_EXPIRED
    */
   async useLink(token: string, passwordHash: string, name: string | undefined): Promise<string> {
@@ -250,8 +248,8 @@ export class SignInRepository {
   }
 
   /**
-   * Reserves an attempt, in one statement: of concurrent ones, no more than `limit` within the window get a place.
-   * @returns the place, to be given back after a right password; undefined where all are taken
+   * One statement: of concurrent attempts, at most `limit` within the window get a place.
+   * @returns the place, to be given back after a right password; undefined if all are taken
    */
   async reserveAttempt(key: string, limit: number): Promise<string | undefined> {
     const window = `${ATTEMPT_WINDOW_MS} milliseconds`;
@@ -279,7 +277,6 @@ export class SignInRepository {
     await this.database.query('DELETE FROM console.attempts WHERE key = $1', [key]);
   }
 
-  /** The times of the attempts that may count, by key. */
   async attempts(keys: readonly string[]): Promise<ReadonlyMap<string, readonly Date[]>> {
     const rows = await this.database.query<{ key: string; times: Date[] }>(
       'SELECT key, times FROM console.attempts WHERE key = ANY($1)',
