@@ -34,7 +34,7 @@ type States = ReadonlyMap<string, RpcReply<typeof pushOperationsRpc.describeDevi
 
 const className = '_Installation';
 
-/** Devices, with their connections and queues. No answer holds an installation id or a token of a device. */
+/** No reply holds an installation id or a token of a device. */
 @Injectable()
 export class DevicesHandlers {
   constructor(
@@ -67,7 +67,7 @@ export class DevicesHandlers {
     });
   }
 
-  /** Devices that are connected without an installation are left out: nothing is known of them. */
+  /** Omits connected devices without an installation: nothing is known of them. */
   @Handles(consoleApi.listConnectedDevices)
   async listConnected({
     params,
@@ -88,7 +88,7 @@ export class DevicesHandlers {
       const states = await this.statesOf(appId, results);
       items.push(...results.map((installation) => shownDevice(installation, states)));
     }
-    // The place can be an installation id.
+    // `next` can be an installation id.
     return { items, next: next === null ? null : sealedCursor(next, this.sealer, contextOf(appId)) };
   }
 
@@ -132,7 +132,7 @@ export class DevicesHandlers {
     return results;
   }
 
-  /** At most `limit` devices: fewer where so many exceed the size of a reply. */
+  /** Fewer than `limit` devices if so many exceed the size of a reply. */
   private async findFitting(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
     try {
       return await this.findSome(caller, where, limit);
@@ -155,7 +155,7 @@ export class DevicesHandlers {
     return object;
   }
 
-  /** By installation id, of at most `MAX_DESCRIBED_DEVICES`. @returns undefined while the store of the queues is away */
+  /** By installation id, at most `MAX_DESCRIBED_DEVICES`. Undefined while the queue store is unavailable. */
   private async statesOf(appId: string, installations: readonly JsonObject[]): Promise<States | undefined> {
     const installationIds = installations.flatMap(({ installationId: id }) => (typeof id === 'string' ? [id] : []));
     if (installationIds.length === 0) return new Map();

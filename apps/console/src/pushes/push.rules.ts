@@ -10,33 +10,30 @@ type DeviceState = Omit<RpcReply<typeof pushOperationsRpc.describeDevices>['devi
 
 const MAX_TITLE_LENGTH = 120;
 
-/** The options of a query that lists objects. */
 export const NEWEST_FIRST = { order: '-createdAt,-objectId', skip: 0, count: false, returnAcl: false };
 
-/** For `pageOf`. */
 export function placeOf({ createdAt, objectId }: Pick<ListedPush, 'createdAt' | 'objectId'>): ListPlace {
   return { at: createdAt, id: objectId };
 }
 
-/** The condition of a query for the objects after the place of a cursor, newest first. @throws AppError INVALID_QUERY */
+/** Objects after the cursor, newest first. @throws AppError INVALID_QUERY */
 export function conditionAfter(cursor: string | undefined): JsonObject {
   if (cursor === undefined) return {};
   const { at: iso, id: objectId } = readCursor(cursor);
   const createdAt = { __type: 'Date', iso };
   const isBehind = { $or: [{ createdAt: { $lt: createdAt } }, { createdAt, objectId: { $lt: objectId } }] };
-  // The range lets the index begin at the place: page 1,000 costs what page 1 costs.
+  // The range lets the index begin at the cursor: page 1,000 costs what page 1 costs.
   return { createdAt: { $lte: createdAt }, ...isBehind };
 }
 
 type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;
 
-/** The bodies of a push by platform. `default` is the body of platforms without one of their own, where the push goes to such platforms. */
+/** `default` is the body of platforms without one of their own, if the push targets any. */
 export function bodiesOf({ body, bodies, platforms }: PreviewedMessage): Record<string, string> {
   const hasOthers = platforms === null || platforms.some((platform) => !Object.hasOwn(bodies, platform));
   return { ...(hasOthers ? { default: body } : {}), ...bodies };
 }
 
-/** A push in a list. */
 export function listed(notification: JsonObject): ListedPush {
   const { status, devices, platforms } = notification;
   const known = PUSH_STATUSES.find((each) => each === status) ?? 'error';
@@ -52,7 +49,7 @@ export function listed(notification: JsonObject): ListedPush {
   };
 }
 
-/** The title or the text of a message; a message of several platforms has them one level deeper. */
+/** A message of several platforms has them one level deeper. */
 function titleOf(data: JsonObject): string {
   const bodies = [data, ...Object.values(data).map(objectOf)];
   for (const { title, alert } of bodies) {
@@ -63,7 +60,7 @@ function titleOf(data: JsonObject): string {
   return '';
 }
 
-/** The members of a JSON object; none of another value. */
+/** Empty for any other value. */
 export function objectOf(value: JsonValue | undefined): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
@@ -72,18 +69,16 @@ function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Fields that a device's page shows by themselves. */
+/** Fields with a place of their own on a device's page. */
 const BUILT_IN = ['ACL', 'channels', 'createdAt', 'deviceType', 'objectId', 'updatedAt', 'valid'];
-/** Fields of a device that the console does not change. */
 export const UNCHANGEABLE_FIELDS: readonly string[] = ['createdAt', 'objectId', 'updatedAt', ...DEVICE_ADDRESSES];
 
 const HIDDEN = new Set([...BUILT_IN, ...DEVICE_ADDRESSES]);
 const NO_ID: DeviceState = { connection: null, waiting: 0, dropped: 0 };
 
-/** Tests of a value as a whole. Others, repeated, would find it part by part. */
+/** Tests of a whole value. Repeated, others would reveal it part by part. */
 const WHOLE_TESTS = ['$exists', '$in'];
 
-/** Operators with a sub-query. */
 const SUB_QUERIES = ['$dontSelect', '$inQuery', '$notInQuery', '$select'];
 
 /** @throws AppError INVALID_QUERY for a condition by which an operator could find the id or a token of a device */
@@ -99,7 +94,7 @@ export function assertFindsNoAddress(where: JsonValue | undefined): void {
   }
 }
 
-/** The first rows in the order of an address, or its value in another field, would find it part by part. */
+/** Sorting by an address, or comparing it with another field, would reveal it part by part. */
 function assertNamesNoAddress({ key, order, query }: JsonObject): void {
   const lists = [key, order, objectOf(query)['order']].filter((each) => typeof each === 'string');
   const fields = lists.flatMap((list) => list.split(',')).map((field) => field.trim().replace(/^-/, ''));
@@ -108,7 +103,7 @@ function assertNamesNoAddress({ key, order, query }: JsonObject): void {
     throw appError('INVALID_QUERY', { message: `where: a sub-query cannot have ${name} as its order or key.` });
 }
 
-/** A device without the ids and tokens that address it. @param states by installation id; undefined: the store of the queues is away */
+/** Without the ids and tokens that address the device. @param states by installation id; undefined: the queue store is unavailable */
 export function shownDevice(installation: JsonObject, states: ReadonlyMap<string, DeviceState> | undefined): Device {
   const { installationId, channels, user } = installation;
   const state = typeof installationId === 'string' ? states?.get(installationId) : NO_ID;
@@ -136,7 +131,6 @@ function userOf(pointer: JsonValue | undefined): string | null {
   return className === '_User' && typeof objectId === 'string' ? objectId : null;
 }
 
-/** A device with the fields that an app has stored in it. */
 export function deviceDetails(
   installation: JsonObject,
   states: ReadonlyMap<string, DeviceState> | undefined,

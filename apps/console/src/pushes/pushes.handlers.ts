@@ -19,10 +19,10 @@ import {
 
 type Api = typeof consoleApi;
 
-/** In place of an id or token in the condition of a push. */
+/** Replaces an id or token in the condition of a push. */
 const HIDDEN = '(hidden)';
 
-/** Pushes: sent with the rights of the master key. */
+/** Pushes are sent with the rights of the master key. */
 @Injectable()
 export class PushesHandlers {
   constructor(private readonly rpc: RpcClient) {}
