@@ -19,7 +19,6 @@ import {
 import type { Caller } from '#contracts';
 import { type AppError, appError, isAppError } from '#errors';
 
-/** The operator who sends a request. */
 export interface SignedIn {
   readonly sessionId: string;
   readonly id: string;
@@ -31,7 +30,7 @@ export interface SignedIn {
   readonly timeZone: string | null;
   readonly theme: string;
   readonly endsAt: Date;
-  /** Until when the last proof of identity counts; undefined where none counts. */
+  /** Expiry of the last proof of identity; undefined without a valid one. */
   readonly provenUntil: Date | undefined;
   readonly hasPassword: boolean;
   /** To an account of the OpenID Connect issuer. */
@@ -41,15 +40,14 @@ export interface SignedIn {
   readonly needsSecondFactor: boolean;
 }
 
-/** The part of an audit entry that the handler adds to the request. */
+/** The part of an audit entry that the handler adds. */
 export interface ActRecord {
-  /** The changed thing, such as an object id. Default: the path's parameters. */
+  /** The changed object, such as its id. Default: the path's parameters. */
   readonly target?: string;
-  /** The former values of what it changes. */
+  /** Former values of the changed fields. */
   readonly before?: Readonly<Record<string, unknown>>;
 }
 
-/** In the order of the header. */
 type Cookies = readonly (readonly [name: string, value: string])[];
 
 export interface RequestParts<R extends ConsoleRoute> {
@@ -63,7 +61,7 @@ export interface RequestParts<R extends ConsoleRoute> {
   readonly signedIn: SignedIn | undefined;
 }
 
-/** A request whose session, permission and shape are checked. */
+/** Session, permission and shape are checked. */
 export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   readonly id: string;
   readonly network: string;
@@ -78,7 +76,6 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   newToken: string | null | undefined;
   /** Further cookies, which an error sets as well. */
   readonly setCookies: string[] = [];
-  /** For the audit entry. */
   act: ActRecord = {};
 
   constructor({ id, network, browser, cookies, params, query, body, signedIn }: RequestParts<R>) {
@@ -92,13 +89,13 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
     this.signedIn = signedIn;
   }
 
-  /** The operator of a route that needs one. @throws AppError UNAUTHORIZED */
+  /** @throws AppError UNAUTHORIZED */
   get operator(): SignedIn {
     if (this.signedIn === undefined) throw appError('UNAUTHORIZED');
     return this.signedIn;
   }
 
-  /** The caller of RPCs of the API: with the rights of the master key, for the application of the path. */
+  /** RPCs of the API get the rights of the master key for the application of the path. */
   get caller(): Caller {
     return { requestId: this.id, appId: this.appId, isMaster: true };
   }
@@ -133,7 +130,7 @@ function forbidden(permission: Permission): AppError {
 }
 
 /**
- * Why the operator may not use the route now; undefined otherwise. NOT_FOUND: the operator has no grant for the application.
+ * Why the operator may not use the route now. NOT_FOUND: the operator has no grant for the application.
  * @throws AppError UNAUTHORIZED without a session
  */
 export function refusalBy(route: ConsoleRoute, signedIn: SignedIn | undefined, params: unknown): AppError | undefined {
@@ -160,7 +157,7 @@ function isPermission(access: Access): access is Permission {
   return access !== 'anyone' && access !== 'operator' && access !== 'self';
 }
 
-/** The result of a route's method: the answer, or for a file its rows in pages, which are read as fast as the client takes them. */
+/** The reply, or for a file its rows in pages, read as fast as the client receives them. */
 type HandlerResult<R extends ConsoleRoute> = R extends ExportRoute
   ? AsyncIterable<readonly RouteReply<R>[]>
   : Promise<RouteReply<R>> | RouteReply<R>;
@@ -169,7 +166,7 @@ type HandlerMethod<R extends ConsoleRoute> = (request: ConsoleRequest<R>) => Han
 
 const HANDLED_ROUTE = Symbol('HandledRoute');
 
-/** Binds a method to a route of `consoleApi`. The compiler checks the method against the route's shapes. */
+/** The compiler checks the method against the route's shapes. */
 export function Handles<R extends ConsoleRoute>(route: R) {
   return <Method extends HandlerMethod<R>>(
     target: object,
@@ -180,7 +177,6 @@ export function Handles<R extends ConsoleRoute>(route: R) {
   };
 }
 
-/** The methods of an object that handle routes. */
 export function handlersOf(instance: object): [ConsoleRoute, HandlerMethod<ConsoleRoute>][] {
   const prototype = Object.getPrototypeOf(instance) as Record<string, unknown>;
   return Object.getOwnPropertyNames(prototype).flatMap((key) => {
@@ -192,19 +188,18 @@ export function handlersOf(instance: object): [ConsoleRoute, HandlerMethod<Conso
   });
 }
 
-/** Answers of one route. More of them are seldom read within a second. */
+/** Of one route. More replies are seldom read within a second. */
 const MAX_ANSWERS = 200;
 
-/** Answers with the JSON, or with a file. */
 type Handler = (request: ConsoleRequest) => unknown;
 type CacheKey = Pick<RequestParts<ConsoleRoute>, 'params' | 'query'>;
 
-/** One answer for all requests of a route within a second, so that many open pages cost the services as much as one. */
+/** Shares a reply between all requests within a second, so that many open pages cost the services as much as one. */
 @Injectable()
 export class RequestCache {
   readonly #caches: TtlCache<object>[] = [];
 
-  /** The handler gets path and query only: its answer cannot depend on the operator, whose rights are checked before. */
+  /** The handler gets path and query only: its reply cannot depend on the operator, whose rights are checked before. */
   wrap(handle: Handler): Handler {
     const cache = new TtlCache(async (key) => (await handle(anonymousRequest(JSON.parse(key) as CacheKey))) as object, {
       maxEntries: MAX_ANSWERS,
@@ -227,7 +222,7 @@ function anonymousRequest({ params, query }: CacheKey): ConsoleRequest {
 /** NUL or an unpaired surrogate in JSON text: PostgreSQL stores neither. */
 const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
-/** The part of a request in the shape of its schema. @throws AppError INCORRECT_TYPE that names the member */
+/** @throws AppError INCORRECT_TYPE that names the member */
 export function parseRequestPart<S extends z.ZodType>(schema: S, value: unknown, part: string): z.output<S> {
   if (UNSTORABLE.test(JSON.stringify(value)))
     throw appError('INCORRECT_TYPE', { message: `${part}: contains NUL or an unpaired surrogate. Remove it.` });
@@ -239,7 +234,7 @@ export function parseRequestPart<S extends z.ZodType>(schema: S, value: unknown,
   });
 }
 
-/** A write on condition that the object is as the operator has read it. @throws AppError NO_EFFECT with the text of this conflict */
+/** For writes on condition that the object is unchanged. @throws AppError NO_EFFECT with the text of this conflict */
 export async function ifUnchanged<Reply>(write: Promise<Reply>): Promise<Reply> {
   try {
     return await write;
