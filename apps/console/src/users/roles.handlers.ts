@@ -12,7 +12,6 @@ type OneRole = RouteReply<Api['getRole']>;
 const MAX_SHOWN_MEMBERS = 200;
 const CLASS = { _Role: 'roles', _User: 'users' } as const;
 
-/** Roles and their members. */
 @Injectable()
 export class RolesHandlers {
   constructor(private readonly rpc: RpcClient) {}
@@ -50,7 +49,7 @@ export class RolesHandlers {
     return this.role(request, objectId);
   }
 
-  /** Additions and removals of one relation are two updates, because an update has one operation for each field. */
+  /** Two updates, because an update has one operation for each field. */
   @Handles(consoleApi.changeRole)
   async change(request: ConsoleRequest<Api['changeRole']>): Promise<RouteReply<Api['changeRole']>> {
     const { caller, params, body } = request;
@@ -79,7 +78,7 @@ export class RolesHandlers {
     return { ...(await this.role(request, params.roleId)), changed: [...changedUsers, ...changedRoles] };
   }
 
-  /** Of the given ids those whose membership a change of the role will change. */
+  /** The given ids whose membership a change of the role will change. */
   private async changedMembers(
     { caller, params }: Pick<ConsoleRequest<Api['changeRole']>, 'caller' | 'params'>,
     className: keyof typeof CLASS,

@@ -3,7 +3,7 @@ import { appError } from '#errors';
 
 type SearchedField = 'any' | 'email' | 'id' | 'phone' | 'username';
 
-/** The value of a JSON text; undefined of another text. */
+/** Undefined unless the text is JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -13,8 +13,7 @@ function parsed(text: string): unknown {
 }
 
 /**
- * The field that a search looks in. Without the permission `users.contact` it looks in no address and no number, whose masked characters it
- * would reveal.
+ * Without the permission `users.contact`, a search omits addresses and numbers, whose masked characters it would reveal.
  * @throws AppError FORBIDDEN
  */
 export function searchedIn(field: SearchedField, mayContact: boolean): SearchedField {
@@ -33,13 +32,12 @@ export function maskedPhone(phone: string | null): string | null {
   return phone === null ? null : `…${phone.slice(-4)}`;
 }
 
-/** A username that is an address or a number, as those of users who signed up by phone. */
+/** Masks a username that is an address or a number, as after a sign-up by phone. */
 export function maskedName(name: string | null): string | null {
   if (name === null || !CONTACT_NAME.test(name)) return name;
   return name.includes('@') ? maskedEmail(name) : maskedPhone(name);
 }
 
-/** Whether a text that is searched for is a part of an address or a number. */
 export function isContact(text: string | undefined): boolean {
   return text !== undefined && /^[\d+\s()-]{2,}$|@/.test(text);
 }
@@ -53,12 +51,12 @@ export function maskedNetwork(network: string): string {
 const EMAIL = /([^\s<>"'`(),:;[\]\\{}@])[^\s<>"'`(),:;[\]\\{}@]*@(?=[\p{L}\p{N}[])/gu;
 const NUMBER = /\+?\d{3,}(\d{4})(?!\d)/g;
 
-/** A text whose e-mail addresses, and numbers of seven digits or more, are masked. */
+/** Masks e-mail addresses, and numbers of seven digits or more. */
 export function maskedText(text: string): string {
   return text.replace(EMAIL, '$1…@').replace(NUMBER, '…$1');
 }
 
-/** Members of events that hold no personal data and no secret. */
+/** Members of events without personal data and secrets. */
 const PLAIN_MEMBERS = new Set([
   'appId',
   'changedAt',
@@ -74,7 +72,7 @@ const PLAIN_MEMBERS = new Set([
 ]);
 const HIDDEN = '(hidden)';
 
-/** The body of an event as JSON text. Addresses and numbers are masked; members that are not known to be harmless are hidden. */
+/** Masks addresses and numbers in JSON; hides members that are not known to be harmless. */
 export function maskedEvent(body: string): string {
   const event = parsed(body);
   if (typeof event !== 'object' || event === null || Array.isArray(event)) return HIDDEN;
@@ -89,7 +87,6 @@ function maskedMember(name: string, value: unknown): unknown {
   return HIDDEN;
 }
 
-/** The text of a field of a stored object; null for any other value. */
 export function textOrNull(value: JsonValue | undefined): string | null {
   return typeof value === 'string' ? value : null;
 }

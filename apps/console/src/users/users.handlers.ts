@@ -33,7 +33,7 @@ type OneUser = RouteReply<Api['getUser']>;
 type ExportedUser = RouteReply<Api['exportUsers']>;
 type UserFilters = Omit<RouteQuery<Api['listUsers']>, 'after' | 'limit' | 'order'>;
 type SearchPlace = NonNullable<RpcReply<typeof userSearchRpc.search>['next']>;
-/** The end of a page, with the total, which the first page alone counts. The place can have a username. */
+/** The total is counted on the first page only. The place can contain a username. */
 interface ListedPlace {
   readonly place: SearchPlace;
   readonly total: RouteReply<Api['listUsers']>['total'];
@@ -56,10 +56,10 @@ const BUILT_IN = new Set([
 ]);
 /** Fields by which an operator could have a user's password reset. */
 const CONTACT = ['email', 'emailVerified', 'mobilePhoneNumber', 'mobilePhoneVerified'];
-/** Fields that other routes change, or nothing. */
+/** Fields that other routes change, or none. */
 const UNCHANGEABLE = ['authData', 'createdAt', 'objectId', 'password', 'sessionToken', 'updatedAt'];
 
-/** Users of an application. Viewers see addresses and numbers masked, and cannot search for them. */
+/** Viewers see addresses and numbers masked, and cannot search for them. */
 @Injectable()
 export class UsersHandlers {
   constructor(
@@ -71,7 +71,7 @@ export class UsersHandlers {
   async list(request: ConsoleRequest<Api['listUsers']>): Promise<RouteReply<Api['listUsers']>> {
     const mayContact = request.may('users.contact');
     const { after, limit, order, ...filters } = request.query;
-    // Operators who do not see usernames would find them by their order.
+    // The order would reveal masked usernames.
     if (order === 'username') request.require('users.contact');
     const context = `users of ${request.params.appId} by ${order}`;
     const from = after === undefined ? undefined : (openedCursor(after, this.sealer, context) as ListedPlace);
@@ -91,7 +91,7 @@ export class UsersHandlers {
     const { format: _, ids, ...filters } = request.query;
     const { filters: searched, ...search } = searchOf(request, filters);
     const asked = { ...request.params, ...search, filters: { ...searched, ids }, limit: MAX_FOUND_USERS };
-    // The newest first: times of sign-ups do not change, and users that are added meanwhile stand before the first page.
+    // Newest first: times of sign-ups do not change, and new users stand before the first page.
     return pagesOf<ExportedUser, SearchPlace>(async (after) => {
       const found = { ...asked, order: 'newest', withFields: true, after } as const;
       const { users, next } = await this.rpc.call(userSearchRpc.search, found);
@@ -233,7 +233,7 @@ function searchOf(
   return {
     text: text === '' ? undefined : text,
     in: searchedIn(field, request.may('users.contact')),
-    // Names that are masked would be found letter by letter.
+    // Masked names would be found letter by letter.
     withoutContactNames: !request.may('users.contact'),
     mode,
     filters,
