@@ -11,7 +11,6 @@ import {
   StartError,
 } from '#bootstrap';
 
-/** The variables of the console service. */
 export const consoleEnvironment = environment
   .pick({
     DATABASE_URL: true,
@@ -38,12 +37,11 @@ export const consoleEnvironment = environment
   })
   .required({ GATEPOST_SECRET: true });
 
-/** The OpenID Connect issuer that signs operators in. */
 export interface OidcConfig {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
-  /** Roles by groups of the issuer; empty where owners alone give roles. */
+  /** By groups of the issuer; empty if only owners give roles. */
   readonly roles: readonly GroupRole[];
 }
 
@@ -52,28 +50,26 @@ export interface ConsoleConfig {
   readonly databasePool: number;
   readonly secret: Secret;
   readonly acceptedSecrets: readonly Secret[];
-  /** The public URL of the page; undefined: http://localhost and the port that the server listens on. */
+  /** Public URL of the page; undefined: http://localhost and the listening port. */
   readonly url: string | undefined;
   /** Base URL of the REST API, which the page shows. */
   readonly apiUrl: string;
-  /** Requests to localhost and 127.0.0.1 are answered beside those to `url`. */
+  /** Accepts requests to localhost and 127.0.0.1, too. */
   readonly isDevelopment: boolean;
   readonly trustedProxies: readonly string[];
   readonly sessionIdleSeconds: number;
   readonly sessionSeconds: number;
   readonly auditDays: number;
-  /** Whether owners and developers need one. */
+  /** For owners and developers. */
   readonly secondFactor: 'optional' | 'required';
-  /** Null: operators sign in by passwords and passkeys alone. */
+  /** Null: no OpenID Connect issuer. */
   readonly oidc: OidcConfig | null;
   /** Whether passwords and passkeys sign in. */
   readonly passwords: boolean;
   readonly passwordCost: number;
-  /** The built page: `index.html` and `assets`. */
   readonly pageFolder: string;
 }
 
-/** DI token of `ConsoleConfig`. */
 export const CONSOLE_CONFIG = Symbol('ConsoleConfig');
 
 /** Beside the built service; tests run the sources. */
@@ -85,7 +81,7 @@ const DEVELOPMENT_API_URL = 'http://localhost:8080';
 
 type Environment = z.output<typeof consoleEnvironment>;
 
-/** The reason why the console does not start: where it cannot listen, with the settings of its address. */
+/** Names the settings of the address if the console cannot listen. */
 export function consoleStartError(cause: unknown): unknown {
   const advice = 'Choose another port with GATEPOST_CONSOLE_PORT; off leaves the console out of the standalone server.';
   const problem = listenProblem(cause, 'The operator console', {
@@ -96,8 +92,8 @@ export function consoleStartError(cause: unknown): unknown {
 }
 
 /**
- * @throws ConfigError where the URL has neither https nor a loopback host: passwords would travel unencrypted; where variables of the
- *   OpenID Connect issuer are missing
+ * @throws ConfigError if the URL has neither https nor a loopback host: passwords would travel unencrypted; if variables of the OpenID
+ * Connect issuer are missing
  */
 export function consoleConfig(env: Environment): ConsoleConfig {
   const url = env.GATEPOST_CONSOLE_URL;
@@ -127,7 +123,7 @@ function isSecure({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || LOOPBACK_HOSTS.has(hostname);
 }
 
-/** @throws ConfigError for a part of the variables, and where operators could not sign in at all */
+/** @throws ConfigError for incomplete variables, and if operators could not sign in at all */
 function oidcOf(env: Environment): OidcConfig | null {
   const issuer = env.GATEPOST_CONSOLE_OIDC_ISSUER;
   const clientId = env.GATEPOST_CONSOLE_OIDC_CLIENT_ID;
@@ -166,7 +162,7 @@ export class PublicUrl {
     return this.config.url ?? `http://localhost:${this.#port}`;
   }
 
-  /** The origins whose pages may call the API. */
+  /** Origins whose pages may call the API. */
   get origins(): readonly string[] {
     const local = ['localhost', '127.0.0.1'].map((host) => `http://${host}:${this.#port}`);
     return this.config.isDevelopment ? [this.origin, ...local] : [this.origin];

@@ -31,7 +31,6 @@ import { PushesHandlers } from './pushes/pushes.handlers.js';
 import { RolesHandlers } from './users/roles.handlers.js';
 import { UsersHandlers } from './users/users.handlers.js';
 
-/** The classes whose methods handle the routes of the API. */
 const HANDLERS: readonly Type[] = [
   AccessHandlers,
   ApplicationsHandlers,
@@ -62,13 +61,11 @@ const SEALED_TABLES: readonly SealedTable[] = [
   },
 ];
 
-/** The sealing RPCs over all sealed values of the console schema. */
 export const SealingController = sealingController(consoleSealingRpc, ConsoleDatabase, SEALED_TABLES);
 
 /** Operators sign in seldom: one hash at a time leaves the processors to the users. */
 const HASHING = { passwordConcurrency: 1, passwordQueueLimit: 32 };
 
-/** The operator console: operators, their sessions, the audit log, and the API of the page. */
 @Module({})
 export class ConsoleModule {
   constructor(processInfo: ProcessInfo, url: PublicUrl) {

@@ -12,7 +12,7 @@ import { CALLBACK_PATH } from './operators/issuer.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The address of the client, taken from `X-Forwarded-For` only as far as the proxies are trusted. */
+    /** From `X-Forwarded-For` only as far as the proxies are trusted. */
     clientAddress: string;
   }
 }
@@ -23,7 +23,6 @@ const MAX_PARAM_LENGTH = 1_364;
 /** For orchestrators and Prometheus, which call the process by its address. */
 const PROCESS_PATHS = new Set(['/healthz', '/readyz', '/metrics']);
 
-/** The HTTP server of the console. */
 export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyAdapter {
   return new FastifyAdapter({
     ...ARRIVAL_TIMES,
@@ -37,7 +36,6 @@ export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyA
   });
 }
 
-/** Adds hooks, the routes of the API and the files of the page. */
 export function prepareConsoleServer(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
   const url = app.get(PublicUrl);
@@ -66,7 +64,7 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
   addPageFiles(app, pageFolder);
 }
 
-/** Refuses other hosts, and below `/api` all requests that are not those of the console's own page, before the body is read. */
+/** Refuses other hosts, and below `/api` requests of other pages, before the body is read. */
 function guard(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): FastifyReply | undefined {
   const { headers, method } = request;
   const isApi = isBelowApi(request);
@@ -91,10 +89,7 @@ function guard(request: FastifyRequest, reply: FastifyReply, origins: readonly s
   return reply;
 }
 
-/**
- * The matched route decides, not the text of the URL: an escaped URL reaches the same route. Browsers come to the callback from the issuer:
- * reading it answers with the page, as any path of the page does.
- */
+/** The matched route decides, not the URL: an escaped URL reaches the same route. The callback comes from the issuer, and its reply is the page. */
 function isBelowApi({ routeOptions: { url = '' }, method }: FastifyRequest): boolean {
   const isCallback = url === CALLBACK_PATH && (method === 'GET' || method === 'HEAD');
   return url.startsWith('/api/') && !isCallback;
