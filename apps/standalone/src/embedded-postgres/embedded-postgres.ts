@@ -1,11 +1,20 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { Logger } from '@nestjs/common';
-import { ensureCluster, giveToUser, type PostgresOptions, SUPERUSER } from './postgres-cluster.js';
-import { Postmaster, stopLeftover } from './postmaster.js';
+import { StartError } from '#bootstrap';
+import { ensureCluster, giveToUser, type PostgresOptions, spawnOptions, SUPERUSER } from './postgres-cluster.js';
 
+const execute = promisify(execFile);
+const POLL_MS = 20;
+const LOCK_FILE = 'postmaster.pid';
+/** The beginning of a PostgreSQL server's command line. */
+const SERVER = /^(?:\S*\/)?(?:postgres|postmaster)(?:[\s:]|$)/;
+/** PostgreSQL writes its state to the eighth line of postmaster.pid. */
+const STATE_LINE = 7;
 /** PostgreSQL creates its socket in the folder. */
 const MAX_SOCKET_FOLDER_BYTES = 85;
 /** Small values: this process is the only client. */
@@ -118,5 +127,132 @@ export class EmbeddedPostgres {
     this.#temporaryFolder = mkdtempSync(join(tmpdir(), 'gatepost-'));
     giveToUser(this.options, this.#temporaryFolder);
     return this.#temporaryFolder;
+  }
+}
+
+/** In milliseconds. */
+interface StartLimits {
+  /** Until the server reports that it starts. */
+  readonly answerMs: number;
+  /** Until it accepts connections. After a crash it recovers first, and another start would begin the recovery anew. */
+  readonly recoveryMs: number;
+  readonly progressMs: number;
+}
+
+const LIMITS: StartLimits = { answerMs: 30_000, recoveryMs: 60 * 60 * 1_000, progressMs: 30_000 };
+
+export class Postmaster {
+  readonly exited: Promise<void>;
+  readonly #logger = new Logger(Postmaster.name);
+  readonly #child: ChildProcess;
+  #isGone = false;
+  #failure: Error | undefined;
+
+  constructor(
+    private readonly options: PostgresOptions,
+    settings: Readonly<Record<string, string>>,
+    private readonly limits = LIMITS,
+  ) {
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const log = openSync(options.logFile, 'a', 0o600);
+    try {
+      // A separate session: Ctrl-C must reach only this process, which stops PostgreSQL after the last request.
+      this.#child = spawn(options.binaries.postgres, ['-D', options.folder, ...flags], {
+        ...spawnOptions(options),
+        detached: true,
+        stdio: ['ignore', 'ignore', log],
+      });
+    } finally {
+      closeSync(log);
+    }
+    this.exited = this.#untilGone();
+  }
+
+  /** Logs the progress of a recovery. @throws StartError if the process ends, or takes too long */
+  async untilReady(): Promise<void> {
+    const { answerMs, recoveryMs, progressMs } = this.limits;
+    const beganAt = performance.now();
+    let [waitedMs, limitMs, reportMs] = [0, answerMs, progressMs];
+    while (waitedMs < limitMs && !this.#isGone) {
+      const state = this.#state();
+      if (state === 'ready') return;
+      if (state === 'starting') limitMs = recoveryMs;
+      if (state === 'starting' && waitedMs >= reportMs) reportMs = this.#report(waitedMs) + progressMs;
+      await sleep(POLL_MS);
+      waitedMs = performance.now() - beganAt;
+    }
+    throw new StartError(`PostgreSQL did not start: ${this.#failure?.message ?? `see ${this.options.logFile}`}`);
+  }
+
+  /** Waits until all data is on disk ("fast" shutdown). */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGINT');
+    await this.exited;
+  }
+
+  /** Undefined until the process has reported a state. */
+  #state(): string | undefined {
+    const lines = postmasterLines(this.options.folder);
+    return Number(lines[0]) === this.#child.pid ? lines[STATE_LINE]?.trim() : undefined;
+  }
+
+  #report(waitedMs: number): number {
+    const seconds = Math.round(waitedMs / 1_000);
+    this.#logger.warn(
+      `PostgreSQL has been starting for ${seconds} s, probably after a crash: see ${this.options.logFile}`,
+    );
+    return waitedMs;
+  }
+
+  #untilGone(): Promise<void> {
+    return new Promise((resolve) => {
+      const gone = (failure?: Error) => {
+        this.#isGone = true;
+        this.#failure = failure;
+        resolve();
+      };
+      this.#child.once('exit', () => {
+        gone();
+      });
+      // A process that could not be started emits no exit.
+      this.#child.once('error', gone);
+    });
+  }
+}
+
+/**
+ * Stops a server that survived its killed parent, so that a new one can use the data, or removes the lock file of a killed server: its id
+ * can belong to another process by now, in a container to a thread of this process or to the next server itself, so that PostgreSQL
+ * would not start, or seem ready at once. PostgreSQL still refuses to start beside processes that use the data: it finds their shared
+ * memory by the folder.
+ */
+export async function stopLeftover(options: PostgresOptions): Promise<void> {
+  const pid = Number(postmasterLines(options.folder)[0]);
+  if (await isServerOf(options.folder, pid))
+    await execute(options.binaries.pgCtl, ['stop', '-D', options.folder, '-m', 'fast', '-w'], spawnOptions(options));
+  else if (!SERVER.test(await commandLine(pid))) rmSync(join(options.folder, LOCK_FILE), { force: true });
+}
+
+function postmasterLines(folder: string): string[] {
+  try {
+    return readFileSync(join(folder, LOCK_FILE), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+/** A reused id can belong to an unrelated process. */
+export async function isServerOf(folder: string, pid: number): Promise<boolean> {
+  return (await commandLine(pid)).includes(` -D ${folder} `);
+}
+
+/** Empty without such a process. */
+async function commandLine(pid: number): Promise<string> {
+  if (!Number.isInteger(pid) || pid <= 1) return '';
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return (await execute('ps', ['-ww', '-o', 'command=', '-p', String(pid)])).stdout;
+  } catch {
+    return '';
   }
 }

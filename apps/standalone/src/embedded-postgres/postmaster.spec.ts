@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { isServerOf, Postmaster, stopLeftover } from './postmaster.js';
+import { isServerOf, Postmaster, stopLeftover } from './embedded-postgres.js';
 
 /** A server that reports the state in the file `state` of its folder, if there is one, as PostgreSQL reports its own. */
 const SERVER = `#!${process.execPath}
