@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PlatformKind, ShownCredentials, ShownDelivery } from '#contracts';
-import { deliveryFindings, platformFindings, vendorFindings } from './application-findings.js';
+import { deliveryFindings, platformFindings, vendorFindings } from './doctor.command.js';
 
 type Use = Parameters<typeof platformFindings>[0];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Application, ProcessReport } from '#contracts';
-import { applicationFindings } from './application-findings.js';
+import { applicationFindings } from './doctor.command.js';
 import { baseUrlsOf, processFindings, serverFindings, versionFindings } from './deployment-findings.js';
 import { outsideFindings, type OutsideView } from './outside.js';
 

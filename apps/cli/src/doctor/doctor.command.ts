@@ -1,12 +1,32 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { type Application, applicationsRpc } from '#contracts';
+import {
+  type Application,
+  applicationsRpc,
+  deliveriesRpc,
+  identitiesRpc,
+  isUnionIdEntryName,
+  MAX_DELIVERY_LIST_LIMIT,
+  platformFields,
+  type PlatformKind,
+  platformsRpc,
+  type RpcReply,
+  type ShownCredentials,
+  type ShownDelivery,
+  type VendorLaneState,
+  vendorsRpc,
+} from '#contracts';
 import type { RpcClient } from '#messaging';
+import { usageOf } from '../commands/credential-fields.js';
 import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
-import { print, reportFailure } from '../terminal.js';
-import { applicationFindings, checkDeliveries, checkPlatforms, checkVendorLanes } from './application-findings.js';
+import { print, quoted, reportFailure } from '../terminal.js';
 import { baseUrlsOf, brokerFindings, examineDeployment, type Finding, isLocal } from './deployment-findings.js';
 import { lookFromOutside, outsideFindings } from './outside.js';
 
+/** Generated keys have 24 characters. */
+const SHORT_KEY = 16;
+const FEW_CHARACTERS = 6;
+/** Users do not wait longer for a mail. */
+const LONG_MS = 10 * 60_000;
 const CHECKS = [checkPlatforms, checkDeliveries, checkVendorLanes];
 
 interface Section {
@@ -96,4 +116,143 @@ function printDiagnosis(diagnosis: Diagnosis): void {
   }
   for (const service of diagnosis.silent) print(`No ${service} service answers: checks that need it were skipped.`);
   if (isWell(diagnosis)) print('No problems found.');
+}
+
+type UsedPlatform = RpcReply<typeof identitiesRpc.count>['platforms'][number];
+
+interface KnownPlatform extends UsedPlatform {
+  readonly kind: PlatformKind;
+}
+
+interface PlatformUse {
+  readonly id: string;
+  readonly isVerificationRequired: boolean;
+  readonly credentials: readonly ShownCredentials[];
+  readonly used: readonly UsedPlatform[];
+}
+
+export function applicationFindings({ id, masterKey, settings }: Application, isProduction: boolean): Finding[] {
+  const findings: Finding[] = [];
+  if (masterKey.length < SHORT_KEY || new Set(masterKey).size < FEW_CHARACTERS)
+    findings.push({
+      problem: 'The master key can be guessed, and gives access to everything.',
+      remedy: `npm run gatepost -- apps rotate-keys ${id} --master-key --keep-old 1h`,
+    });
+  if (!isProduction) return findings;
+  if (settings.allowClientPush)
+    findings.push({
+      problem: 'Every client may send pushes to all devices.',
+      remedy: `npm run gatepost -- apps set ${id} allowClientPush false`,
+      isAdvice: true,
+    });
+  const off = (['verifyEmailOnSignUp', 'quietProfile', 'hideContact'] as const).filter((name) => !settings[name]);
+  if (off.length > 0)
+    findings.push({
+      problem: `Off: ${off.join(', ')}.`,
+      remedy: 'docs/security.md, "Before you go public", explains these settings.',
+      isAdvice: true,
+    });
+  return findings;
+}
+
+async function checkDeliveries(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
+  const waiting = await Promise.all(
+    (['queued', 'failed'] as const).map(async (status) => {
+      const { deliveries } = await rpc.call(deliveriesRpc.list, { appId, status, limit: MAX_DELIVERY_LIST_LIMIT });
+      return deliveries;
+    }),
+  );
+  return deliveryFindings(appId, waiting.flat(), new Date());
+}
+
+/** Messages that wait need an action of the operator, recipients that refuse a message do not. */
+export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[], now: Date): Finding[] {
+  const late = waiting.filter(({ createdAt }) => now.getTime() - Date.parse(createdAt) > LONG_MS);
+  if (late.length === 0) return [];
+  const subject = late.length === 1 ? 'mail or text message has' : 'mails or text messages have';
+  const error = late.find(({ lastError }) => lastError !== null)?.lastError ?? 'no attempt was made yet';
+  return [
+    {
+      problem: `${late.length} ${subject} been waiting for over 10 minutes: ${quoted(error)}.`,
+      remedy: `npm run gatepost -- mails list --app ${appId}`,
+    },
+  ];
+}
+
+async function checkVendorLanes(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
+  const { lanes, senders } = await rpc.call(vendorsRpc.listLanes, { appId });
+  return vendorFindings(appId, lanes, senders);
+}
+
+export function vendorFindings(appId: string, lanes: readonly VendorLaneState[], senders: number): Finding[] {
+  const waiting = lanes.reduce((sum, { devices }) => sum + devices, 0);
+  const doubted = vendorsOf(lanes.filter(({ isDoubted }) => isDoubted));
+  const paused = vendorsOf(lanes.filter(({ isPaused, devices }) => isPaused && devices > 0));
+  const findings: Finding[] = [];
+  if (waiting > 0 && senders === 0)
+    findings.push({
+      problem: `Pushes to ${waiting} devices of vendors wait, and no process sends them.`,
+      remedy: 'Start push-delivery with the role sender (GATEPOST_PUSH_ROLES).',
+    });
+  for (const vendor of doubted)
+    findings.push({
+      problem: `${vendor} calls so many tokens invalid that none is removed: the credentials may be those of another app.`,
+      remedy: `Correct them, or if they are right: npm run gatepost -- vendors trust ${appId} ${vendor}`,
+    });
+  for (const vendor of paused)
+    findings.push({
+      problem: `${vendor} is paused, and devices wait for it.`,
+      remedy: `npm run gatepost -- vendors resume ${appId} ${vendor}`,
+      isAdvice: true,
+    });
+  return findings;
+}
+
+function vendorsOf(lanes: readonly VendorLaneState[]): string[] {
+  return [...new Set(lanes.map(({ lane }) => lane.split('/', 1)[0] ?? ''))];
+}
+
+async function checkPlatforms(rpc: RpcClient, { id, settings }: Application): Promise<Finding[]> {
+  const { platforms: credentials } = await rpc.call(platformsRpc.list, { appId: id });
+  const { platforms: used } = await rpc.call(identitiesRpc.count, { appId: id });
+  return platformFindings({ id, isVerificationRequired: settings.requireVerifiedPlatforms, credentials, used });
+}
+
+export function platformFindings({ id, isVerificationRequired, credentials, used }: PlatformUse): Finding[] {
+  const verifiable = new Map(credentials.map(({ platform, kind }) => [platform, kind]));
+  const kindNamed = (key: string) => used.find(({ platform, kind }) => platform === key && kind !== undefined)?.kind;
+  const known = used.flatMap((use) => {
+    const kind = use.kind ?? verifiable.get(use.platform) ?? kindNamed(use.platform);
+    // The account that carries a union id is counted under its own platform.
+    return kind === undefined || isUnionIdEntryName(use.platform) ? [] : [{ ...use, kind }];
+  });
+  const isVerifiable = ({ platform, kind }: KnownPlatform) => verifiable.has(platform) || verifiable.has(kind);
+  const findings = known.flatMap((use) => (isVerifiable(use) ? unverifiedAccounts(use) : [noCredentials(id, use)]));
+  if (credentials.length > 0 && !isVerificationRequired) findings.push(notRequired(id));
+  return findings;
+}
+
+function noCredentials(id: string, { platform, kind, verified, unverified }: KnownPlatform): Finding {
+  const option = platform === kind ? '' : ` --kind ${kind}`;
+  return {
+    problem: `${accounts(verified + unverified, platform)} in use, and the application has no credentials to verify them: a client that knows the id of an account can log in as its owner.`,
+    remedy: `npm run gatepost -- platforms set ${id} ${platform} ${usageOf(platformFields(kind))}${option}`,
+  };
+}
+
+function unverifiedAccounts({ platform, unverified }: KnownPlatform): Finding[] {
+  if (unverified === 0) return [];
+  const problem = `${accounts(unverified, platform)} linked to users without ${platform} ever having confirmed it: they may belong to other people.`;
+  return [{ problem, remedy: 'An account counts as verified as soon as its owner logs in with it.' }];
+}
+
+function notRequired(id: string): Finding {
+  return {
+    problem: 'Credentials of platforms are set, but accounts of other platforms are accepted unverified.',
+    remedy: `npm run gatepost -- apps set ${id} requireVerifiedPlatforms true`,
+  };
+}
+
+function accounts(count: number, platform: string): string {
+  return count === 1 ? `1 account of ${platform} is` : `${count} accounts of ${platform} are`;
 }
