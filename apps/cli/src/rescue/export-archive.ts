@@ -6,11 +6,10 @@ import type { ExportRow } from '../export/export.types.js';
 import { EmptyExportError, openExport } from '../export/open-export.js';
 import { quoted } from '../terminal.js';
 import { download } from './downloads.js';
-import { isPassingStatus, RefusedError, RequestError } from './leancloud-api.js';
+import { isPassingStatus, parsed, RefusedError, RequestError } from './leancloud-api.js';
 import type { ExportState } from './manifest.schema.js';
 import { attempt, type RescueContext, RUN_AGAIN } from './rescue-context.js';
 import { codeOf, digestOf } from './rescue-folder.js';
-import { parsed } from './scan-pages.js';
 
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { z } from 'zod';
 import { ConcurrencyLimiter, type Secret, StartError } from '#bootstrap';
 import { OutboundClient, OutboundError, outboundReason, type OutboundStream, withTimeLimit } from '#outbound';
 import { quoted } from '../terminal.js';
@@ -263,4 +264,13 @@ async function textOf(body: Readable): Promise<string> {
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');
+}
+
+/** @throws RequestError if the text does not match */
+export function parsed<T>(schema: z.ZodType<T>, text: string, name: string): T {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    throw new RequestError(`LeanCloud's answer is not ${name}`);
+  }
 }

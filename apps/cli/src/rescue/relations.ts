@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import { quoted } from '../terminal.js';
 import { idsIn } from './class-scan.js';
-import { RequestError } from './leancloud-api.js';
+import { parsed, RequestError } from './leancloud-api.js';
 import type { RelationState } from './manifest.schema.js';
 import { attempt, eachAtOnce, type RescueContext, RUN_AGAIN } from './rescue-context.js';
 import { headerOf, isPlainName } from './rescue-folder.js';
-import { parsed } from './scan-pages.js';
 
 const PAGE_ROWS = 1_000;
 /** Most owners between two files; a killed run repeats them. */

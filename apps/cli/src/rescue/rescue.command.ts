@@ -7,13 +7,12 @@ import { onInterruption, print, quoted, reportFailure, withoutLastBreak } from '
 import { scanClasses } from './class-scan.js';
 import { copyExports, type ExportOptions } from './export-archive.js';
 import { copyFiles } from './file-contents.js';
-import { LeanCloudApi, RequestError } from './leancloud-api.js';
+import { LeanCloudApi, parsed, RequestError } from './leancloud-api.js';
 import type { Manifest } from './manifest.schema.js';
 import { copyRelations, type Schemas, schemas } from './relations.js';
 import { Progress, type RescueContext, RUN_AGAIN } from './rescue-context.js';
 import { codeOf, fileNameOf, isPlainName, RescueFolder } from './rescue-folder.js';
 import { type Ending, missingFrom, notesOn, printSummary, summaryOf } from './rescue-summary.js';
-import { parsed } from './scan-pages.js';
 
 const OTHERS = 0o077;
 const PARTIAL = 2;

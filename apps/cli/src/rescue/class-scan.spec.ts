@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { linesIn } from './scan-pages.js';
+import { linesIn } from './class-scan.js';
 
 describe('the rows of a page', () => {
   it('are the texts of the rows, whatever they hold', () => {
