@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as contracts from '#contracts';
 import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
-import { DataFolder } from './data-folder.js';
-import { OPERATOR_CONTRACTS } from './instance-lock.js';
+import { DataFolder, OPERATOR_CONTRACTS } from './data-folder.js';
 import { standaloneEnvironment } from './standalone.config.js';
 import { standaloneService } from './standalone.js';
 

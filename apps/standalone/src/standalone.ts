@@ -33,10 +33,9 @@ import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig } from '../../push-delivery/src/push-delivery.config.js';
 import { pushDatabase } from '../../push-delivery/src/push-delivery.database.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
-import { DataFolder } from './data-folder.js';
+import { DataFolder, lockDataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
-import { lockDataFolder } from './instance-lock.js';
 import { StoredSecretsModule } from './stored-secrets/stored-secrets.module.js';
 import type { standaloneEnvironment } from './standalone.config.js';
 
