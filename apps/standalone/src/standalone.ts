@@ -1,9 +1,11 @@
 import { createServer, type Server } from 'node:net';
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
+  environment,
   type RunningProcess,
   type RunningService,
   Secret,
+  serviceEnvironment,
   type ServiceOptions,
   StartError,
   startListener,
@@ -13,31 +15,30 @@ import { type Application, consoleRpc } from '#contracts';
 import { migrate } from '#database';
 import { InProcessTransport, RpcClient } from '#messaging';
 import { Readiness } from '#observability';
-import { accountsConfig } from '../../accounts/src/accounts.config.js';
+import { accountsConfig, accountsEnvironment } from '../../accounts/src/accounts.config.js';
 import { accountsDatabase } from '../../accounts/src/accounts.database.js';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { FirstApplication } from '../../accounts/src/applications/first-application.js';
-import { authLinkingConfig } from '../../auth-linking/src/auth-linking.config.js';
+import { authLinkingConfig, authLinkingEnvironment } from '../../auth-linking/src/auth-linking.config.js';
 import { authLinkingDatabase } from '../../auth-linking/src/auth-linking.database.js';
 import { AuthLinkingModule } from '../../auth-linking/src/auth-linking.module.js';
-import { consoleConfig, consoleStartError } from '../../console/src/console.config.js';
+import { consoleConfig, consoleEnvironment, consoleStartError } from '../../console/src/console.config.js';
 import { consoleDatabase } from '../../console/src/console.database.js';
 import { ConsoleModule } from '../../console/src/console.module.js';
 import { createConsoleServer, prepareConsoleServer } from '../../console/src/http-server.js';
-import { gatewayConfig, servingDevices } from '../../gateway/src/gateway.config.js';
+import { gatewayConfig, gatewayEnvironment, servingDevices } from '../../gateway/src/gateway.config.js';
 import { GatewayModule } from '../../gateway/src/gateway.module.js';
 import { createHttpServer, prepareHttpServer } from '../../gateway/src/http-server.js';
-import { mailConfig } from '../../mail/src/mail.config.js';
+import { mailConfig, mailEnvironment } from '../../mail/src/mail.config.js';
 import { mailDatabase } from '../../mail/src/mail.database.js';
 import { MailModule } from '../../mail/src/mail.module.js';
-import { pushDeliveryConfig } from '../../push-delivery/src/push-delivery.config.js';
+import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { pushDatabase } from '../../push-delivery/src/push-delivery.database.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import { DataFolder, lockDataFolder } from './data-folder.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
 import { StoredSecretsModule } from './stored-secrets/stored-secrets.module.js';
-import type { standaloneEnvironment } from './standalone.config.js';
 
 /** auth-linking reads an application's credentials at most once a second. */
 const AUTH_LINKING_POOL = 2;
@@ -51,6 +52,31 @@ const CONSOLE_POOL = 2;
 const SPARE_CONNECTIONS = 5;
 /** On a busy machine the parts of a new process answer late. */
 const FIRST_ANSWER_TIMEOUT_MS = 30_000;
+
+/** The variables of all services, without the addresses of servers that it includes. */
+export const standaloneEnvironment = z
+  .object({
+    ...accountsEnvironment.shape,
+    ...authLinkingEnvironment.shape,
+    ...mailEnvironment.shape,
+    ...pushDeliveryEnvironment.shape,
+    ...gatewayEnvironment.shape,
+    ...consoleEnvironment.shape,
+    ...serviceEnvironment.shape,
+    // Generated at the first start if absent.
+    GATEPOST_SECRET: environment.shape.GATEPOST_SECRET,
+    // A developer reads this console: the welcome text reports success, the log only problems.
+    GATEPOST_LOG_LEVEL: environment.shape.GATEPOST_LOG_LEVEL.unwrap().default('warn'),
+  })
+  .omit({
+    DATABASE_URL: true,
+    GATEPOST_ACCOUNTS_DATABASE_URL: true,
+    GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+    GATEPOST_CONSOLE_DATABASE_URL: true,
+    GATEPOST_MAIL_DATABASE_URL: true,
+    GATEPOST_PUSH_DATABASE_URL: true,
+    GATEPOST_PUSH_ROLES: true,
+  });
 type Environment = z.output<typeof standaloneEnvironment>;
 
 /** Runs all services in this process, with embedded storage. */
