@@ -51,28 +51,7 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
     .usage('<command>')
     .description('The operator\'s command line. Run it with "npm run gatepost -- <command>".')
     .addHelpText('after', HELP);
-  const withServer = serverOf(terminal.env);
-  const commands = [
-    appsCommand(withServer, () => givenKeysIn(terminal.env)),
-    consoleCommand(withServer),
-    deadLettersCommand(deadLettersOf(terminal.env)),
-    doctorCommand(withServer),
-    importCommand(withServer),
-    indexesCommand(withServer),
-    lockoutsCommand(withServer),
-    mailsCommand(withServer),
-    migrateCommand(() => databaseUrlsIn(terminal.env)),
-    permissionsCommand(withServer),
-    platformsCommand(withServer),
-    pushCommand(withServer),
-    rescueCommand(),
-    searchCommand(withServer),
-    secretsCommand(withServer),
-    templatesCommand(withServer),
-    textMessagesCommand(withServer),
-    vendorsCommand(withServer),
-  ];
-  for (const command of commands) program.addCommand(command);
+  for (const command of commandsOf(terminal.env)) program.addCommand(command);
   writeTo(terminal, program);
   return runCommand(
     terminal,
@@ -84,6 +63,30 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
       return 1;
     },
   );
+}
+
+function commandsOf(env: NodeJS.ProcessEnv): Command[] {
+  const withServer = serverOf(env);
+  return [
+    appsCommand(withServer, () => givenKeysIn(env)),
+    consoleCommand(withServer),
+    deadLettersCommand(deadLettersOf(env)),
+    doctorCommand(withServer),
+    importCommand(withServer),
+    indexesCommand(withServer),
+    lockoutsCommand(withServer),
+    mailsCommand(withServer),
+    migrateCommand(() => databaseUrlsIn(env)),
+    permissionsCommand(withServer),
+    platformsCommand(withServer),
+    pushCommand(withServer),
+    rescueCommand(),
+    searchCommand(withServer),
+    secretsCommand(withServer),
+    templatesCommand(withServer),
+    textMessagesCommand(withServer),
+    vendorsCommand(withServer),
+  ];
 }
 
 /** Commands added by addCommand do not inherit these settings. */
