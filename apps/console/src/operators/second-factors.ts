@@ -30,7 +30,7 @@ const RECOVERY_CODE_BYTES = 10;
 
 export const codesContext = (operatorId: string): string => `one-time codes of operator ${operatorId}`;
 
-interface Person extends FactorOwner {
+interface FactorOperator extends FactorOwner {
   readonly name: string;
   readonly address: string;
 }
@@ -63,7 +63,7 @@ export class SecondFactors {
    * New one-time codes replace those in use once a first code has confirmed them.
    * @returns the secret in base32, and the URI that authenticators read @throws AppError UNAUTHORIZED
    */
-  async beginCodes(owner: Person): Promise<{ secret: string; uri: string }> {
+  async beginCodes(owner: FactorOperator): Promise<{ secret: string; uri: string }> {
     const secret = new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32;
     await this.repository.beginCodes(owner, this.sealer.seal(secret, codesContext(owner.id)));
     return { secret, uri: new TOTP({ issuer: ISSUER, label: owner.address, secret }).toString() };
@@ -91,7 +91,7 @@ export class SecondFactors {
     return this.repository.remove(owner, which, this.config.secondFactor === 'required' && hasPowers(owner));
   }
 
-  async beginPasskey({ id, name, address }: Person): Promise<PublicKeyCredentialCreationOptionsJSON> {
+  async beginPasskey({ id, name, address }: FactorOperator): Promise<PublicKeyCredentialCreationOptionsJSON> {
     const { passkeys } = await this.repository.list(id);
     const options = await generateRegistrationOptions({
       rpName: ISSUER,
