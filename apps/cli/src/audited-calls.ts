@@ -121,7 +121,6 @@ export class AuditedRpcClient extends RpcClient {
     }
   }
 
-  /** @returns the id of the entry; undefined where none was written */
   async #begin({ target, ...entry }: AuditEntry): Promise<string | undefined> {
     const begun = { ...entry, by: systemUser(), target: target?.slice(0, MAX_TARGET_LENGTH) };
     try {

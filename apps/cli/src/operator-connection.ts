@@ -14,9 +14,7 @@ export interface Deployment {
   replicas(service: string): Promise<number>;
   waitingEvents(service: string): Promise<number>;
   deadEvents(service: string): Promise<number>;
-  /** Undefined without a broker. */
   readonly brokerVersion: string | undefined;
-  /** Undefined if the broker moves messages. */
   brokerProblem(): string | undefined;
 }
 
@@ -38,7 +36,6 @@ interface OperatorConnection {
 export type WithServer = (work: (rpc: AuditedRpcClient, deployment: Deployment) => Promise<void>) => Promise<void>;
 
 interface OperatorTarget {
-  /** If set, the command reaches the services behind this broker. */
   readonly amqpUrl: string | undefined;
   readonly namespace: string;
   readonly dataDirectory: string;
@@ -138,7 +135,6 @@ type PerInstanceContract = RpcContract & { readonly reply: { readonly _output: I
 
 interface Replies<C extends RpcContract> {
   readonly answers: RpcReply<C>[];
-  /** Number of processes, including silent ones. */
   readonly expected: number;
 }
 

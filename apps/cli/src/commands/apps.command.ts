@@ -135,7 +135,7 @@ function whichOf(only: OnlyKeys): { appKey: boolean; masterKey: boolean } {
   return { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
 }
 
-/** The number of seconds in a time such as 90d; null for `until-revoked`. @throws InvalidArgumentError */
+/** A time such as 90d; null for `until-revoked`. @throws InvalidArgumentError */
 export function secondsOf(text: string): number | null {
   if (text === 'until-revoked') return null;
   const [, count, unit = ''] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];

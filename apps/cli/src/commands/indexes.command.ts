@@ -112,7 +112,7 @@ function contractOf(className: ClassName): FieldIndexesRpc {
   return className === '_Installation' ? pushIndexesRpc : accountsIndexesRpc;
 }
 
-/** The replies of both services; one that does not reply adds nothing. */
+/** A service that does not reply adds nothing. */
 async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Promise<T[]> {
   const orNothing = (error: unknown): T[] => {
     if (!(error instanceof SilentServiceError)) throw error;

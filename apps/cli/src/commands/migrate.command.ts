@@ -38,7 +38,6 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
     });
 }
 
-/** In the order in which they are migrated. */
 export function databasesAt({ accounts, authLinking, console, mail, push }: DatabaseUrls): DatabaseOptions[] {
   return [
     accountsDatabase(accounts, 1),

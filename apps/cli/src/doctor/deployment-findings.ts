@@ -5,7 +5,6 @@ import { quoted } from '../terminal.js';
 
 export interface Finding {
   readonly problem: string;
-  /** A command or an instruction. */
   readonly remedy: string;
   /** The state may be intended. */
   readonly isAdvice?: boolean;
@@ -15,7 +14,6 @@ export interface Finding {
 const MAX_SKEW_MS = 2_000;
 const SERVER_VERSIONS = 'docs/operations.md, "Running", lists the versions that Gatepost needs.';
 
-/** The oldest supported version of each kind of server, and the oldest that still gets fixes. */
 const OLDEST: Readonly<Record<string, { readonly needed: string; readonly maintained?: string }>> = {
   postgresql: { needed: '13' },
   redis: { needed: '5.0', maintained: '6.2' },

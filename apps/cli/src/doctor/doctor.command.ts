@@ -36,7 +36,6 @@ interface Section {
 
 interface Diagnosis {
   readonly sections: readonly Section[];
-  /** Services without any reply. */
   readonly silent: readonly string[];
 }
 

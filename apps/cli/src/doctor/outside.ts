@@ -15,7 +15,6 @@ const FEW_DAYS = 14;
 const MAX_SKEW_MS = 3_000;
 
 interface ShownCertificate {
-  /** Why it is not trusted; undefined if it is. */
   readonly problem: string | undefined;
   readonly daysLeft: number;
 }
@@ -84,7 +83,6 @@ async function lookAtPush(url: string, appId: string): Promise<OutsideView['push
     : { url: server, problem: await refusalOfSocket(server) };
 }
 
-/** Undefined if the reply is not that of a gateway. */
 function serverIn(text: string): string | undefined {
   try {
     const { server } = JSON.parse(text) as { server?: unknown };
@@ -94,7 +92,6 @@ function serverIn(text: string): string | undefined {
   }
 }
 
-/** Undefined if a WebSocket was opened and closed again. */
 function refusalOfSocket(url: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = new WebSocket(url, PUSH_PROTOCOL);
@@ -140,7 +137,6 @@ function shownCertificate({ hostname, port }: URL): Promise<ShownCertificate | u
   });
 }
 
-/** @param baseUrl the address that gateways have configured */
 export function outsideFindings(view: OutsideView, baseUrl: string | undefined): Finding[] {
   return [
     ...addressFindings(view, baseUrl),

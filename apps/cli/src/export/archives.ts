@@ -20,11 +20,9 @@ import {
 
 export interface ArchiveEntry {
   readonly name: string;
-  /** As the archive yields them. */
   readonly bytes: number;
   readonly content: Content;
   open(meter: Meter): AsyncIterable<Buffer>;
-  /** One pass of a tar archive can read several files. */
   readonly tar?: TarPlace;
 }
 
@@ -113,7 +111,6 @@ interface TarListing {
   readonly isCompressed: boolean;
   readonly listing: Listing;
   readonly entries: ArchiveEntry[];
-  /** The current file; undefined where it is not read. */
   current: { readonly entry: ReadEntry; readonly index: number; readonly pieces: Buffer[]; length: number } | undefined;
 }
 

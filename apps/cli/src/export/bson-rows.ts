@@ -17,11 +17,9 @@ const OPTIONS = { promoteBuffers: false, bsonRegExp: true, useBigInt64: false } 
 
 class DocumentProblem extends Error {}
 
-/** Yields documents in the form of the JSON export. */
 export class BsonReader implements RowReader {
   private readonly bytes = new RowBytes(MAX_DOCUMENT_BYTES);
   private number = 1;
-  /** Undefined before the first four bytes of the current document. */
   private size: number | undefined;
   private skipping = 0;
   private isLost = false;
@@ -102,7 +100,6 @@ function rowOf(document: bson.Document): JsonObject {
 }
 
 function valueOf(value: unknown, depth: number): JsonValue {
-  // JSON has neither undefined nor NaN.
   if (value === null || value === undefined) return null;
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value === 'string' || typeof value === 'boolean') return value;

@@ -10,7 +10,6 @@ interface RowPlace {
   readonly className: string;
 }
 
-/** `users` are the members, `roles` the child roles. */
 export interface RoleRelation {
   readonly owner: '_Role';
   readonly field: 'users' | 'roles';
@@ -49,12 +48,9 @@ export interface Export {
   readonly parts: readonly ExportPart[];
   /** Sentences about files that are not read or look wrong; at most 101. */
   readonly warnings: readonly string[];
-  /** An archive was not readable to its end. */
   readonly isDamaged: boolean;
-  /** Files that can hold rows are not read. */
   readonly isIncomplete: boolean;
   readonly bytesTotal: number;
-  /** In the measure of `bytesTotal`. */
   readonly bytesRead: number;
   /** Repeatable. Unreadable bytes become a last problem row. */
   rows(part: ExportPart): AsyncIterable<ExportRow>;

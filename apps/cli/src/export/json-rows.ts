@@ -110,7 +110,6 @@ export class RowBytes {
     if (this.pieces.length > MAX_PIECES) this.pieces = [Buffer.concat(this.pieces)];
   }
 
-  /** Returns and clears the bytes. */
   take(): Buffer {
     const [first, ...others] = this.pieces;
     this.pieces = [];
@@ -120,7 +119,6 @@ export class RowBytes {
   }
 }
 
-/** Undefined where the line holds no row. */
 export type ParseLine = (line: Buffer) => Parsed | undefined;
 
 export class LineReader implements RowReader {
@@ -196,9 +194,7 @@ export class ListReader implements RowReader {
   private readonly rowDepth: 1 | 2;
   private line = 1;
   private isListOpen = false;
-  /** Undefined between rows. */
   private rowLine: number | undefined;
-  /** Of the current row in the current chunk. */
   private start = 0;
   private finished: ReadRow | undefined;
   private key: string | undefined;
@@ -280,7 +276,6 @@ export class ListReader implements RowReader {
   }
 }
 
-/** True for a byte that cannot belong to a number, a text or a word. */
 function isSeparator(byte: number): boolean {
   return byte === BYTE.comma || byte === BYTE.closeList || byte === BYTE.closeObject || isSpace(byte);
 }

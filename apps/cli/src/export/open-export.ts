@@ -26,7 +26,6 @@ interface Found {
   readonly sources: Map<ExportPart, PartSource>;
   readonly warnings: string[];
   readonly closers: (() => Promise<void>)[];
-  /** Whether part names begin with the path of their input. */
   readonly isPrefixed: boolean;
   readonly listing: Listing;
 }
@@ -155,7 +154,6 @@ async function namesIn(folder: string, listing: Listing): Promise<readonly strin
 }
 
 interface Naming {
-  /** Unless the file is an archive. */
   readonly name: string;
   readonly prefix: string;
 }
@@ -276,7 +274,6 @@ function filesOf(path: string): string[] {
   return manifest.import.map((file) => join(path, file));
 }
 
-/** Undefined for every path but a folder of `rescue`. */
 function manifestIn(path: string): z.output<typeof rescued> | undefined {
   try {
     return rescued.safeParse(JSON.parse(readFileSync(join(path, 'manifest.json'), 'utf8'))).data;

@@ -15,7 +15,6 @@ export interface PartKind extends Pick<ExportPart, 'className' | 'kind' | 'relat
   readonly reading: Reading;
 }
 
-/** A file of several classes has several parts. */
 export interface FileKind {
   readonly parts: readonly PartKind[];
   readonly warnings: readonly string[];
@@ -52,7 +51,6 @@ export function isSystemFile(path: string): boolean {
   return NO_SYSTEM_FILE.test(path);
 }
 
-/** @param head the first bytes, decompressed */
 export function kindOfFile(path: string, head: Buffer): FileKind {
   const name = nameOf(path);
   const encoding = wrongEncoding(head);
@@ -146,7 +144,6 @@ function classesOf(text: string): readonly string[] | undefined {
   return [...new Set(names)].slice(0, MAX_CLASSES);
 }
 
-/** Distinguishes JSON Lines from the begin of a list. */
 function isLineOf(text: string): boolean {
   const line = firstLineOf(text);
   const value = parsed(line);
@@ -212,7 +209,6 @@ const FOREIGN_FORMATS: readonly (readonly [Buffer, string])[] = [
 export interface Content extends FileKind {
   readonly isEmpty: boolean;
   readonly isCompressed: boolean;
-  /** Why the file must be unpacked first. */
   readonly obstacle: string | undefined;
 }
 
@@ -251,7 +247,6 @@ export function isGzip(head: Buffer): boolean {
   return head[0] === 0x1f && head[1] === 0x8b && head[2] === 8;
 }
 
-/** Empty where the gzip file is damaged. */
 export function gunzippedHead(head: Buffer): Buffer {
   try {
     const options = { finishFlush: zlibConstants.Z_SYNC_FLUSH };

@@ -23,9 +23,7 @@ export interface Meter {
   stored: number;
 }
 
-/** A regular file, or the unlinked spool of standard input. */
 export interface StoredFile {
-  /** For messages and part names. */
   readonly label: string;
   readonly size: number;
   readonly open: () => Promise<FileHandle>;
@@ -171,7 +169,6 @@ export async function* readToTheEnd(stream: Readable): AsyncGenerator<Buffer> {
 
 interface StreamChanges {
   error: Error | undefined;
-  /** Resolves at the next event of the stream. */
   next(): Promise<void>;
 }
 

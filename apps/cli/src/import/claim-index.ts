@@ -8,7 +8,6 @@ const SEGMENTS = 64;
 const INITIAL_SLOTS = 64;
 const MAX_LOAD = 0.85;
 const GROWTH = 1.25;
-/** The two halves of the hash, and the number. */
 const SLOT_WORDS = 3;
 const [LOW, NUMBER] = [1, 2];
 export const EMPTY = 0;
@@ -26,7 +25,6 @@ export class ClaimTable {
     (_, index) => new Segment(Math.ceil(INITIAL_SLOTS * GROWTH ** (index / SEGMENTS))),
   );
 
-  /** EMPTY if absent. */
   get(text: string): number {
     const key = keyOf(text);
     return this.#segmentOf(key).get(key);
@@ -37,7 +35,6 @@ export class ClaimTable {
     this.#segmentOf(key).set(key, number);
   }
 
-  /** @returns whether the text is new */
   add(text: string): boolean {
     if (this.get(text) !== EMPTY) return false;
     this.set(text, 1);
@@ -91,7 +88,6 @@ class Segment {
     this.#words[place + NUMBER] = number;
   }
 
-  /** The slot of the hash, or the empty one where it belongs. */
   #placeOf([high, low]: Key): number {
     const words = this.#words;
     let place = Math.floor(((words.length / SLOT_WORDS) * low) / WORD_VALUES) * SLOT_WORDS;
@@ -144,7 +140,6 @@ export class ClaimIndex {
     return this.#numberOf(objectId) !== EMPTY;
   }
 
-  /** The state by which a service judges a batch as if the earlier ones were stored. */
   earlier(objects: readonly ImportedObject[], claims: readonly string[]): NonNullable<ImportObjectsRequest['earlier']> {
     const owners = claims.flatMap((claim): [string, string | null][] => {
       const owner = this.owner(claim);

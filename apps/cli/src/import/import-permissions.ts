@@ -116,7 +116,6 @@ function textOf(permission: ClassPermission): string {
   return permission.length === 0 ? 'master key' : permission.join(' ');
 }
 
-/** The name of `--role-members` in summary and report. */
 const LISTED = '_Role members';
 const MAX_NAME_LENGTH = 255;
 
@@ -145,7 +144,6 @@ export async function* readRoleMembers(file: string): AsyncIterable<MemberRow> {
   }
 }
 
-/** Validates the whole file. @throws StartError as `readRoleMembers` */
 export async function assertRoleMembers(file: string): Promise<void> {
   const rows = readRoleMembers(file)[Symbol.asyncIterator]();
   while ((await rows.next()).done !== true);

@@ -20,7 +20,6 @@ const MAX_PAUSE_MS = 10_000;
 
 interface SentBatch {
   readonly id: string;
-  /** Resolves once its verdicts are counted. */
   readonly done: Promise<void>;
 }
 
@@ -89,7 +88,6 @@ export class ImportRequests {
     return this.rpc.call(contract, data);
   }
 
-  /** @returns undefined where the service is unavailable */
   async #attempt<C extends RpcContract>(
     contract: C,
     data: Parameters<typeof this.rpc.call<C>>[1],

@@ -21,7 +21,6 @@ const PREVIEW_BATCH_SIZE = 100;
 /** Hashing takes 60 ms a password: a batch must not occupy the hashing threads for long. */
 const WRAPPING_BATCH_SIZE = 20;
 const MEMBER_BATCH_SIZE = 5_000;
-/** A row that no message can hold. */
 const TOO_LARGE: ImportVerdict = {
   outcome: 'refused',
   notes: [{ field: '', reason: 'The row is too large for a message. Shorten it in the export.' }],
@@ -48,7 +47,6 @@ interface RefusedRow {
   readonly refused: ImportNote;
 }
 
-/** A member of a role: by ids, or by the names of role and user. */
 export interface MemberRow {
   readonly place: RowPlace;
   readonly role: string;
@@ -70,7 +68,6 @@ export class ImportRun {
     this.#requests = new ImportRequests(rpc, () => this.#stopped);
   }
 
-  /** Ends the run before the next batch. */
   stop(): void {
     this.#stopped = true;
   }

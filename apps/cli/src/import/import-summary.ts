@@ -60,7 +60,6 @@ export class ImportSummary {
     this.#assertWritable();
   }
 
-  /** @throws StartError where the report cannot be written */
   async add(place: RowPlace, { outcome, notes }: ImportVerdict): Promise<void> {
     const counts = this.countsOf(place.className);
     counts.read += 1;
@@ -87,7 +86,6 @@ export class ImportSummary {
     this.#devices.set(kind, (this.#devices.get(kind) ?? 0) + 1);
   }
 
-  /** Turns the counts of `notice` into warnings. */
   conclude(): void {
     const { users, password, sessionToken } = this.#users.counts;
     if (sessionToken < users)
@@ -133,7 +131,6 @@ export class ImportSummary {
     return [...this.classes.values()].some(({ imported, importedWithout }) => imported + importedWithout > 0);
   }
 
-  /** @throws StartError where the report cannot be written */
   async close(): Promise<void> {
     if (this.#report === undefined) return;
     this.#report.end();

@@ -85,7 +85,6 @@ async function recordImport(rpc: AuditedRpcClient, source: Export, paths: string
   else await work();
 }
 
-/** @returns whether the export was read to its end */
 async function runImport(rpc: RpcClient, source: Export, options: Options): Promise<boolean> {
   const summary = new ImportSummary(options.report);
   await summary.open();
@@ -191,7 +190,6 @@ function printSummary(
   print(apply === true ? `${done} ${seconds} s.` : `Nothing was written (${seconds} s). Write with --apply.`);
 }
 
-/** Rows a second, and the remaining time by bytes read. */
 function stateOf({ bytesRead, bytesTotal }: Export, summary: ImportSummary, seconds: number): string {
   const rows = [...summary.classes.values()].reduce((sum, { read }) => sum + read, 0);
   const share = bytesTotal === 0 ? 0 : Math.min(1, bytesRead / bytesTotal);
@@ -216,7 +214,6 @@ function printTable(classes: ReadonlyMap<string, ClassCounts>): void {
     print(className.padEnd(NAME_WIDTH) + COLUMNS.map(([name]) => String(counts[name]).padStart(COUNT_WIDTH)).join(''));
 }
 
-/** Sets the status, and prints the next step. */
 function reportEnd(
   run: ImportRun,
   summary: ImportSummary,

@@ -13,7 +13,6 @@ export class ObjectList {
   readonly #places = new NumberPages(Uint32Array);
   readonly #createdAt = new NumberPages(Float64Array);
   readonly #updatedAt = new NumberPages(Float64Array);
-  /** A bit for each field. */
   readonly #lacks = new NumberPages(Uint8Array);
   #length = 0;
 

@@ -67,7 +67,6 @@ function passwordOfInput(): string {
   return password;
 }
 
-/** Hides what is typed. */
 async function askForPassword(): Promise<string> {
   if (!process.stdin.isTTY) throw new StartError('Standard input is no terminal: use --password-stdin.');
   printAside('Password: ');
@@ -80,7 +79,6 @@ async function askForPassword(): Promise<string> {
   try {
     return await lines.question('');
   } catch (cause) {
-    // Ctrl-C or Ctrl-D.
     throw new StartError('No password was typed: nothing was compared.', { cause });
   } finally {
     lines.close();

@@ -32,7 +32,6 @@ interface VerifiedClass {
   /** That could be read; several rows of one object count once. */
   objects: number;
   unreadable: number;
-  /** As in the export or newer. */
   here: number;
   readonly withPassword: number;
   readonly withSessionToken: number;
@@ -125,7 +124,6 @@ async function sharesOf(source: Export, className: ClassName): Promise<VerifiedC
   return { objects, unreadable, here: 0, withPassword, withSessionToken, withIdentity: identities };
 }
 
-/** Counts the objects of which an import would still write or refuse a row. */
 class MissingObjects extends ImportSummary {
   count = 0;
   readonly #ids = new ClaimTable();
@@ -153,7 +151,6 @@ async function missing(rpc: RpcClient, source: Export, className: ClassName, app
   return objects.count;
 }
 
-/** Counts members, and those that an import would still add or refuse. */
 class CountedMembers extends ImportSummary {
   rows = 0;
   here = 0;

@@ -84,7 +84,6 @@ async function copyClass(context: RescueContext, state: ClassState, names: reado
   state.serverRows = await countRows(context, state.name, coverageOf(state));
   state.rows = await countCopied(context, state);
   if (state.rows < state.serverRows) {
-    // Rows that appeared during a long scan.
     state.scans.push(newScan(earlier(scan?.startedAt ?? context.startedAt), context.startedAt));
     await copyRows(context, state, names);
     state.rows = await countCopied(context, state);
@@ -251,7 +250,6 @@ interface PageRequest {
   readonly limit: number;
 }
 
-/** `GET /1.1/scan/classes/<Class>` @throws RequestError */
 async function pageOf(api: LeanCloudApi, { name, where, cursor, limit }: PageRequest): Promise<Page> {
   const query = {
     limit: String(limit),
@@ -273,7 +271,6 @@ export function linesIn(text: string, results: readonly object[]): string[] {
   return lines.length === results.length ? lines : results.map((row) => JSON.stringify(row));
 }
 
-/** @param start the index behind the `[` */
 function elementsOf(text: string, start: number): string[] {
   const found: string[] = [];
   const token = /"(?:[^"\\]+|\\.)*"|[{}[\]]/gs;

@@ -14,7 +14,6 @@ interface Download {
   readonly temporary: string;
   readonly isResumed: boolean;
   readonly maxBytes: number;
-  /** Limits the whole download. */
   readonly signal: AbortSignal;
 }
 

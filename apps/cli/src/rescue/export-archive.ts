@@ -138,7 +138,6 @@ async function drop({ manifest, folder }: RescueContext, state: ExportState): Pr
   await folder.remove(`${stemOf(state)}.part`);
 }
 
-/** The path of an archive without its extension. */
 function stemOf({ kind, startedAt, id }: ExportState): string {
   return `export/${kind}-${startedAt.slice(0, DATE_LENGTH)}-${(id ?? '').slice(0, 12)}`;
 }
@@ -184,7 +183,6 @@ async function untilDone(context: RescueContext, state: ExportState, options: Ex
   }
 }
 
-/** `GET /1.1/exportData/<id>` */
 async function jobOf({ api }: RescueContext, { id }: ExportState): Promise<Job> {
   return parsed(job, await api.get(`exportData/${id ?? ''}`), 'the state of an export');
 }

@@ -27,7 +27,6 @@ interface FileRow {
   readonly updatedAt: string;
 }
 
-/** A line of the index: a content that is in the folder. */
 const fileRecord = z.object({
   objectId: z.string(),
   name: z.string(),

@@ -9,7 +9,6 @@ import { quoted } from '../terminal.js';
 const ATTEMPTS = 8;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
-/** The longest accepted Retry-After. */
 const LONGEST_RETRY_AFTER_MS = 300_000;
 const TOO_MANY_REQUESTS = 429;
 const SERVER_ERRORS = 500;
@@ -27,7 +26,6 @@ const PERMANENT_REASONS = new Set(['INTERNAL_ADDRESS', 'ERR_INVALID_URL', 'UND_E
 export class RequestError extends StartError {
   constructor(
     message: string,
-    /** Undefined without a response. */
     readonly status?: number,
   ) {
     super(message);
@@ -49,14 +47,11 @@ interface ApiOptions {
   readonly baseUrl: string;
   readonly appId: string;
   readonly masterKey: Secret;
-  /** Internal addresses and networks that may be dialled. */
   readonly internalNetworks: readonly string[];
   readonly concurrency: number;
-  /** How long a server may be silent. */
   readonly timeoutMs: number;
   /** Aborted where the operator ends the command, or nothing more can be stored. */
   readonly interruption: AbortController;
-  /** Receives one line for each wait that a server has requested. */
   readonly onWait: (line: string) => void;
 }
 
@@ -95,7 +90,6 @@ export class LeanCloudApi {
     return this.#send('GET', search === '' ? path : `${path}?${search}`);
   }
 
-  /** @throws RequestError */
   post(path: string, body: object): Promise<string> {
     return this.#send('POST', path, JSON.stringify(body));
   }
@@ -205,7 +199,7 @@ export class LeanCloudApi {
     try {
       error = (JSON.parse(text) as { error?: unknown } | null)?.error ?? fallback;
     } catch {
-      // Not JSON: the line below shows its beginning.
+      // Not JSON.
     }
     const shown = typeof error === 'string' ? error : fallback;
     return quoted(shown.replaceAll(this.options.masterKey.reveal(), '…').slice(0, MAX_ERROR_LENGTH));
@@ -247,7 +241,6 @@ function connectionError(error: unknown, message: string): RequestError {
   return isPermanent ? new FinalRequestError(message) : new RequestError(message);
 }
 
-/** Without the URL. */
 export function reasonOf(error: unknown): string {
   const reason = outboundReason(error);
   if (reason === 'INTERNAL_ADDRESS')

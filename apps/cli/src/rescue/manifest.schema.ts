@@ -20,20 +20,17 @@ const exportState = z.object({
   startedAt: time,
   /** Only rows that changed from this day on; null: all rows. */
   fromDate: z.string().nullable(),
-  /** Absent until the archive is complete. */
   path: z.string().optional(),
   bytes: count.optional(),
   sha256: z.string().optional(),
   classes: z.array(exportedClass).optional(),
 });
 
-/** A pass over all rows of a class, or over those that changed since a time. */
 const scanState = z.object({
   /** Rows with an older `updatedAt` were not requested; null: all rows. */
   since: time.nullable(),
   startedAt: time,
   finishedAt: time.optional(),
-  /** The scan continues behind this object id. */
   lastId: z.string().nullable(),
   /** All rows so far came in ascending order of 24-digit ids: only then can the scan continue behind `lastId`. */
   isOrdered: z.boolean(),
@@ -43,7 +40,6 @@ const scanState = z.object({
 
 const classState = z.object({
   name: z.string(),
-  /** LeanCloud's count of the requested rows. */
   serverRows: count.nullable(),
   /** Distinct object ids in the files; null until the class is complete. */
   rows: count.nullable(),
@@ -56,7 +52,6 @@ const relationState = z.object({
   target: z.string(),
   startedAt: time,
   finishedAt: time.optional(),
-  /** Owners up to this object id are done. */
   lastOwner: z.string().nullable(),
   owners: count,
   members: count,

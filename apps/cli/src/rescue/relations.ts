@@ -97,7 +97,6 @@ function stateOf({ manifest, startedAt }: RescueContext, relation: Relation): Re
   return found;
 }
 
-/** Reads several owners at once, in order. */
 async function linesFor(context: RescueContext, relation: Relation, owners: readonly string[]): Promise<string[]> {
   const found = new Map<string, readonly string[]>();
   await eachAtOnce(owners, context.concurrency, async (owner) => {
@@ -168,7 +167,6 @@ async function write(
   await folder.save();
 }
 
-/** The first number that no file of this or the previous run has. */
 function nextName({ files, previousFiles }: RelationState, stem: string): string {
   const taken = new Set([...files, ...previousFiles]);
   let number = files.length;

@@ -87,14 +87,12 @@ export class RescueFolder {
     await this.publish(`${name}.tmp`, target);
   }
 
-  /** Opens a new, private file; `publish` gives it its name. */
   async create(name: string, flags: 'w' | 'a' = 'w'): Promise<FileHandle> {
     const target = this.resolve(name);
     await mkdir(dirname(target), { recursive: true, mode: FOLDER_MODE });
     return open(target, flags, FILE_MODE);
   }
 
-  /** Renames a complete file, durably. @param target absolute */
   async publish(temporary: string, target: string): Promise<void> {
     const source = this.resolve(temporary);
     await sync(source);
@@ -120,7 +118,6 @@ export class RescueFolder {
     return this.#saving;
   }
 
-  /** Releases the lock. */
   async close(): Promise<void> {
     clearInterval(this.#refreshing);
     await this.#saving.catch(() => undefined);
@@ -253,7 +250,6 @@ export function parseRow(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Undefined if the file cannot be read. */
 export async function digestOf(path: string): Promise<{ bytes: number; sha256: string } | undefined> {
   try {
     const { size } = await stat(path);

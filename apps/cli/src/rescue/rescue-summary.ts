@@ -14,7 +14,6 @@ const RULE = '='.repeat(72);
 /** `refused`: LeanCloud refuses every further request. */
 export type Ending = 'finished' | 'interrupted' | { readonly refused: string };
 
-/** Sorted, the worst first. */
 export async function missingFrom(context: RescueContext, ending: Ending): Promise<Missing[]> {
   const { manifest, problems, startedAt } = context;
   const problemList = [...problems].map(([what, problem]) => ({ what, ...problem }));
@@ -132,7 +131,6 @@ export async function notesOn(context: RescueContext): Promise<string[]> {
   return [...surplus, `${late} users registered after the export began: no archive has their passwords. ${RUN_AGAIN}`];
 }
 
-/** Users of the last scan that are younger than the last archive. */
 async function lateUsers({ manifest, folder }: RescueContext): Promise<number> {
   const last = manifest.exports.filter(({ kind, path }) => kind === 'data' && path !== undefined).at(-1);
   const files = manifest.classes.find(({ name }) => name === '_User')?.scans.at(-1)?.files ?? [];

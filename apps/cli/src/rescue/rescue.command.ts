@@ -143,7 +143,6 @@ interface Parts extends Pick<RescueContext, 'api' | 'folder' | 'progress' | 'con
   readonly now: string;
 }
 
-/** Continues an unfinished run, or begins a new one. */
 function contextOf({ now, ...parts }: Parts): RescueContext {
   const { manifest } = parts.folder;
   const last = manifest.runs.at(-1);
@@ -186,7 +185,6 @@ async function copyEverything(
   return refusal instanceof RequestError ? { refused: refusal.message } : 'finished';
 }
 
-/** Explains a full disk. */
 function diskError(error: unknown): unknown {
   const code = codeOf(error);
   return ['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO'].includes(code)
@@ -194,7 +192,6 @@ function diskError(error: unknown): unknown {
     : error;
 }
 
-/** `<Class>_schema.json`, as in an export. */
 async function writeSchemas({ folder }: RescueContext, classes: Schemas): Promise<void> {
   const names = Object.keys(classes);
   for (const name of names.filter(isPlainName)) {
