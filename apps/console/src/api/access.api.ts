@@ -46,13 +46,10 @@ const me = preferences.extend({
   grants: z.array(grant),
 });
 
-/** The operator is null without a session. */
 const session = z.object({
   version: z.string(),
   isSetUp: z.boolean(),
-  /** If false, operators sign in through the issuer only. */
   hasPasswords: z.boolean(),
-  /** Host of the OpenID Connect issuer; null without one. */
   issuer: z.string().nullable(),
   operator: me.nullable(),
   /** Without further use, or at the latest. Null without a session. */
@@ -85,10 +82,8 @@ const secondFactors = z.object({
 const changedFactors = secondFactors.extend({ newRecoveryCodes: z.array(z.string()).nullable() });
 
 const ownPath = z.string().regex(/^\/(?![/\\]).{0,2047}$/, 'must be a path of the console');
-/** The issuer's page, to which the browser goes. */
 const atIssuer = z.object({ url: z.string() });
 
-/** Sign-in, and the operator's own account. */
 export const accessApi = {
   getSession: route({ method: 'GET', path: '/session', access: 'anyone', reply: session }),
   /** Fails with PASSWORD_MISMATCH, SECOND_FACTOR_REQUIRED, SECOND_FACTOR_MISMATCH, or TOO_MANY_REQUESTS. The reply sets the session cookie. */
@@ -115,7 +110,7 @@ export const accessApi = {
     body: z.strictObject({ response: webAuthn }),
     reply: session,
   }),
-  /** Creates the first owner and signs in. Fails with LINK_EXPIRED. */
+  /** Fails with LINK_EXPIRED. */
   setUp: route({
     method: 'POST',
     path: '/set-up',
@@ -154,9 +149,9 @@ export const accessApi = {
     body: z.strictObject({ to: ownPath.optional() }),
     reply: atIssuer,
   }),
-  /** The issuer requires a new sign-in. Fails like `startOidc`. */
+  /** Fails like `startOidc`. */
   startOidcProof: route({ method: 'POST', path: '/oidc/proof', access: 'self', isRead: true, reply: atIssuer }),
-  /** Connects an account of the issuer to the own operator. Fails like `startOidc`. */
+  /** Fails like `startOidc`. */
   connectOidc: route({ method: 'POST', path: '/oidc/connection', access: 'self', needsProof: true, reply: atIssuer }),
   /**
    * Finishes `startOidc`, `startOidcProof` or `connectOidc`. `response`: the query of the issuer's redirect. Fails with an error whose

@@ -19,7 +19,6 @@ const vendorLane = z.object({
   isPaused: z.boolean(),
   isDoubted: z.boolean(),
   isTrusted: z.boolean(),
-  /** Waiting devices. */
   devices: count,
   /** Since the oldest of them was due. */
   seconds: z.number(),
@@ -87,7 +86,6 @@ export const credentialsApi = {
     reply: z.object({
       items: z.array(vendor),
       lanes: z.array(vendorLane),
-      /** Sending processes. */
       senders: count,
       kinds: z.array(credentialKind),
     }),

@@ -11,7 +11,6 @@ const process = z.object({
   now: time,
   /** As reported by `/readyz`. */
   problems: z.array(z.string()),
-  /** PostgreSQL, RabbitMQ, Redis, SMTP. */
   servers: z.array(
     z.object({
       name: z.string(),
@@ -27,7 +26,6 @@ export const DEAD_LETTER_SERVICES = ['accounts', 'mail', 'push-delivery'] as con
 const ofService = z.object({ service: z.string().regex(/^[a-z-]{1,40}$/) });
 
 const deadLetter = z.object({
-  /** Pattern of the event, such as `user.registered.v1`. */
   pattern: z.string(),
   reason: z.string().nullable(),
   diedAt: time.nullable(),
@@ -36,7 +34,6 @@ const deadLetter = z.object({
 });
 
 export const healthApi = {
-  /** One entry for each process that has replied. */
   getHealth: route({
     method: 'GET',
     path: '/health',
@@ -51,7 +48,6 @@ export const healthApi = {
     access: 'deadLetters.write',
     reply: z.object({ services: z.array(z.object({ service: z.string(), messages: count })).nullable() }),
   }),
-  /** The oldest dead letters; they stay. */
   lookAtDeadLetters: route({
     method: 'POST',
     path: '/dead-letters/:service/look',

@@ -20,7 +20,6 @@ const operator = z.object({
   grants: z.array(grant),
   createdAt: time,
   lastSeenAt: time.nullable(),
-  /** End of a lock after wrong passwords. */
   lockedUntil: time.nullable(),
 });
 
@@ -49,13 +48,10 @@ export const auditEntry = z.object({
   way: z.enum(['console', 'cli']),
   network: z.string().nullable(),
   appId: z.string().nullable(),
-  /** The name of the route, such as `rotateKeys`. */
   action: z.string(),
-  /** The id of the changed object, or another name of it. */
   target: z.string().nullable(),
   /** Fields of the request; secrets and passwords as `(changed)`. */
   change: z.record(z.string(), z.unknown()),
-  /** Former values of changed fields, if the act has read them. */
   before: z.record(z.string(), z.unknown()).nullable(),
   outcome: z.enum(AUDIT_OUTCOMES),
   errorName: z.string().nullable(),

@@ -11,7 +11,6 @@ const pushBody = z.strictObject({ body: json });
 /** targeted = delivered + queued + expired + overflowed + unreachable + vendor */
 const deliveryCounts = z.object({
   targeted: count,
-  /** Acknowledged by the device. */
   delivered: count,
   queued: count,
   expired: count,
@@ -39,7 +38,6 @@ const listedPush = z.object({
   objectId: z.string(),
   status: z.enum(PUSH_STATUSES),
   createdAt: time,
-  /** The title or text of the message, shortened. */
   title: z.string(),
   /** Devices; null until the search has ended. */
   targeted: count.nullable(),
@@ -49,9 +47,7 @@ const listedPush = z.object({
 const push = listedPush.extend({
   error: z.string().nullable(),
   expiresAt: time,
-  /** When a scheduled push starts. */
   startsAt: time.nullable(),
-  /** The message and the target, as sent. */
   data: json,
   where: json.nullable(),
   platforms: z.record(z.string(), deliveryCounts),
@@ -68,7 +64,6 @@ const device = z.object({
   objectId: z.string(),
   deviceType: z.string(),
   channels: z.array(z.string()),
-  /** The user of the device, if the app stores one. */
   userId: z.string().nullable(),
   isValid: z.boolean(),
   createdAt: time,
@@ -76,7 +71,6 @@ const device = z.object({
   /** Null if the connection state is unknown. */
   isConnected: z.boolean().nullable(),
   connectedSince: time.nullable(),
-  /** Messages in the device's queue. */
   waiting: count.nullable(),
 });
 
@@ -123,7 +117,6 @@ export const pushesApi = {
     body: pushBody,
     reply: z.object({
       total: count,
-      /** False: at least `total`. */
       isExact: z.boolean(),
       /** `unreachable`: without a delivery channel. `vendor`: reached through a vendor's channel. */
       platforms: z.record(z.string(), z.object({ targeted: count, unreachable: count, vendor: count })),
@@ -146,7 +139,6 @@ export const pushesApi = {
       /** Of the request as JSON. */
       bytes: count,
       maxBytes: count,
-      /** The error text that sending would have. */
       problem: z.string().nullable(),
     }),
   }),

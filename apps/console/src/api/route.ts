@@ -10,9 +10,7 @@ export type Access = 'anyone' | 'operator' | 'self' | Permission;
 export type Method = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';
 
 export interface ExportedFile {
-  /** Beginning of the file's name, ASCII letters. */
   readonly name: string;
-  /** Columns of CSV, in order. */
   readonly columns: readonly string[];
 }
 
@@ -42,7 +40,6 @@ export interface ConsoleRoute<
   readonly reply: Reply;
 }
 
-/** The file is sent while it is read, without a limit of rows. */
 export interface ExportRoute<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -134,7 +131,6 @@ interface ExportOptions<Filters extends z.ZodRawShape, Row extends z.ZodObject, 
   readonly path: string;
   readonly access: Access;
   readonly params?: Params;
-  /** Filters of the list; `format` is added. */
   readonly query: z.ZodObject<Filters>;
   readonly row: Row;
   readonly fileName: string;
@@ -165,10 +161,8 @@ export const json = z.record(z.string(), z.unknown());
 export const cursor = z.string().max(MAX_CURSOR_LENGTH);
 export const limit = z.coerce.number<number>().int().min(1).max(200).default(50);
 
-/** `isExact` is false for an estimate or a lower bound. */
 export const total = z.object({ value: count, isExact: z.boolean() });
 
-/** `next` is null on the last page. */
 export function pageOf<Item extends z.ZodType>(
   item: Item,
 ): z.ZodObject<{ items: z.ZodArray<Item>; next: z.ZodNullable<typeof cursor> }> {

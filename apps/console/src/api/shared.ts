@@ -85,12 +85,10 @@ export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
 export const ALL_APPLICATIONS = '*';
 
 export interface Grant {
-  /** `*` for all applications. */
   readonly appId: string;
   readonly role: Role;
 }
 
-/** An operator, as far as permissions depend on it. */
 export interface Permitted {
   readonly isOwner: boolean;
   readonly grants: readonly Grant[];
@@ -108,7 +106,6 @@ export function permissionsFor({ isOwner, grants }: Permitted, appId: string): r
   return [...new Set(counted.flatMap(({ role }) => ROLE_PERMISSIONS[role]))];
 }
 
-/** Fills in the parameters. */
 export function pathOf(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
 }

@@ -13,7 +13,6 @@ const listedUser = z.object({
   mobilePhoneNumber: z.string().nullable(),
   mobilePhoneVerified: z.boolean(),
   platforms: z.array(z.string()),
-  /** End of a lock after wrong passwords. */
   lockedUntil: time.nullable(),
   createdAt: time,
   updatedAt: time,
@@ -32,7 +31,6 @@ const linkedAccount = z.object({
 const lock = z.object({
   lockedUntil: time.nullable(),
   lockedSince: time.nullable(),
-  /** Wrong attempts that count now. */
   failures: count,
   failedAt: z.array(time),
   doors: z.array(z.string()),
@@ -120,7 +118,6 @@ export const usersApi = {
         .pipe(userIds)
         .optional(),
     }),
-    /** `fields`: the application's own. */
     row: listedUser.extend({ fields: json }),
     fileName: 'users',
   }),
