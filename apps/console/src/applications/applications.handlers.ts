@@ -39,7 +39,6 @@ type OneApplication = RouteReply<Api['getApplication']>;
 /** Digits of the master key's keyed hash that the page shows. */
 const KEY_ID_DIGITS = 12;
 const DAY_MS = 86_400_000;
-/** Pushes under way on the overview. */
 const UNDER_WAY = 5;
 
 /** No reply holds a master key. */
@@ -209,7 +208,6 @@ function dayOf(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
 }
 
-/** Zero for a day that the service leaves out. */
 function perDay<Name extends string>(
   days: readonly string[],
   found: readonly (Readonly<Record<Name, number>> & { readonly day: string })[],

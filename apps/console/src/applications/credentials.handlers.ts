@@ -112,7 +112,6 @@ export class CredentialsHandlers {
   }
 }
 
-/** @throws AppError INCORRECT_TYPE */
 function oneOf<Kind extends string>(kinds: readonly Kind[], given: string): Kind {
   const kind = kinds.find((each) => each === given);
   if (kind === undefined) throw appError('INCORRECT_TYPE', { message: `must be one of ${kinds.join(', ')}` });
