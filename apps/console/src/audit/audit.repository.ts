@@ -36,7 +36,6 @@ export class AuditRepository {
     return this.insert(act, 'begun', null);
   }
 
-  /** An act refused before it began. */
   async refused(act: BegunAct, errorName: string): Promise<void> {
     await this.insert(act, 'refused', errorName);
   }
@@ -118,7 +117,6 @@ function isCutOff(graceMs: number, longActs: string): string {
   return `outcome = 'begun' AND begun_at < now() - (${openForMs}) * interval '1 millisecond'`;
 }
 
-/** As `shown` of the rules: an interrupted act is `unknown` before the cleanup stores that. */
 function outcomeClause(outcome: string, value: (given: unknown) => string): string {
   if (outcome !== 'begun' && outcome !== 'unknown') return `outcome = ${value(outcome)}`;
   const cutOff = isCutOff(OPEN_FOR_MS, value(LONG_ACTS_JSON));
@@ -169,7 +167,6 @@ const OLD_ATTEMPTS = `DELETE FROM console.attempts WHERE key IN (
     SELECT key FROM console.attempts WHERE changed_at < now() - interval '1 hour'
      ORDER BY changed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 
-/** Closes interrupted audit entries, and deletes expired rows. */
 @Injectable()
 export class ConsoleCleanup extends PeriodicJob {
   readonly #auditAge: string;
