@@ -189,7 +189,6 @@ export class AccessHandlers {
     return this.begin(request, { id, credential: passwordHash });
   }
 
-  /** Replaces an older cookie. */
   private async begin(
     request: SessionRequest,
     { id, credential }: { readonly id: string; readonly credential: string },

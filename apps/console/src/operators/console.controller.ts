@@ -11,7 +11,6 @@ import { SignInService } from './sign-in.service.js';
 
 type Rpc = typeof consoleRpc;
 
-/** RPCs of the command line. */
 @Controller()
 export class ConsoleController {
   constructor(

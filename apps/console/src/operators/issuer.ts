@@ -8,21 +8,17 @@ import type { IssuerAccount } from './oidc.repository.js';
 
 const logger = new Logger('Issuer');
 
-/** The issuer redirects browsers to this path. */
 export const CALLBACK_PATH = '/api/oidc/callback';
 const TIMEOUT_SECONDS = 5;
-/** Age after which the issuer's metadata is fetched again. */
 const DESCRIPTION_MS = 3_600_000;
 const MAX_NAME_LENGTH = 100;
 const ADDRESS = /^[^\s@\p{Cc}]{1,200}@[^\s@\p{Cc}]{1,253}$/u;
 /** RFC 6749, section 4.1.2.1: another attempt can succeed. */
 const PASSING = new Set(['server_error', 'temporarily_unavailable']);
 
-/** The issuer's reply must match these secrets of one sign-in. */
 export interface SignInSecrets {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE (RFC 7636). */
   readonly verifier: string;
 }
 

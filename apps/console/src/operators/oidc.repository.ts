@@ -7,19 +7,16 @@ import type { Rights } from './operator.rules.js';
 import { addressKey, CREDENTIAL_TAGS, IS_ACTIVE, replaceGrants } from './operators.repository.js';
 import { type FactorOwner, HAS_FACTOR, lockOwner } from './second-factors.repository.js';
 
-/** An account that the issuer has proven. */
 export interface IssuerAccount {
   readonly issuer: string;
   readonly subject: string;
   readonly name: string;
-  /** Undefined if the issuer gives none. */
   readonly address: string | undefined;
   readonly isVerified: boolean;
   /** By the groups of the account; undefined if none has a role. */
   readonly rights: Rights | undefined;
 }
 
-/** The request of a sign-in, for the audit log. */
 interface Source {
   readonly id: string;
   readonly network: string;

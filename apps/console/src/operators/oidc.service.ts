@@ -17,10 +17,8 @@ const CLOCK_DIFFERENCE_MS = 30_000;
 
 export type Purpose = 'connection' | 'proof' | 'signIn';
 
-/** Stored sealed in a cookie. */
 interface BegunSignIn extends SignInSecrets {
   readonly purpose: Purpose;
-  /** The requested page. */
   readonly to: string | undefined;
   /** Null for a sign-in. */
   readonly operatorId: string | null;
@@ -48,7 +46,6 @@ export class OidcService {
     @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
   ) {}
 
-  /** Null without an issuer. */
   get issuerName(): string | null {
     return this.config.oidc === null ? null : new URL(this.config.oidc.issuer).host;
   }
@@ -149,7 +146,6 @@ export class OidcService {
 /** Of the callback, and of the route that begins a sign-in. */
 const COOKIE_PATH = CALLBACK_PATH.slice(0, CALLBACK_PATH.lastIndexOf('/'));
 
-/** 32 random bytes. */
 function randomText(): string {
   return randomBytes(32).toString('base64url');
 }

@@ -36,7 +36,6 @@ export class OperatorEntity {
   @Column('boolean', { name: 'is_owner', default: false })
   isOwner!: boolean;
 
-  /** Created by the set-up link. */
   @Column('boolean', { name: 'is_first', default: false })
   isFirst!: boolean;
 
@@ -59,7 +58,6 @@ export class OperatorEntity {
   lastSeenAt!: Date | null;
 }
 
-/** The application id `*` means all. */
 @Entity('grants')
 @Check('grants_role_check', `role IN ('developer', 'support', 'viewer')`)
 export class GrantEntity {
@@ -123,7 +121,6 @@ export class LinkEntity {
   @Column('text')
   kind!: string;
 
-  /** Null for the set-up. */
   @Column('uuid', { name: 'operator_id', nullable: true })
   @Index('links_operator_id_idx')
   @ForeignKey(() => OperatorEntity, { name: 'links_operator_id_fkey', onDelete: 'CASCADE' })
@@ -136,7 +133,6 @@ export class LinkEntity {
   usedAt!: Date | null;
 }
 
-/** Attempts to sign in, by address or by network. */
 @Entity('attempts')
 export class AttemptsEntity {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'attempts_pkey' })
@@ -179,10 +175,8 @@ export class RecoveryCodeEntity {
   codeHash!: Buffer;
 }
 
-/** WebAuthn Level 3. */
 @Entity('passkeys')
 export class PasskeyEntity {
-  /** The id of the credential, base64url. */
   @PrimaryColumn('text', { primaryKeyConstraintName: 'passkeys_pkey' })
   id!: string;
 
@@ -194,7 +188,6 @@ export class PasskeyEntity {
   @Column('text')
   name!: string;
 
-  /** COSE. */
   @Column('bytea', { name: 'public_key' })
   publicKey!: Buffer;
 

@@ -2,7 +2,6 @@ import { ALL_APPLICATIONS, type Grant, type Role, ROLES } from '#console-api';
 
 /** Failed attempts within the window until the address is locked. */
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
-/** Failed attempts within the window. */
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
 /** Acts without a session within the window, such as sign-ins and uses of links. */
 export const MAX_ANONYMOUS_ACTS_PER_NETWORK = 120;
@@ -11,7 +10,6 @@ export const MAX_ANONYMOUS_ACTS = 10 * MAX_ANONYMOUS_ACTS_PER_NETWORK;
 export const ATTEMPT_WINDOW_MS = 15 * 60_000;
 export const PROOF_MS = 10 * 60_000;
 
-/** A row without the password's hash. */
 export interface OperatorRow {
   readonly id: string;
   readonly name: string;

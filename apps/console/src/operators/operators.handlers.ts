@@ -17,7 +17,7 @@ type Api = typeof consoleApi;
 type InvitationLink = RouteReply<Api['inviteOperator']>['link'];
 type OneOperator = RouteReply<Api['changeOperator']>;
 
-/** Entries of one read of an export. An entry has at most 64 KiB. */
+/** An entry has at most 64 KiB. */
 const AUDIT_PAGE = 200;
 
 @Injectable()

@@ -19,7 +19,6 @@ export const CREDENTIAL_TAGS = {
   issuer: `sha256(convert_to(o.oidc_issuer || ' ' || o.oidc_subject, 'UTF8'))`,
 };
 
-/** SQL: whether an operator can sign in. */
 export const IS_ACTIVE = 'NOT is_disabled AND (password_hash IS NOT NULL OR oidc_subject IS NOT NULL)';
 
 export type OperatorKey = { readonly id: string } | { readonly address: string };
@@ -153,7 +152,6 @@ export class OperatorsRepository {
     });
   }
 
-  /** Absent preferences keep their value. */
   async setPreferences(id: string, preferences: Preferences): Promise<void> {
     const { name, language, timeZone, theme } = preferences;
     await this.database.query(

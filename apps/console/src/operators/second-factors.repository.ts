@@ -7,17 +7,14 @@ import { ConsoleDatabase } from '../console.database.js';
 const CHALLENGE_TIME = '5 minutes';
 const MAX_PASSKEYS = 20;
 
-/** The operator, with the session of the request. */
 export interface FactorOwner {
   readonly id: string;
   readonly sessionId: string;
 }
 
-/** The values that verify a proof. */
 export interface StoredPasskey {
   readonly id: string;
   readonly operatorId: string;
-  /** COSE. */
   readonly publicKey: Buffer;
   readonly counter: number;
 }
@@ -119,7 +116,6 @@ export class SecondFactorsRepository {
     });
   }
 
-  /** @returns false if the code is unknown or was used */
   async useRecoveryCode(operatorId: string, code: string): Promise<boolean> {
     const rows = await this.database.query(
       'DELETE FROM console.recovery_codes WHERE operator_id = $1 AND code_hash = $2 RETURNING 1',
@@ -239,7 +235,6 @@ export async function lockOwner(tx: Tx, { id, sessionId }: FactorOwner): Promise
   if (sessions.length === 0) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });
 }
 
-/** SQL: whether the operator with this id has a second factor. */
 export const HAS_FACTOR = (id: string): string => `(
   EXISTS (SELECT FROM console.one_time_codes c WHERE c.operator_id = ${id} AND c.is_confirmed)
   OR EXISTS (SELECT FROM console.passkeys p WHERE p.operator_id = ${id}))`;

@@ -18,7 +18,6 @@ import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from '../console.config
 import { hasPowers } from './operator.rules.js';
 import { type FactorOwner, type FactorsRow, SecondFactorsRepository } from './second-factors.repository.js';
 
-/** The name that authenticators show. */
 const ISSUER = 'Gatepost console';
 const STEP_SECONDS = 30;
 /** Codes of neighbouring time steps count, because clocks differ. */
