@@ -32,7 +32,6 @@ export function maskedPhone(phone: string | null): string | null {
   return phone === null ? null : `…${phone.slice(-4)}`;
 }
 
-/** Masks a username that is an address or a number, as after a sign-up by phone. */
 export function maskedName(name: string | null): string | null {
   if (name === null || !CONTACT_NAME.test(name)) return name;
   return name.includes('@') ? maskedEmail(name) : maskedPhone(name);
@@ -56,7 +55,6 @@ export function maskedText(text: string): string {
   return text.replace(EMAIL, '$1…@').replace(NUMBER, '…$1');
 }
 
-/** Members of events without personal data and secrets. */
 const PLAIN_MEMBERS = new Set([
   'appId',
   'changedAt',
