@@ -54,7 +54,6 @@ export interface ConsoleConfig {
   readonly url: string | undefined;
   /** Base URL of the REST API, which the page shows. */
   readonly apiUrl: string;
-  /** Accepts requests to localhost and 127.0.0.1, too. */
   readonly isDevelopment: boolean;
   readonly trustedProxies: readonly string[];
   readonly sessionIdleSeconds: number;
@@ -62,9 +61,7 @@ export interface ConsoleConfig {
   readonly auditDays: number;
   /** For owners and developers. */
   readonly secondFactor: 'optional' | 'required';
-  /** Null: no OpenID Connect issuer. */
   readonly oidc: OidcConfig | null;
-  /** Whether passwords and passkeys sign in. */
   readonly passwords: boolean;
   readonly passwordCost: number;
   readonly pageFolder: string;
@@ -162,7 +159,6 @@ export class PublicUrl {
     return this.config.url ?? `http://localhost:${this.#port}`;
   }
 
-  /** Origins whose pages may call the API. */
   get origins(): readonly string[] {
     const local = ['localhost', '127.0.0.1'].map((host) => `http://${host}:${this.#port}`);
     return this.config.isDevelopment ? [this.origin, ...local] : [this.origin];

@@ -20,7 +20,6 @@ import {
 /** A class of its own, so that one process can inject the databases of several services. */
 export class ConsoleDatabase extends Database {}
 
-/** The schema and migrations, for `gatepost migrate` and for the service. */
 export function consoleDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

@@ -45,7 +45,6 @@ const HANDLERS: readonly Type[] = [
   UsersHandlers,
 ];
 
-/** Every column with sealed values. */
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'one-time codes of operators',

@@ -128,7 +128,6 @@ function textOf(value: string[] | string | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Serves the same HTML for each path of the page, and files by their exact names. */
 export function addPageFiles(app: NestFastifyApplication, folder: string): void {
   const fastify = app.getHttpAdapter().getInstance();
   const assets = join(folder, 'assets');
