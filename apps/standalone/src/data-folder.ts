@@ -70,7 +70,6 @@ export class DataFolder {
     return join(this.path, name);
   }
 
-  /** The sealing secret, unless the environment sets one. */
   secret(): string {
     return this.storedSecret(SECRET);
   }
@@ -84,7 +83,6 @@ export class DataFolder {
     return storedSecrets(this.file(ACCEPTED_SECRETS));
   }
 
-  /** Generates a secret for the next start, and accepts the current one. */
   swapSecret(): void {
     swapStoredSecret(this.file(SECRET), this.file(ACCEPTED_SECRETS));
   }
@@ -134,7 +132,6 @@ function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** One per line; none if the file does not exist. */
 export function storedSecrets(file: string): string[] {
   if (!existsSync(file)) return [];
   return readFileSync(file, 'utf8')

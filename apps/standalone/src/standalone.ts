@@ -79,7 +79,6 @@ export const standaloneEnvironment = z
   });
 type Environment = z.output<typeof standaloneEnvironment>;
 
-/** Runs all services in this process, with embedded storage. */
 export async function startStandalone(env: Environment): Promise<RunningProcess> {
   const { baseUrl } = gatewayConfig(env);
   const folder = new DataFolder(env.GATEPOST_DATA_DIR);
@@ -247,7 +246,6 @@ export function standaloneService(
   };
 }
 
-/** Of the environment, or else of the folder. */
 function secretsOf(env: Environment, folder: DataFolder) {
   const kept = folder.acceptedSecrets().map((one) => new Secret(one));
   return {
@@ -263,7 +261,6 @@ async function welcome({ app }: RunningService, baseUrl: string, link: string | 
   process.stdout.write(created === undefined ? welcomeBack(baseUrl, link) : firstWelcome(baseUrl, created, link));
 }
 
-/** The keys, and a first request that works as printed. */
 function firstWelcome(baseUrl: string, { id, appKey, masterKey }: Application, link: string | undefined): string {
   return `
 Gatepost is ready at ${baseUrl}

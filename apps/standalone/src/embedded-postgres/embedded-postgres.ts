@@ -123,7 +123,6 @@ export class EmbeddedPostgres {
 
   #makeSocketFolder(): string {
     if (Buffer.byteLength(this.options.folder) <= MAX_SOCKET_FOLDER_BYTES) return this.options.folder;
-    // mkdtemp creates a folder that only its owner can enter.
     this.#temporaryFolder = mkdtempSync(join(tmpdir(), 'gatepost-'));
     giveToUser(this.options, this.#temporaryFolder);
     return this.#temporaryFolder;
@@ -190,7 +189,6 @@ export class Postmaster {
     await this.exited;
   }
 
-  /** Undefined until the process has reported a state. */
   #state(): string | undefined {
     const lines = postmasterLines(this.options.folder);
     return Number(lines[0]) === this.#child.pid ? lines[STATE_LINE]?.trim() : undefined;
@@ -246,7 +244,6 @@ export async function isServerOf(folder: string, pid: number): Promise<boolean> 
   return (await commandLine(pid)).includes(` -D ${folder} `);
 }
 
-/** Empty without such a process. */
 async function commandLine(pid: number): Promise<string> {
   if (!Number.isInteger(pid) || pid <= 1) return '';
   try {

@@ -49,7 +49,6 @@ export function postgresUser(): PostgresUser | undefined {
   );
 }
 
-/** Including all parent folders. */
 function canReach(user: PostgresUser, folder: string): boolean {
   for (let path = folder; ; path = dirname(path)) {
     if (!canEnter(user, path)) return false;

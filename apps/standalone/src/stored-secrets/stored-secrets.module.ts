@@ -4,7 +4,6 @@ import { type AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { DataFolder } from '../data-folder.js';
 
-/** Whether the environment sets the secret, so that none is stored. */
 const IS_FROM_ENVIRONMENT = Symbol('IsSecretFromEnvironment');
 
 /** Replaces the secret in the data folder, in two steps that both take effect at the next start. */
