@@ -15,7 +15,7 @@ import {
 } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
-import { secretFrom } from './credential-fields.js';
+import { secretFrom } from './credentials.command.js';
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { platformFields } from '#contracts';
-import { credentialFields, describeKinds, shownFields, usageOf } from './credential-fields.js';
+import { credentialFields, describeKinds, shownFields, usageOf } from './credentials.command.js';
 
 const contents: Record<string, string> = {
   './key': 'hush\n',

@@ -13,7 +13,7 @@ import {
 import type { RpcClient } from '#messaging';
 import type { WithServer } from '../operator-connection.js';
 import { print, sourceOf, valueFrom, withoutLastBreak } from '../terminal.js';
-import { credentialFields, describeKinds, shownFields } from './credential-fields.js';
+import { credentialFields, describeKinds, shownFields } from './credentials.command.js';
 
 interface KeyOptions {
   readonly profile: string;

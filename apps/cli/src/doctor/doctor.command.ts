@@ -16,7 +16,7 @@ import {
   vendorsRpc,
 } from '#contracts';
 import type { RpcClient } from '#messaging';
-import { usageOf } from '../commands/credential-fields.js';
+import { usageOf } from '../commands/credentials.command.js';
 import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print, quoted, reportFailure } from '../terminal.js';
 import { baseUrlsOf, brokerFindings, examineDeployment, type Finding, isLocal } from './deployment-findings.js';
