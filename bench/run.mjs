@@ -8,6 +8,7 @@ import { startContestants } from './contestants.mjs';
 import { printMailReport } from './mail/mail-report.mjs';
 import { measureMails } from './mail/measure-mail.mjs';
 import { measureConsole, printConsoleReport, USERS } from './console/measure-console.mjs';
+import { measurePages, printPageReport } from './console/measure-page.mjs';
 import { measureImport, printImportReport } from './import/measure-import.mjs';
 
 /** Not a matter of requests: how many mails leave, and how soon. */
@@ -17,7 +18,9 @@ const IMPORT = 'import';
 const DEFAULT_CASES = [...Object.keys(CASES), MAIL];
 /** Searches of operators. They run only where they are named: a million users take minutes to add. */
 const CONSOLE = 'console';
-const ALL_CASES = [...DEFAULT_CASES, IMPORT, CONSOLE];
+/** The pages of the console in a browser, also only where it is named. */
+const CONSOLE_PAGE = 'console-page';
+const ALL_CASES = [...DEFAULT_CASES, IMPORT, CONSOLE, CONSOLE_PAGE];
 const HELP = `Usage: npm run bench -- [--seconds=5] [--rounds=3] [--cases=${ALL_CASES.join(',')}] [--scale=1]
 
 Measures requests per second at 32 in flight (passwords: 16) of the services (one of each), of the standalone server and of a bare
@@ -25,7 +28,8 @@ Fastify + node-postgres server, round by round in turn, each load generator a pr
 time, over 100,000 users, by their latency; logins by an account on another platform beside users/me. "mail" is one mail
 service before an SMTP server, beside nodemailer alone. "import" is the import of a million users, 100,000 installations and 1,000 roles into
 the standalone server; it runs only where it is named, and --scale=0.1 makes it smaller. "console" is the search of operators over
---users=1000000 users with the services, also only where it is named.
+--users=1000000 users with the services, also only where it is named. "console-page" is the console in Chromium on a processor slowed
+down four times, where it is named.
 Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL); works in a database of its own and drops it.
 `;
 
@@ -55,6 +59,7 @@ const requestCases = names.filter((name) => Object.hasOwn(CASES, name));
 if (requestCases.length > 0) await measureRequests(requestCases);
 if (names.includes(MAIL)) printMailReport(await measureMails(rounds));
 if (names.includes(CONSOLE)) printConsoleReport(await measureConsole(Number(values.users), seconds));
+if (names.includes(CONSOLE_PAGE)) printPageReport(await measurePages());
 if (names.includes(IMPORT)) printImportReport(await measureImport(Number(values.scale)));
 
 async function measureRequests(cases) {
