@@ -1,3 +1,4 @@
+/* global document, requestAnimationFrame -- functions that run in the page */
 // The pages of the console in a browser on a slow processor: how soon one can sign in, sees users, and sees the next page of them.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

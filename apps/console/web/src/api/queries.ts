@@ -57,6 +57,14 @@ export function knownOperator(): Session['operator'] {
   return lastSession?.operator ?? null;
 }
 
+/** A request of a reading route; what asks for it again within five seconds gets the same answer. */
+export function readOf<R extends ConsoleRoute>(
+  route: R,
+  input: CallInput<R>,
+): { queryKey: QueryKey; queryFn: (context: { signal: AbortSignal }) => Promise<RouteReply<R>> } {
+  return { queryKey: [route.path, input], queryFn: ({ signal }) => call(route, input, signal) };
+}
+
 type Interval<Reply> = number | false | ((reply: Reply | undefined) => number);
 
 /** The state of a reading route. `everyMs`: asked again in this interval while the tab is visible; it may depend on the last answer. */
@@ -68,8 +76,7 @@ export function useRead<R extends ConsoleRoute>(
   const { everyMs = false, enabled = true } = options;
   const object = objectOf([route.path, input]);
   return useQuery<RouteReply<R>>({
-    queryKey: [route.path, input],
-    queryFn: ({ signal }) => call(route, input, signal),
+    ...readOf(route, input),
     // A list keeps its rows until those of another filter are there. What belongs to another object is not shown.
     placeholderData: (shown, query) => (query !== undefined && objectOf(query.queryKey) === object ? shown : undefined),
     refetchInterval: ({ state }) => {

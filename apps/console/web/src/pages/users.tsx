@@ -1,18 +1,19 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
-import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
-import { useMay, useRead, useTimeZone } from '../api/queries';
+import { consoleApi, USER_ORDERS } from '#console-api';
+import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
 import { momentsOf, Segments, UrlText } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { Checked, LockedBadge } from '../parts/states';
-import { type Column, DataTable, Pager, useSelection } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
+import { DataTable, Pager, useSelection } from '../table/data-table';
+import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { NewUser } from './new-user';
+import { useUserColumns } from './user-columns';
 import { SelectionBar } from './users-selection';
 
 const FROM = '/frame/apps/$appId/users';
@@ -272,12 +273,12 @@ function useUserFilters() {
   };
 }
 
-function useUsers(appId: string) {
+function useUsersInput(appId: string) {
   const { after: asked, order: askedOrder } = useSearch({ from: FROM });
   const { order } = useOrder(appId);
   // The place of a page in one order is none in another.
   const after = order === askedOrder ? asked : undefined;
-  return useRead(consoleApi.listUsers, { params: { appId }, query: { ...useUserFilters(), after, order } });
+  return { params: { appId }, query: { ...useUserFilters(), after, order } };
 }
 
 function ExportUsers({ appId }: { readonly appId: string }): ReactNode {
@@ -295,7 +296,9 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
   const { number } = useFormats();
   const search = useSearch({ from: FROM });
   const may = useMay(appId);
-  const users = useUsers(appId);
+  const input = useUsersInput(appId);
+  const users = useRead(consoleApi.listUsers, input);
+  const queries = useQueryClient();
   const columns = useUserColumns(appId);
   const [chosen, setChosen] = useSelection();
   return (
@@ -325,7 +328,14 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
               }
             />
           )}
-          <Pager next={next} isFirst={search.after === undefined} />
+          <Pager
+            next={next}
+            isFirst={search.after === undefined}
+            onNear={() => {
+              const query = { ...input.query, after: next ?? undefined };
+              void queries.query(readOf(consoleApi.listUsers, { ...input, query })).catch(() => undefined);
+            }}
+          />
           {chosen.size > 0 && <SelectionBar appId={appId} chosen={chosen} setChosen={setChosen} />}
         </Stack>
       )}
@@ -346,50 +356,4 @@ function NoUsers(): ReactNode {
       </Link>
     </Empty>
   );
-}
-
-function useUserColumns(appId: string): readonly Column<ListedUser>[] {
-  const t = useTexts();
-  return [
-    {
-      id: 'username',
-      header: t.users.fields.username,
-      cell: ({ objectId, username }) => (
-        <Link to="/apps/$appId/users/$userId" params={{ appId, userId: objectId }}>
-          <bdi>{username ?? objectId}</bdi>
-        </Link>
-      ),
-    },
-    {
-      id: 'email',
-      header: t.users.fields.email,
-      cell: ({ email, emailVerified }) => <Checked value={email} isVerified={emailVerified} />,
-    },
-    {
-      id: 'phone',
-      header: t.users.fields.phone,
-      from: 'md',
-      cell: ({ mobilePhoneNumber, mobilePhoneVerified }) => (
-        <Checked isNumber value={mobilePhoneNumber} isVerified={mobilePhoneVerified} />
-      ),
-    },
-    {
-      id: 'platforms',
-      header: t.users.linked,
-      from: 'lg',
-      cell: ({ platforms }) => (platforms.length === 0 ? '–' : platforms.join(', ')),
-    },
-    {
-      id: 'state',
-      header: t.users.state,
-      from: 'sm',
-      cell: ({ lockedUntil }) => <LockedBadge until={lockedUntil} />,
-    },
-    {
-      id: 'createdAt',
-      header: t.users.createdAt,
-      from: 'sm',
-      cell: ({ createdAt }) => <When at={createdAt} />,
-    },
-  ];
 }

@@ -73,7 +73,7 @@ function useStoreLook(): (look: Look) => void {
   const { failed } = useNotices();
   return (look) => {
     const session = queries.getQueryData<Session>(sessionQuery.queryKey);
-    if (session === undefined || session.operator === null) return;
+    if (session?.operator == null) return;
     call(consoleApi.changeMe, { body: look }).then((changed) => {
       queries.setQueryData(sessionQuery.queryKey, changed);
     }, failed);

@@ -1,6 +1,6 @@
 import { Group, Table, Text } from '@mantine/core';
-import { type HistoryState, Link, useLocation } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { type HistoryState, Link, useLocation, useRouter } from '@tanstack/react-router';
+import { memo, type MouseEvent, type ReactNode, useState } from 'react';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
 
@@ -30,7 +30,7 @@ interface DataTableProps<Row> {
     | undefined;
 }
 
-/** The table of every list. The first column names the row. Rows are plain elements: a page has hundreds of cells. */
+/** The table of every list. The first column names the row. Columns that stay the same objects spare drawing the rows again. */
 export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
   const { label, columns, rows, idOf, isOld = false, selection } = props;
   const t = useTexts();
@@ -65,32 +65,63 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
             ))}
           </Table.Tr>
         </Table.Thead>
-        <tbody className="rows">
-          {rows.map((row) => (
-            <tr key={idOf(row)} className={selection?.ids.has(idOf(row)) === true ? 'chosen' : ''}>
-              {selection !== undefined && (
-                <td>
-                  <input
-                    type="checkbox"
-                    className="choice"
-                    aria-label={t.table.one(selection.nameOf(row))}
-                    checked={selection.ids.has(idOf(row))}
-                    onChange={() => {
-                      selection.change(toggled(selection.ids, idOf(row)));
-                    }}
-                  />
-                </td>
-              )}
-              {columns.map(({ id, cell, from, isNumber = false }) => (
-                <td key={id} className={classesOf(from, isNumber)}>
-                  {cell(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
+        <Rows {...props} />
       </Table>
     </div>
+  );
+}
+
+/**
+ * The rows, as plain elements: a page has hundreds of cells. They are drawn again for other rows, columns and choices, but not while the
+ * next ones are under way. What names a row and changes the choice does so for the same rows.
+ */
+const Rows = memo(
+  PlainRows,
+  (old, now) => old.rows === now.rows && old.columns === now.columns && old.selection?.ids === now.selection?.ids,
+) as typeof PlainRows;
+
+function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>): ReactNode {
+  const t = useTexts();
+  return (
+    <tbody className="rows">
+      {rows.map((row) => (
+        <tr key={idOf(row)} className={selection?.ids.has(idOf(row)) === true ? 'chosen' : ''}>
+          {selection !== undefined && (
+            <td>
+              <input
+                type="checkbox"
+                className="choice"
+                aria-label={t.table.one(selection.nameOf(row))}
+                checked={selection.ids.has(idOf(row))}
+                onChange={() => {
+                  selection.change(toggled(selection.ids, idOf(row)));
+                }}
+              />
+            </td>
+          )}
+          {columns.map(({ id, cell, from, isNumber = false }) => (
+            <td key={id} className={classesOf(from, isNumber)}>
+              {cell(row)}
+            </td>
+          ))}
+        </tr>
+      ))}
+    </tbody>
+  );
+}
+
+/** A link in a row. The router's own observes each change of the address, which takes long fifty times in a list. */
+export function RowLink({ to, children }: { readonly to: string; readonly children: ReactNode }): ReactNode {
+  const { history } = useRouter();
+  const open = (event: MouseEvent) => {
+    if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    history.push(to);
+  };
+  return (
+    <a href={to} onClick={open}>
+      {children}
+    </a>
   );
 }
 
@@ -120,6 +151,8 @@ interface PagerProps {
   /** The place of the next page, null on the last one. */
   readonly next: string | null;
   readonly isFirst: boolean;
+  /** Called when the link to the next page is about to be used. */
+  readonly onNear?: () => void;
   readonly children?: ReactNode;
 }
 
@@ -127,7 +160,7 @@ interface PagerProps {
 const keptState = ({ text }: HistoryState): HistoryState => (text === undefined ? {} : { text });
 
 /** Links to the first and to the next page; the way back is the browser's. */
-export function Pager({ next, isFirst, children }: PagerProps): ReactNode {
+export function Pager({ next, isFirst, onNear, children }: PagerProps): ReactNode {
   const t = useTexts();
   if (next === null && isFirst && children === undefined) return null;
   return (
@@ -139,7 +172,15 @@ export function Pager({ next, isFirst, children }: PagerProps): ReactNode {
         </Link>
       )}
       {next !== null && (
-        <Link to="." search={(old) => ({ ...old, after: next })} state={keptState} className="pager" rel="next">
+        <Link
+          to="."
+          search={(old) => ({ ...old, after: next })}
+          state={keptState}
+          className="pager"
+          rel="next"
+          onPointerEnter={onNear}
+          onFocus={onNear}
+        >
           {t.table.next}
           <Icon name="right" size={16} />
         </Link>

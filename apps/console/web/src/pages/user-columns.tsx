@@ -1,0 +1,57 @@
+import { useMemo } from 'react';
+import type { ListedUser } from '#console-api';
+import { Checked, LockedBadge } from '../parts/states';
+import { type Column, RowLink } from '../table/data-table';
+import { When } from '../texts/format';
+import { type Texts, useTexts } from '../texts/texts';
+
+/** The columns of the list of users. They stay the same objects, so that rows are not drawn again. */
+export function useUserColumns(appId: string): readonly Column<ListedUser>[] {
+  const t = useTexts();
+  return useMemo(() => columnsOf(t, appId), [t, appId]);
+}
+
+function columnsOf(t: Texts, appId: string): readonly Column<ListedUser>[] {
+  return [
+    {
+      id: 'username',
+      header: t.users.fields.username,
+      cell: ({ objectId, username }) => (
+        <RowLink to={`/apps/${appId}/users/${objectId}`}>
+          <bdi>{username ?? objectId}</bdi>
+        </RowLink>
+      ),
+    },
+    {
+      id: 'email',
+      header: t.users.fields.email,
+      cell: ({ email, emailVerified }) => <Checked value={email} isVerified={emailVerified} />,
+    },
+    {
+      id: 'phone',
+      header: t.users.fields.phone,
+      from: 'md',
+      cell: ({ mobilePhoneNumber, mobilePhoneVerified }) => (
+        <Checked isNumber value={mobilePhoneNumber} isVerified={mobilePhoneVerified} />
+      ),
+    },
+    {
+      id: 'platforms',
+      header: t.users.linked,
+      from: 'lg',
+      cell: ({ platforms }) => (platforms.length === 0 ? '–' : platforms.join(', ')),
+    },
+    {
+      id: 'state',
+      header: t.users.state,
+      from: 'sm',
+      cell: ({ lockedUntil }) => <LockedBadge until={lockedUntil} />,
+    },
+    {
+      id: 'createdAt',
+      header: t.users.createdAt,
+      from: 'sm',
+      cell: ({ createdAt }) => <When at={createdAt} />,
+    },
+  ];
+}
