@@ -162,7 +162,6 @@ export class SecondFactors {
     return (await this.repository.passkey(id)) !== undefined;
   }
 
-  /** The host that passkeys are bound to. */
   get #rpId(): string {
     return new URL(this.url.origin).hostname;
   }
@@ -171,7 +170,6 @@ export class SecondFactors {
     return { expectedOrigin: [...this.url.origins], expectedRPID: this.#rpId, requireUserVerification: true };
   }
 
-  /** The time step whose code this is. */
   #stepOf(operatorId: string, sealedSecret: string, token: string): number | undefined {
     const secret = this.sealer.open(sealedSecret, codesContext(operatorId));
     const timestamp = this.clock.now().getTime();

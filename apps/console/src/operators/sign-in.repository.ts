@@ -11,7 +11,6 @@ import { hashOf } from './second-factors.repository.js';
 /** A session is marked as used at most once within this time. */
 const MARK_USED_SECONDS = 60;
 
-/** As the operator recognises it. */
 export interface Browser {
   readonly network: string;
   readonly name: string;
@@ -118,7 +117,6 @@ export class SignInRepository {
     );
   }
 
-  /** @returns whether there was one */
   async endSession(operatorId: string, sessionId: string): Promise<boolean> {
     const rows = await this.database.query(
       'DELETE FROM console.sessions WHERE operator_id = $1 AND id = $2 RETURNING 1',
@@ -127,7 +125,6 @@ export class SignInRepository {
     return rows.length > 0;
   }
 
-  /** @returns how many */
   async endSessions(operatorId: string, keptId?: string): Promise<number> {
     const rows = await this.database.query(
       'DELETE FROM console.sessions WHERE operator_id = $1 AND id IS DISTINCT FROM $2 RETURNING 1',
@@ -286,7 +283,6 @@ export class SignInRepository {
   }
 }
 
-/** 32 random bytes. */
 function newToken(): string {
   return randomBytes(32).toString('base64url');
 }
