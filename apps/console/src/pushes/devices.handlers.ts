@@ -147,7 +147,6 @@ export class DevicesHandlers {
     return { device: deviceDetails(installation, await this.statesOf(request.params.appId, [installation])) };
   }
 
-  /** @throws AppError NOT_FOUND */
   private async find({ caller, params }: DeviceRequest): Promise<JsonObject> {
     const wanted = { caller, className, objectId: params.deviceId, returnAcl: false };
     const { object } = await this.rpc.call(installationsRpc.get, wanted);

@@ -60,7 +60,6 @@ function titleOf(data: JsonObject): string {
   return '';
 }
 
-/** Empty for any other value. */
 export function objectOf(value: JsonValue | undefined): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
@@ -69,7 +68,6 @@ function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Fields with a place of their own on a device's page. */
 const BUILT_IN = ['ACL', 'channels', 'createdAt', 'deviceType', 'objectId', 'updatedAt', 'valid'];
 export const UNCHANGEABLE_FIELDS: readonly string[] = ['createdAt', 'objectId', 'updatedAt', ...DEVICE_ADDRESSES];
 
@@ -125,7 +123,6 @@ function connectionOf(state: DeviceState | undefined): Pick<Device, 'connectedSi
   return { isConnected: connection !== null, connectedSince: connection?.since ?? null, waiting };
 }
 
-/** The user that an app stores as a pointer. */
 function userOf(pointer: JsonValue | undefined): string | null {
   const { className, objectId } = objectOf(pointer);
   return className === '_User' && typeof objectId === 'string' ? objectId : null;
