@@ -33,18 +33,15 @@ export interface SignedIn {
   /** Expiry of the last proof of identity; undefined without a valid one. */
   readonly provenUntil: Date | undefined;
   readonly hasPassword: boolean;
-  /** To an account of the OpenID Connect issuer. */
   readonly isConnected: boolean;
   readonly hasSecondFactor: boolean;
   /** The role needs a second factor, and the operator has none. */
   readonly needsSecondFactor: boolean;
 }
 
-/** The part of an audit entry that the handler adds. */
 export interface ActRecord {
   /** The changed object, such as its id. Default: the path's parameters. */
   readonly target?: string;
-  /** Former values of the changed fields. */
   readonly before?: Readonly<Record<string, unknown>>;
 }
 
@@ -104,7 +101,6 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
     return permissionsFor(this.operator, this.appId).includes(permission);
   }
 
-  /** @throws AppError FORBIDDEN */
   require(permission: Permission): void {
     if (!this.may(permission)) throw forbidden(permission);
   }

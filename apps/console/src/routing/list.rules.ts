@@ -1,6 +1,5 @@
 import { type AppError, appError } from '#errors';
 
-/** In a list ordered by time and id. */
 export interface ListPlace {
   readonly at: string;
   readonly id: string;
@@ -38,7 +37,6 @@ export function cursorOf({ at, id }: ListPlace): string {
   return `${at},${id}`;
 }
 
-/** `Sealer` of libs/security. */
 interface Sealing {
   seal(plain: string, context: string): string;
   open(sealed: string, context: string): string;
