@@ -78,7 +78,6 @@ export class RolesHandlers {
     return { ...(await this.role(request, params.roleId)), changed: [...changedUsers, ...changedRoles] };
   }
 
-  /** The given ids whose membership a change of the role will change. */
   private async changedMembers(
     { caller, params }: Pick<ConsoleRequest<Api['changeRole']>, 'caller' | 'params'>,
     className: keyof typeof CLASS,

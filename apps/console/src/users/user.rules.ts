@@ -3,7 +3,6 @@ import { appError } from '#errors';
 
 type SearchedField = 'any' | 'email' | 'id' | 'phone' | 'username';
 
-/** Undefined unless the text is JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -50,7 +49,6 @@ export function maskedNetwork(network: string): string {
 const EMAIL = /([^\s<>"'`(),:;[\]\\{}@])[^\s<>"'`(),:;[\]\\{}@]*@(?=[\p{L}\p{N}[])/gu;
 const NUMBER = /\+?\d{3,}(\d{4})(?!\d)/g;
 
-/** Masks e-mail addresses, and numbers of seven digits or more. */
 export function maskedText(text: string): string {
   return text.replace(EMAIL, '$1…@').replace(NUMBER, '…$1');
 }

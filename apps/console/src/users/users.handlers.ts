@@ -56,7 +56,6 @@ const BUILT_IN = new Set([
 ]);
 /** Fields by which an operator could have a user's password reset. */
 const CONTACT = ['email', 'emailVerified', 'mobilePhoneNumber', 'mobilePhoneVerified'];
-/** Fields that other routes change, or none. */
 const UNCHANGEABLE = ['authData', 'createdAt', 'objectId', 'password', 'sessionToken', 'updatedAt'];
 
 /** Viewers see addresses and numbers masked, and cannot search for them. */
