@@ -72,8 +72,8 @@ function useStoreLook(): (look: Look) => void {
   const queries = useQueryClient();
   const { failed } = useNotices();
   return (look) => {
-    const session = queries.getQueryData<Session>(sessionQuery.queryKey);
-    if (session?.operator == null) return;
+    const operator = queries.getQueryData<Session>(sessionQuery.queryKey)?.operator ?? null;
+    if (operator === null) return;
     call(consoleApi.changeMe, { body: look }).then((changed) => {
       queries.setQueryData(sessionQuery.queryKey, changed);
     }, failed);
