@@ -14,7 +14,7 @@ const SMALL_LINES = 40;
  * @type {Record<string, { limit: number, goal: number, says: string }>}
  */
 const LIMITS = {
-  files: { limit: 497, goal: 420, says: 'product files' },
+  files: { limit: 457, goal: 420, says: 'product files' },
   libraries: { limit: 12, goal: 12, says: 'libraries, not counting testing' },
   foldersInCircles: { limit: 0, goal: 0, says: 'folders of an app that import each other in a circle' },
   smallSingleImporter: {
@@ -24,8 +24,8 @@ const LIMITS = {
   },
   singleUserInjectables: { limit: 30, goal: 30, says: 'injectable classes with a single user' },
 };
-/** The middle of the files' lengths, in lines. */
-const MEDIAN = { from: 80, goal: 80, to: 140 };
+/** The middle of the files' lengths, in lines. Each file that another takes in raises it: above its goal while files become fewer. */
+const MEDIAN = { from: 80, goal: '80 to 140', to: 156 };
 
 const { list } = parseArgs({ options: { list: { type: 'boolean', default: false } } }).values;
 const files = readFiles();
@@ -147,7 +147,7 @@ function singleUserInjectables(all) {
 function report({ median, ...counts }) {
   let isOver = median.figure < MEDIAN.from || median.figure > MEDIAN.to;
   console.log(
-    `median of the files' lengths: ${median.figure} lines (goal: ${MEDIAN.goal} to ${MEDIAN.to}; limit: at least ${MEDIAN.from})`,
+    `median of the files' lengths: ${median.figure} lines (goal: ${MEDIAN.goal}; limit: ${MEDIAN.from} to ${MEDIAN.to})`,
   );
   for (const [key, { limit, goal, says }] of Object.entries(LIMITS)) {
     const { figure, found } = counts[key];
