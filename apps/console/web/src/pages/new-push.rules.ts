@@ -1,4 +1,4 @@
-import { momentOf } from '../parts/fields';
+import { momentOf } from '../parts/moments.rules';
 
 /** The fields of the form for a new push. */
 export interface Draft {

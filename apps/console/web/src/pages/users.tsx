@@ -6,7 +6,8 @@ import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { consoleApi, USER_ORDERS } from '#console-api';
 import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { momentsOf, Segments, UrlText } from '../parts/fields';
+import { Segments, UrlText } from '../parts/fields';
+import { momentsOf } from '../parts/moments.rules';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { DataTable, Pager, useSelection } from '../table/data-table';

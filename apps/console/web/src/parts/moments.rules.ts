@@ -1,0 +1,32 @@
+const DAY_MS = 86_400_000;
+
+/** The moment of a time such as `2026-03-01T09:00`, or the first one of a day, in a zone; undefined: the zone of the browser. */
+export function momentOf(local: string, timeZone: string | undefined): string {
+  const zone = timeZone === undefined ? {} : { timeZone };
+  const names = new Intl.DateTimeFormat('en', { ...zone, timeZoneName: 'longOffset' });
+  const offsetAt = (ms: number) => {
+    const [offset = 'Z'] = /[+-]\d\d:\d\d/.exec(names.format(ms)) ?? [];
+    return -Date.parse(`1970-01-01T00:00:00${offset}`);
+  };
+  const wall = Date.parse(local.includes('T') ? `${local}Z` : local);
+  const starts = [wall - DAY_MS, wall + DAY_MS].map((ms) => wall - offsetAt(ms));
+  const first = Math.min(...starts);
+  // Where the clock skips or repeats the time, only one of the two is not before it.
+  return new Date(first + offsetAt(first) >= wall ? first : Math.max(...starts)).toISOString();
+}
+
+/** The first moment after a day, as `momentOf`. */
+function endOfDay(day: string, timeZone: string | undefined): string {
+  return momentOf(new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10), timeZone);
+}
+
+/** Both days of a filter as moments; an absent day has none. */
+export function momentsOf(
+  { since, until }: { readonly since?: string | undefined; readonly until?: string | undefined },
+  timeZone: string | undefined,
+): { readonly from?: string; readonly to?: string } {
+  return {
+    ...(since === undefined ? {} : { from: momentOf(since, timeZone) }),
+    ...(until === undefined ? {} : { to: endOfDay(until, timeZone) }),
+  };
+}
