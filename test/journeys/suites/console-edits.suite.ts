@@ -328,4 +328,29 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await expect.poll(() => remove.count()).toBe(0);
     });
   });
+
+  it('sends a push that was changed after a failure as another one, the same as the same', async () => {
+    const device = { deviceType: 'android', installationId: unique('device') };
+    await masterClient(server()).post('/1.1/installations', { ...device, channels: ['changed'] });
+    const page = await open('pushes/new');
+    const isSend = isAsked('POST', /\/pushes$/);
+    await answer(page, isSend, () => refused(503, 'SERVICE_UNAVAILABLE'));
+    await page.getByRole('radio', { name: 'Channels' }).check();
+    await page.getByRole('textbox', { name: 'Channels' }).fill('changed');
+    const idOf = async (text: string): Promise<unknown> => {
+      await page.getByLabel('Text').fill(text);
+      await page.getByRole('button', { name: 'Send to 1 device' }).click();
+      const [asked] = await Promise.all([
+        page.waitForRequest(isSend),
+        page.getByRole('dialog').getByRole('button', { name: 'Send the push' }).click(),
+      ]);
+      await page.getByRole('dialog').getByRole('alert').waitFor();
+      await page.keyboard.press('Escape');
+      return (asked.postDataJSON() as { body: Record<string, unknown> }).body['req_id'];
+    };
+    const [wrong, again, changed] = [await idOf('a mistake'), await idOf('a mistake'), await idOf('as it should be')];
+    expect([again, changed]).toEqual([wrong, expect.stringMatching(/^[0-9a-f]{16}$/)]);
+    expect(changed).not.toBe(wrong);
+    expect(await idOf('a mistake')).toBe(wrong);
+  });
 }
