@@ -290,8 +290,10 @@ describe('the sender', () => {
     const id = await add({}, newSender(new ScriptedChannel(), limit));
     const [sending] = (await senders[0]!.take('mail', 1)).items;
     await add();
-    await database.query('UPDATE mail.deliveries SET next_attempt_at = clock_timestamp() WHERE id = $1', [id]);
-    // Only the other one is claimed, and postponed.
+    // Only the other one is claimed, because it has been due for longer, and postponed.
+    const dueSince =
+      "UPDATE mail.deliveries SET next_attempt_at = now() - CASE id WHEN $1 THEN interval '1 s' ELSE interval '2 s' END";
+    await database.query(dueSince, [id]);
     expect(await newSender(new ScriptedChannel(), limit).take('mail', 1)).toEqual({ items: [], isMoreDue: true });
     const sent = { id, lease: sending!.lease, outcome: 'sent', error: null, delaySeconds: 0 } as const;
     expect(await repository.settle([sent])).toEqual(['sent']);
