@@ -31,9 +31,17 @@ case $domain in
 esac
 
 cd "$(dirname "$0")/.."
+of_domain() {
+  printf '\nGATEPOST_DOMAIN=%s\n' "$domain"
+  echo 'COMPOSE_FILE=docker-compose.yml:deploy/compose.tls.yml'
+}
+of_dev() {
+  printf '\nCOMPOSE_PROFILES=dev\nSMTP_URL=smtp://mailpit:1025\nGATEPOST_MAIL_FROM=no-reply@localhost\n'
+}
 if [ -e .env ]; then
-  echo 'There is a .env already; it stays as it is.'
-  exit 0
+  [ -n "$domain$dev" ] || { echo 'There is a .env already; it stays as it is.'; exit 0; }
+  { echo 'There is a .env already; it stays as it is. Set in it:'; [ -z "$domain" ] || of_domain; [ -z "$dev" ] || of_dev; } >&2
+  exit 1
 fi
 random() { od -An -N "$1" -tx1 /dev/urandom | tr -d ' \n'; }
 umask 077
@@ -45,13 +53,8 @@ umask 077
       *) printf '%s\n' "$line" ;;
     esac
   done <deploy/env.example
-  if [ -n "$domain" ]; then
-    printf '\nGATEPOST_DOMAIN=%s\n' "$domain"
-    echo 'COMPOSE_FILE=docker-compose.yml:deploy/compose.tls.yml'
-  fi
-  if [ -n "$dev" ]; then
-    printf '\nCOMPOSE_PROFILES=dev\nSMTP_URL=smtp://mailpit:1025\nGATEPOST_MAIL_FROM=no-reply@localhost\n'
-  fi
+  [ -z "$domain" ] || of_domain
+  [ -z "$dev" ] || of_dev
 } >.env.new
 mv .env.new .env
 echo 'Wrote .env with new secrets, and the id and keys of a first application. Keep it safe.'

@@ -1,4 +1,4 @@
-// Serves this page and the built client: node serve.mjs [--port=5173] [--client=../dist]
+// Serves this page and the built client.
 import { createReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -14,19 +14,46 @@ const TYPES = {
   '.svg': 'image/svg+xml',
 };
 
-const { values } = parseArgs({
-  options: {
-    port: { type: 'string', default: '5173' },
-    client: { type: 'string', default: join(PAGE_FOLDER, '..', 'dist') },
-  },
-});
+const HELP = `Usage: node serve.mjs [--port=5173] [--client=../dist]
+
+Serves the example and the built client on this computer.
+`;
+
+const values = readOptions();
+if (values.help) {
+  process.stdout.write(HELP);
+  process.exit(0);
+}
 
 const server = createServer((request, response) => {
   void answer(request.url ?? '/', response);
 });
+server.once('error', ({ code, message }) => {
+  const isTaken = code === 'EADDRINUSE';
+  fail(isTaken ? `Port ${values.port} is already in use. Name another one: --port=5174` : message);
+});
 server.listen(Number(values.port), () => {
   process.stdout.write(`http://localhost:${server.address().port}/\n`);
 });
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        help: { type: 'boolean', default: false },
+        port: { type: 'string', default: '5173' },
+        client: { type: 'string', default: join(PAGE_FOLDER, '..', 'dist') },
+      },
+    }).values;
+  } catch (error) {
+    return fail(`${error.message}\n\n${HELP}`);
+  }
+}
+
+function fail(message) {
+  process.stderr.write(`${message.trimEnd()}\n`);
+  process.exit(1);
+}
 
 async function answer(url, response) {
   const file = await fileFor(url);
