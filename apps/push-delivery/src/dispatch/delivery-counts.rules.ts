@@ -138,11 +138,11 @@ const GRACE_MS = 60_000;
 
 /** The time of the next copy of the statistics: at growing intervals, the last one soon after the expiry. @returns undefined after that */
 export function nextStatisticsAt(
-  push: { readonly createdAt: Date; readonly expiresAt: Date },
+  push: { readonly dueAt: Date; readonly expiresAt: Date },
   now: Date,
 ): Date | undefined {
   const last = push.expiresAt.getTime() + GRACE_MS;
   if (now.getTime() >= last) return undefined;
-  const age = now.getTime() - push.createdAt.getTime();
+  const age = now.getTime() - push.dueAt.getTime();
   return new Date(Math.min(last, now.getTime() + Math.min(LONGEST_MS, Math.max(SHORTEST_MS, age))));
 }

@@ -20,7 +20,7 @@ interface UnsettledPush {
   readonly appId: string;
   readonly objectId: string;
   readonly counts: NotificationCounts;
-  readonly createdAt: Date;
+  readonly dueAt: Date;
   readonly expiresAt: Date;
 }
 
@@ -69,7 +69,7 @@ const CLAIM_DUE = `
     FROM (SELECT app_id, object_id FROM push.notifications WHERE next_tally_at <= now()
            ORDER BY next_tally_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
    WHERE n.app_id = due.app_id AND n.object_id = due.object_id
-  RETURNING n.app_id AS "appId", n.object_id AS "objectId", counts, created_at AS "createdAt", expires_at AS "expiresAt"`;
+  RETURNING n.app_id AS "appId", n.object_id AS "objectId", counts, due_at AS "dueAt", expires_at AS "expiresAt"`;
 
 /** Copies the statistics of the queues into the records of pushes until they are final; then the queues delete theirs. */
 @Injectable()
