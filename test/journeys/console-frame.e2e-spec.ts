@@ -33,7 +33,7 @@ const menuOf = (page: Page) => page.getByRole('navigation', { name: 'Pages' });
 const signInOf = (page: Page) => page.getByRole('dialog', { name: 'The session is over' });
 const proofOf = (page: Page) => page.getByRole('dialog', { name: 'Confirm that it is you' });
 const headingOf = (page: Page) => page.getByRole('heading', { level: 1 });
-const tell = (page: Page, event: 'offline' | 'online') => page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
+const fire = (page: Page, event: 'offline' | 'online') => page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 
 /** @returns the name of the element that has the focus */
 const focusOf = (page: Page): Promise<string> =>
@@ -50,13 +50,13 @@ describe('a browser without network', () => {
     });
     await page.getByRole('button', { name: 'End the session' }).click();
     const dialog = page.getByRole('dialog', { name: 'End the session' });
-    await tell(page, 'offline');
+    await fire(page, 'offline');
     await dialog.getByRole('button', { name: 'End the session' }).click();
     await dialog.getByText('The console does not answer.').waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
     await page.clock.fastForward(STALE_MS);
     const read = page.waitForResponse((response) => isAsked('GET', /\/users\//)(response.request()));
-    await tell(page, 'online');
+    await fire(page, 'online');
     await read;
     await page.waitForTimeout(300);
     expect(asked).toBe(1);

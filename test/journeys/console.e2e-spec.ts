@@ -91,7 +91,7 @@ describe('the operator console in a browser', () => {
     );
   });
 
-  it('makes an owner of the printed link within a minute, and of nobody else', async () => {
+  it('makes an owner of the printed link within a minute, and of one operator only', async () => {
     const startedAt = Date.now();
     const { page, requests } = await visit();
     await page.goto(setUpLink());

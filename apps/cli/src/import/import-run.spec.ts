@@ -59,7 +59,7 @@ describe('the preview of members', () => {
     const run = new ImportRun({ call } as unknown as RpcClient, options, summary);
     await run.importObjects('_User', exported([row('user1', { username: 'ada' })]));
     await run.importObjects('_Role', exported([row('role1', { name: 'staff', ACL: {} })]));
-    await run.importMembers('users', members(['role1', 'user1'], ['staff', 'nobody']));
+    await run.importMembers('users', members(['role1', 'user1'], ['staff', 'missing']));
     await run.importMembers('users', members(['staff', 'ada'], ['role1', 'ada']));
     expect(summary.countsOf('members')).toMatchObject({ read: 4, imported: 1, unchanged: 2, refused: 1 });
   });

@@ -150,7 +150,7 @@ export function headersForTarget(
   );
 }
 
-/** Servers behind CGI and WSGI cannot tell `X_Gatepost_Identity` from `X-Gatepost-Identity`. */
+/** Servers behind CGI and WSGI cannot distinguish `X_Gatepost_Identity` from `X-Gatepost-Identity`. */
 function isKeptFromTarget(name: string): boolean {
   const dashed = name.replaceAll('_', '-');
   return KEPT_FROM_TARGET.has(dashed) || KEPT_FROM_TARGET_PREFIXES.some((prefix) => dashed.startsWith(prefix));

@@ -109,7 +109,7 @@ describe('the templates of mails', () => {
     });
 
     it.each([
-      [{ html: '<p>{{nobody}} {{link}}' }, /html, line 1/],
+      [{ html: '<p>{{unknown}} {{link}}' }, /html, line 1/],
       [{ text: 'no link' }, /text.*\{\{link\}\}/],
       [{ subject: '{{#if link}}' }, /subject/],
     ])('are refused with part and reason where they do not render: %j', async (parts, message) => {

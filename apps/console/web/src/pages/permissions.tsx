@@ -85,14 +85,14 @@ export function PermissionsPage(): ReactNode {
 function Who({ permission }: { readonly permission: Permission }): ReactNode {
   const t = useTexts();
   if (!Array.isArray(permission)) return t.permissions.groups[permission];
-  return permission.length === 0 ? t.permissions.groups.nobody : <bdi>{permission.join(', ')}</bdi>;
+  return permission.length === 0 ? t.permissions.groups.masterKey : <bdi>{permission.join(', ')}</bdi>;
 }
 
-type Choice = 'everyone' | 'users' | 'listed' | 'nobody';
+type Choice = 'everyone' | 'users' | 'listed' | 'masterKey';
 
 function groupOf(permission: Permission): Choice {
   if (!Array.isArray(permission)) return permission;
-  return permission.length === 0 ? 'nobody' : 'listed';
+  return permission.length === 0 ? 'masterKey' : 'listed';
 }
 
 interface DialogProps {
@@ -118,7 +118,7 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
     const lists: Readonly<Record<string, Permission>> = {
       everyone: 'everyone',
       users: 'users',
-      nobody: [],
+      masterKey: [],
       listed: items,
     };
     const operations = [operation];
@@ -140,7 +140,7 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
           <NativeSelect
             label={t.permissions.who}
             value={group}
-            data={(['everyone', 'users', 'listed', 'nobody'] as const).map((value) => ({
+            data={(['everyone', 'users', 'listed', 'masterKey'] as const).map((value) => ({
               value,
               label: t.permissions.groups[value],
             }))}

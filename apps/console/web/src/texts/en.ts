@@ -561,7 +561,7 @@ export const en = {
       everyone: 'everyone',
       users: 'users who are logged in',
       listed: 'listed users and roles',
-      nobody: 'only the master key',
+      masterKey: 'only the master key',
     },
     list: 'Users and roles',
     listSays: 'User ids and role:name, separated by commas.',

@@ -538,7 +538,7 @@ export const zh: typeof en = {
       everyone: '所有人',
       users: '已登录用户',
       listed: '指定的用户和角色',
-      nobody: '仅主密钥',
+      masterKey: '仅主密钥',
     },
     list: '用户和角色',
     listSays: '用户 ID 和 role:名称，以逗号分隔。',
