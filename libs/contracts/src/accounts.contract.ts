@@ -106,7 +106,7 @@ export const applicationsRpc = {
       className: z.enum(CLASS_NAMES),
       operations: z.array(z.enum(CLASS_OPERATIONS)).min(1),
       permission: classPermission,
-      /** What the caller has read for each of the operations. Fails with NO_EFFECT where another permission is stored. */
+      /** The permission that the caller has read for each operation. Fails with NO_EFFECT where another one is stored. */
       former: classPermission.optional(),
     }),
     z.object({ application }),

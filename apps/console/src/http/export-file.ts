@@ -20,7 +20,7 @@ const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
   jsonl: 'application/jsonl; charset=utf-8',
 };
 
-/** What a spreadsheet takes for the beginning of a formula where it splits cells at semicolons, tabs or line breaks. */
+/** Spreadsheets that split cells at semicolons, tabs or line breaks would begin a formula here. */
 const FORMULA_WITHIN = /([;\t\r\n]"*)(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g;
 
 /**

@@ -5,7 +5,7 @@ import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { UrlText } from '../parts/fields';
+import { DayFilters, UrlText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { DataTable, Pager } from '../table/data-table';
@@ -82,22 +82,7 @@ export function AuditPage(): ReactNode {
               change({ operator: value });
             }}
           />
-          <UrlText
-            label={t.common.since}
-            type="date"
-            value={since}
-            onApply={(value) => {
-              change({ since: value });
-            }}
-          />
-          <UrlText
-            label={t.common.until}
-            type="date"
-            value={until}
-            onApply={(value) => {
-              change({ until: value });
-            }}
-          />
+          <DayFilters since={since} until={until} onApply={change} />
         </Group>
         <AuditList
           key={open}

@@ -6,7 +6,7 @@ import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { UrlText } from '../parts/fields';
+import { DayFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { DataTable, Pager } from '../table/data-table';
@@ -112,22 +112,7 @@ export function MessagesPage(): ReactNode {
               change({ kind: value === '' ? undefined : value });
             }}
           />
-          <UrlText
-            label={t.common.since}
-            type="date"
-            value={since}
-            onApply={(value) => {
-              change({ since: value });
-            }}
-          />
-          <UrlText
-            label={t.common.until}
-            type="date"
-            value={until}
-            onApply={(value) => {
-              change({ until: value });
-            }}
-          />
+          <DayFilters since={since} until={until} onApply={change} />
         </Group>
         <MessageList appId={appId} query={{ ...filters, ...(after === undefined ? {} : { after }) }} hasPager />
       </Panel>

@@ -120,7 +120,7 @@ interface SettingNotice {
   readonly tab: 'general' | 'keys';
 }
 
-/** What the settings of the application leave open. */
+/** Notices about settings that weaken the application's security. */
 function useSettingNotices(appId: string): readonly SettingNotice[] {
   const t = useTexts();
   const { data } = useRead(consoleApi.getApplication, { params: { appId } });

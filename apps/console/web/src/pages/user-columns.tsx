@@ -17,7 +17,7 @@ function columnsOf(t: Texts, appId: string): readonly Column<ListedUser>[] {
       id: 'username',
       header: t.users.fields.username,
       cell: ({ objectId, username }) => (
-        <RowLink to={`/apps/${appId}/users/${objectId}`}>
+        <RowLink to={`/apps/${appId}/users/${encodeURIComponent(objectId)}`}>
           <bdi>{username ?? objectId}</bdi>
         </RowLink>
       ),

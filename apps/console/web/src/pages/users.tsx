@@ -6,7 +6,7 @@ import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react'
 import { consoleApi, USER_ORDERS } from '#console-api';
 import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { Segments, UrlText } from '../parts/fields';
+import { DayFilters, Segments, UrlText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
@@ -228,22 +228,7 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
           change({ platform });
         }}
       />
-      <UrlText
-        label={t.users.since}
-        type="date"
-        value={search.since}
-        onApply={(since) => {
-          change({ since });
-        }}
-      />
-      <UrlText
-        label={t.users.until}
-        type="date"
-        value={search.until}
-        onApply={(until) => {
-          change({ until });
-        }}
-      />
+      <DayFilters since={search.since} until={search.until} onApply={change} labels={t.users} />
       <NativeSelect
         label={t.users.order}
         size="xs"

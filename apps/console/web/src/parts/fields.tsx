@@ -86,6 +86,42 @@ export function UrlText({ value = '', onApply, ...props }: UrlTextProps): ReactN
   );
 }
 
+interface Days {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+interface DayFiltersProps extends Days {
+  readonly onApply: (changed: Days) => void;
+  readonly labels?: { readonly since: string; readonly until: string };
+}
+
+/** The first and the last day of a list, which stand in the URL. */
+export function DayFilters({ since, until, onApply, labels }: DayFiltersProps): ReactNode {
+  const { common } = useTexts();
+  const names = labels ?? common;
+  return (
+    <>
+      <UrlText
+        label={names.since}
+        type="date"
+        value={since}
+        onApply={(value) => {
+          onApply({ since: value });
+        }}
+      />
+      <UrlText
+        label={names.until}
+        type="date"
+        value={until}
+        onApply={(value) => {
+          onApply({ until: value });
+        }}
+      />
+    </>
+  );
+}
+
 interface SegmentsProps<Value extends string> {
   /** Names the choice for screen readers. */
   readonly label: string;

@@ -112,14 +112,14 @@ function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>)
 
 /** A link in a row. The router's own observes each change of the address, which takes long fifty times in a list. */
 export function RowLink({ to, children }: { readonly to: string; readonly children: ReactNode }): ReactNode {
-  const { history } = useRouter();
+  const router = useRouter();
   const open = (event: MouseEvent) => {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    history.push(to);
+    router.history.push(to);
   };
   return (
-    <a href={to} onClick={open}>
+    <a href={to} onClick={open} onPointerEnter={() => void router.preloadRoute({ to })}>
       {children}
     </a>
   );
