@@ -28,6 +28,6 @@ export {
   OUTBOX_ENTITIES,
   OutboxModule,
 } from './outbox.js';
-export { ForwardMigration, migrate, migrationStatus } from './migrate.js';
+export { ForwardMigration, indexesBesideTraffic, migrate, migrationStatus } from './migrate.js';
 export { ClaimingWorker, PollingWorker } from './polling-worker.js';
 export { combineStatements, type Statement, UNESTIMATED_APP } from './statement.js';

@@ -3,13 +3,30 @@ import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { DatabaseOptions } from './data-source.js';
 import { Database, type Queryable } from './database.js';
 
-/** A migration without a way back: a failed upgrade is repaired by a later migration. */
+/** Statements without a way back: a failed upgrade is repaired by a later migration. */
 export abstract class ForwardMigration implements MigrationInterface {
-  abstract up(runner: QueryRunner): Promise<void>;
+  readonly statements: readonly string[] = [];
+
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of this.statements) await runner.query(statement);
+  }
 
   down(): Promise<void> {
     throw new Error('migrations go forward only');
   }
+}
+
+/**
+ * Statements that build indexes beside the traffic, in a migration without a transaction. They can be repeated after an interruption.
+ * @param indexes by name, what follows ON
+ */
+export function indexesBesideTraffic(schema: string, indexes: Readonly<Record<string, string>>): string[] {
+  const builds = Object.entries(indexes).flatMap(([name, definition]) => [
+    `DROP INDEX CONCURRENTLY IF EXISTS ${schema}.${name}`,
+    `CREATE INDEX CONCURRENTLY ${name} ON ${schema}.${definition}`,
+  ]);
+  // The builds wait for running transactions, but block neither reads nor writes.
+  return ['SET lock_timeout = 0', ...builds, 'RESET lock_timeout'];
 }
 
 /** An arbitrary key: all migrators of all schemas of one database share it. */

@@ -1,11 +1,8 @@
-import type { QueryRunner } from 'typeorm';
 import { ForwardMigration, addOutboxLease, addOutboxOrigin } from '#database';
 
 // Why: failed logins and locks, for the standalone server; services count in Redis and leave the table empty.
 export class CreateLockouts1795700100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [createLockouts, indexLockoutsByEnd, indexLockoutsByExpiry]) await runner.query(statement);
-  }
+  override readonly statements = [createLockouts, indexLockoutsByEnd, indexLockoutsByExpiry];
 }
 
 // Without a foreign key to users: names of no user are counted too.
@@ -26,18 +23,15 @@ const indexLockoutsByExpiry = 'CREATE INDEX lockouts_expires_at_idx ON accounts.
 
 // Why: codes that were sent to phone numbers, how many messages a number got, and guesses at codes without their numbers.
 export class CreateSmsCodes1795700200000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    const statements = [
-      createCodes,
-      indexCodesByHash,
-      indexCodesByGuesses,
-      indexCodesByExpiry,
-      createNumberlessGuesses,
-      createSmsAllowances,
-      indexSmsAllowancesByExpiry,
-    ];
-    for (const statement of statements) await runner.query(statement);
-  }
+  override readonly statements = [
+    createCodes,
+    indexCodesByHash,
+    indexCodesByGuesses,
+    indexCodesByExpiry,
+    createNumberlessGuesses,
+    createSmsAllowances,
+    indexSmsAllowancesByExpiry,
+  ];
 }
 
 /** `user_id` is empty where any holder of the number may use the code. The last two are for codes that may come without their number. */
@@ -88,10 +82,7 @@ const indexSmsAllowancesByExpiry = 'CREATE INDEX sms_allowances_expires_at_idx O
 
 // Why: mailed links die with what they were made for, and a mailbox gets so many mails only.
 export class CreateMailLinks1795950000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [countChanges, createMailAllowances, indexMailAllowancesByExpiry])
-      await runner.query(statement);
-  }
+  override readonly statements = [countChanges, createMailAllowances, indexMailAllowancesByExpiry];
 }
 
 /** How often address and password were changed: a link is good for the state that it was made in. */
@@ -115,16 +106,12 @@ const indexMailAllowancesByExpiry =
 
 // Why: the logs and traces of an event's handler name the request that caused it.
 export class AddEventOrigins1796300000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(addOutboxOrigin('accounts'));
-  }
+  override readonly statements = [addOutboxOrigin('accounts')];
 }
 
 // Why: keys of applications and the deployment's secret are replaced while the old ones are still in use.
 export class CreateRotations1796400000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [createOldKeys, createSecretRotations]) await runner.query(statement);
-  }
+  override readonly statements = [createOldKeys, createSecretRotations];
 }
 
 /** Keys that were replaced and still let requests in: until then, or until they are revoked. */
@@ -151,14 +138,10 @@ const createSecretRotations = `
 
 // Why: the relay publishes outside any transaction; the lock under which it works is a lease.
 export class LeaseOutbox1796600000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(addOutboxLease('accounts'));
-  }
+  override readonly statements = [addOutboxLease('accounts')];
 }
 
 // Why: the gateway signs the identity of forwarded requests with a secret of the application.
 export class AddForwardSecret1796730000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE accounts.applications ADD COLUMN sealed_forward_secret text');
-  }
+  override readonly statements = ['ALTER TABLE accounts.applications ADD COLUMN sealed_forward_secret text'];
 }

@@ -1,19 +1,16 @@
 import type { QueryRunner } from 'typeorm';
-import { ForwardMigration, createOutboxTables } from '#database';
+import { ForwardMigration, createOutboxTables, indexesBesideTraffic } from '#database';
 import { createFieldIndexTables } from '#objects/store';
 
 // Why: the first tables of the accounts service: applications, users, and its outbox.
 export class CreateAccounts1795257600000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    const statements = [
-      createApplications,
-      createUsers,
-      indexUsersByCreation,
-      indexUsersByField,
-      ...createOutboxTables('accounts'),
-    ];
-    for (const statement of statements) await runner.query(statement);
-  }
+  override readonly statements = [
+    createApplications,
+    createUsers,
+    indexUsersByCreation,
+    indexUsersByField,
+    ...createOutboxTables('accounts'),
+  ];
 }
 
 const createApplications = `
@@ -56,20 +53,17 @@ const indexUsersByField = 'CREATE INDEX users_fields_idx ON accounts.users USING
 
 // Why: roles and their members, class permissions, and texts of users that compare and sort by their bytes.
 export class CreateRoles1795700000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    const statements = [
-      addClassPermissions,
-      compareUsersByBytes,
-      createRoles,
-      indexRolesByCreation,
-      indexRolesByField,
-      createRoleUsers,
-      indexRolesByUser,
-      createRoleChildren,
-      indexRolesByChild,
-    ];
-    for (const statement of statements) await runner.query(statement);
-  }
+  override readonly statements = [
+    addClassPermissions,
+    compareUsersByBytes,
+    createRoles,
+    indexRolesByCreation,
+    indexRolesByField,
+    createRoleUsers,
+    indexRolesByUser,
+    createRoleChildren,
+    indexRolesByChild,
+  ];
 }
 
 const addClassPermissions = `ALTER TABLE accounts.applications ADD COLUMN class_permissions jsonb NOT NULL DEFAULT '{}'`;
@@ -130,9 +124,7 @@ const indexRolesByChild = 'CREATE INDEX role_children_child_idx ON accounts.role
 
 // Why: accounts on other platforms. One of them binds to one user: the primary key says so (specification, authData).
 export class CreateIdentities1795800000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [addEntries, createIdentities]) await runner.query(statement);
-  }
+  override readonly statements = [addEntries, createIdentities];
 }
 
 /** Sealed: the entries hold the platforms' tokens. */
@@ -157,33 +149,27 @@ const FIELD_INDEXES = ['users_fields_idx', 'roles_fields_idx'];
 // Why: by default a write only notes its fields for a GIN index, and every search reads the notes, up to 4 MB of them, until
 // they are sorted in. With writes going on a search by a field then takes several times as long.
 export class SearchFieldsAtOnce1796500000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const index of FIELD_INDEXES) {
-      await runner.query(`ALTER INDEX accounts.${index} SET (fastupdate = off)`);
-      await runner.query(`SELECT gin_clean_pending_list('accounts.${index}')`);
-    }
-  }
+  override readonly statements = FIELD_INDEXES.flatMap((index) => [
+    `ALTER INDEX accounts.${index} SET (fastupdate = off)`,
+    `SELECT gin_clean_pending_list('accounts.${index}')`,
+  ]);
 }
 
 // Why: operators make indexes of custom fields; what they want, and which questions were slow, outlasts a process.
 export class CreateFieldIndexes1796710000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of createFieldIndexTables('accounts')) await runner.query(statement);
-  }
+  override readonly statements = createFieldIndexTables('accounts');
 }
 
 // Why: an import recognises users that have changed here since, and passwords that it has imported before.
 export class ImportUsers1796720000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(
-      'ALTER TABLE accounts.users ADD COLUMN last_change_at timestamptz(3), ADD COLUMN imported_password_hash bytea',
-    );
-  }
+  override readonly statements = [
+    'ALTER TABLE accounts.users ADD COLUMN last_change_at timestamptz(3), ADD COLUMN imported_password_hash bytea',
+  ];
 }
 
 const INDEXES = {
-  users_lower_username_idx: '(app_id, lower(username), object_id)',
-  users_lower_email_idx: '(app_id, lower(email), object_id) WHERE email IS NOT NULL',
+  users_lower_username_idx: 'users (app_id, lower(username), object_id)',
+  users_lower_email_idx: 'users (app_id, lower(email), object_id) WHERE email IS NOT NULL',
 };
 
 // Why: operators search users by the beginning of a username or an address in any case of letters, among millions.
@@ -191,22 +177,12 @@ export class SearchUsers1796780000000 extends ForwardMigration {
   /** A build beside the traffic cannot be part of a transaction. An interrupted one leaves an invalid index, which the next run replaces. */
   readonly transaction = false;
 
-  async up(runner: QueryRunner): Promise<void> {
-    // The build waits for running transactions, but blocks neither reads nor writes.
-    await runner.query('SET lock_timeout = 0');
-    for (const [name, definition] of Object.entries(INDEXES)) {
-      await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS accounts.${name}`);
-      await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON accounts.users ${definition}`);
-    }
-    await runner.query('RESET lock_timeout');
-  }
+  override readonly statements = indexesBesideTraffic('accounts', INDEXES);
 }
 
 // Why: the console draws the logins per day, which the rows of users do not hold.
 export class CountLogins1796795000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(createDailyLogins);
-  }
+  override readonly statements = [createDailyLogins];
 }
 
 const createDailyLogins = `
@@ -228,7 +204,7 @@ export class CoverSearches1796798000000 extends ForwardMigration {
   /** A build beside the traffic cannot be part of a transaction. The next run repeats an interrupted one. */
   readonly transaction = false;
 
-  async up(runner: QueryRunner): Promise<void> {
+  override async up(runner: QueryRunner): Promise<void> {
     // The build waits for running transactions, but blocks neither reads nor writes.
     await runner.query('SET lock_timeout = 0');
     for (const [name, definition] of Object.entries(COVERING_INDEXES)) {
@@ -254,11 +230,9 @@ export class CoverSearches1796798000000 extends ForwardMigration {
 
 // Why: an import replaces a password and a session token that it has kept from an earlier version of the user.
 export class NoteEarlierCredentials1796820000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(
-      `ALTER TABLE accounts.users
+  override readonly statements = [
+    `ALTER TABLE accounts.users
          ADD COLUMN has_earlier_password boolean NOT NULL DEFAULT false,
          ADD COLUMN has_earlier_token boolean NOT NULL DEFAULT false`,
-    );
-  }
+  ];
 }

@@ -1,11 +1,8 @@
 // Why: what applications must know to have accounts of platforms verified; its secrets are sealed.
-import type { QueryRunner } from 'typeorm';
 import { ForwardMigration } from '#database';
 
 export class CreatePlatformCredentials1795900000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(createPlatformCredentials);
-  }
+  override readonly statements = [createPlatformCredentials];
 }
 
 /** `sealed_secrets` is there without any secret too: opening it tells whether the deployment's secret fits. */

@@ -1,11 +1,8 @@
-import type { QueryRunner } from 'typeorm';
 import { ForwardMigration } from '#database';
 
 // Why: operators sign in to the console, and each of their acts is recorded before it is done.
 export class CreateConsole1796790000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [...createOperators, ...createSignIn, ...createAudit]) await runner.query(statement);
-  }
+  override readonly statements = [...createOperators, ...createSignIn, ...createAudit];
 }
 
 /** `address` in lower case. `is_first`: created by the set-up link; the index admits one. No password hash: invited. */
@@ -129,9 +126,7 @@ const createAudit = [
 
 // Why: a second factor makes a stolen password useless. Operators add one-time codes and passkeys; recovery codes replace a lost one.
 export class AddSecondFactors1796800000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of createFactors) await runner.query(statement);
-  }
+  override readonly statements = createFactors;
 }
 
 const operatorKey = (table: string) =>
@@ -179,14 +174,14 @@ const createFactors = [
 
 // Why: operators sign in by an OpenID Connect issuer, which can give them their roles too.
 export class AddOidc1796810000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
+  override readonly statements = [
     // Columns without a stored default rewrite nothing.
-    await runner.query(`ALTER TABLE console.operators
+    `ALTER TABLE console.operators
       ADD COLUMN oidc_issuer text,
       ADD COLUMN oidc_subject text,
-      ADD COLUMN grants_by_groups boolean NOT NULL DEFAULT false`);
+      ADD COLUMN grants_by_groups boolean NOT NULL DEFAULT false`,
     // Partial, so that it is no target of foreign keys: a change of these columns does not wait for rows that refer to the operator.
-    await runner.query(`CREATE UNIQUE INDEX operators_oidc_key ON console.operators (oidc_issuer, oidc_subject)
-      WHERE oidc_subject IS NOT NULL`);
-  }
+    `CREATE UNIQUE INDEX operators_oidc_key ON console.operators (oidc_issuer, oidc_subject)
+      WHERE oidc_subject IS NOT NULL`,
+  ];
 }

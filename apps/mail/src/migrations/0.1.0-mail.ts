@@ -1,12 +1,8 @@
-import type { QueryRunner } from 'typeorm';
-import { ForwardMigration, createInboxTable } from '#database';
+import { ForwardMigration, createInboxTable, indexesBesideTraffic } from '#database';
 
 // Why: mails and text messages wait here until they are sent, and stay as a record; the order of events must not matter.
 export class CreateDeliveries1796000000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    const statements = [...createInboxTable('mail'), ...createDeliveries, createRecipients, createAllowances];
-    for (const statement of statements) await runner.query(statement);
-  }
+  override readonly statements = [...createInboxTable('mail'), ...createDeliveries, createRecipients, createAllowances];
 }
 
 /**
@@ -70,9 +66,7 @@ const createAllowances = `
 
 // Why: mails in an application's own words.
 export class CreateTemplates1796000100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(createTemplates);
-  }
+  override readonly statements = [createTemplates];
 }
 
 /** `revision` changes with every change, so that a process knows whether its compiled copy is current. */
@@ -91,9 +85,7 @@ const createTemplates = `
 
 // Why: who carries an application's text messages; its secrets are sealed.
 export class CreateTextMessageProviders1796000200000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(createTextMessageProviders);
-  }
+  override readonly statements = [createTextMessageProviders];
 }
 
 const createTextMessageProviders = `
@@ -108,9 +100,7 @@ const createTextMessageProviders = `
 
 // Why: a message belongs to the trace of the request that it was asked for in, also while it waits.
 export class AddDeliveryTraces1796300100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE mail.deliveries ADD COLUMN traceparent text');
-  }
+  override readonly statements = ['ALTER TABLE mail.deliveries ADD COLUMN traceparent text'];
 }
 
 // Why: operators see why each attempt at a message failed, and page through the messages of an application.
@@ -118,14 +108,8 @@ export class LogAttempts1796790000000 extends ForwardMigration {
   /** A build beside the traffic cannot be part of a transaction. Each statement can be repeated after an interruption. */
   readonly transaction = false;
 
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(`ALTER TABLE mail.deliveries ADD COLUMN IF NOT EXISTS attempt_log jsonb DEFAULT '[]' NOT NULL`);
-    // The build waits for running transactions, but blocks neither reads nor writes.
-    await runner.query('SET lock_timeout = 0');
-    await runner.query('DROP INDEX CONCURRENTLY IF EXISTS mail.deliveries_application_idx');
-    await runner.query(
-      'CREATE INDEX CONCURRENTLY deliveries_application_idx ON mail.deliveries (app_id, created_at, id)',
-    );
-    await runner.query('RESET lock_timeout');
-  }
+  override readonly statements = [
+    `ALTER TABLE mail.deliveries ADD COLUMN IF NOT EXISTS attempt_log jsonb DEFAULT '[]' NOT NULL`,
+    ...indexesBesideTraffic('mail', { deliveries_application_idx: 'deliveries (app_id, created_at, id)' }),
+  ];
 }

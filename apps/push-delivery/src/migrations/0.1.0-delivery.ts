@@ -1,23 +1,19 @@
-import type { QueryRunner } from 'typeorm';
-import { ForwardMigration } from '#database';
+import { ForwardMigration, indexesBesideTraffic } from '#database';
 
 // Why: the standalone server keeps the queues of devices in its database; the services keep theirs in Redis.
 export class CreateDeviceQueues1796200000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [
-      createMessages,
-      indexExpiringMessages,
-      createQueuedMessages,
-      indexQueuedMessages,
-      createDroppedMessages,
-      indexOldDrops,
-      createMarks,
-      indexOldMarks,
-      createTallies,
-      indexOldTallies,
-    ])
-      await runner.query(statement);
-  }
+  override readonly statements = [
+    createMessages,
+    indexExpiringMessages,
+    createQueuedMessages,
+    indexQueuedMessages,
+    createDroppedMessages,
+    indexOldDrops,
+    createMarks,
+    indexOldMarks,
+    createTallies,
+    indexOldTallies,
+  ];
 }
 
 /** `seq` is that of the push. */
@@ -83,17 +79,14 @@ const indexOldTallies = `CREATE INDEX tallies_kept_until_idx ON push.tallies (ke
 // Why: pushes reach devices through the push services of vendors (ADR 35). Devices of a vendor are rows of `vendor_batches`, written
 // in the transaction that records the progress of their push. The foreign keys remove them with the push.
 export class AddVendorChannels1796760000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [
-      createCredentials,
-      createBatches,
-      indexWaitingBatches,
-      indexBatchesOfPushes,
-      createCounts,
-      rememberInvalidTokens,
-    ])
-      await runner.query(statement);
-  }
+  override readonly statements = [
+    createCredentials,
+    createBatches,
+    indexWaitingBatches,
+    indexBatchesOfPushes,
+    createCounts,
+    rememberInvalidTokens,
+  ];
 }
 
 const createCredentials = `
@@ -154,10 +147,13 @@ const rememberInvalidTokens = 'ALTER TABLE push.installations ADD invalid_reason
 
 // Why: what operators and answers of vendors have decided about a channel holds in every process and after a restart (ADR 35).
 export class AddVendorLanes1796770100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [createVendorLanes, addKnownLanes, createDevelopmentDevices, createSenders, numberAnswers])
-      await runner.query(statement);
-  }
+  override readonly statements = [
+    createVendorLanes,
+    addKnownLanes,
+    createDevelopmentDevices,
+    createSenders,
+    numberAnswers,
+  ];
 }
 
 const createVendorLanes = `
@@ -204,9 +200,7 @@ const numberAnswers = 'ALTER TABLE push.vendor_batches ADD key_no smallint NOT N
 
 // Why: drops have positions, so that a repeated report of drops to a device changes nothing.
 export class NumberDrops1796820000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE push.dropped_messages ADD reported_up_to bigint NOT NULL DEFAULT 0');
-  }
+  override readonly statements = ['ALTER TABLE push.dropped_messages ADD reported_up_to bigint NOT NULL DEFAULT 0'];
 }
 
 // Why: a claim looks at each lane of a vendor, and batches that have expired end in lanes that are closed.
@@ -214,15 +208,7 @@ export class IndexVendorLanes1796830000000 extends ForwardMigration {
   /** A build beside the traffic cannot be part of a transaction. Each statement can be repeated after an interruption. */
   readonly transaction = false;
 
-  async up(runner: QueryRunner): Promise<void> {
-    // The builds wait for running transactions, but block neither reads nor writes.
-    await runner.query('SET lock_timeout = 0');
-    for (const [name, columns] of Object.entries(LANE_INDEXES)) {
-      await runner.query(`DROP INDEX CONCURRENTLY IF EXISTS push.${name}`);
-      await runner.query(`CREATE INDEX CONCURRENTLY ${name} ON push.${columns}`);
-    }
-    await runner.query('RESET lock_timeout');
-  }
+  override readonly statements = indexesBesideTraffic('push', LANE_INDEXES);
 }
 
 const LANE_INDEXES = {

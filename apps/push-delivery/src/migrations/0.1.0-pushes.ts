@@ -1,25 +1,21 @@
-import type { QueryRunner } from 'typeorm';
 import { ForwardMigration } from '#database';
 import { createFieldIndexTables } from '#objects/store';
 
 // Why: installations, and the pushes that are sent to them.
 export class CreatePush1796100000000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [
-      createInstallations,
-      indexInstallationTargets,
-      indexInstallationFields,
-      indexNewestInstallations,
-      createNotifications,
-      indexWaitingNotifications,
-      indexUntalliedNotifications,
-      indexNewestNotifications,
-      indexOldNotifications,
-      createRequestIds,
-      indexOldRequestIds,
-    ])
-      await runner.query(statement);
-  }
+  override readonly statements = [
+    createInstallations,
+    indexInstallationTargets,
+    indexInstallationFields,
+    indexNewestInstallations,
+    createNotifications,
+    indexWaitingNotifications,
+    indexUntalliedNotifications,
+    indexNewestNotifications,
+    indexOldNotifications,
+    createRequestIds,
+    indexOldRequestIds,
+  ];
 }
 
 /** `partition`: `partitionOf` its address. Pushes go through the installations in this order, so that one move of the queues takes many of them. */
@@ -105,44 +101,38 @@ const indexOldRequestIds = `CREATE INDEX request_ids_created_at_idx ON push.requ
 
 // A push belongs to the trace and to the log lines of the request that sent it, in every process that works on it.
 export class AddPushOrigins1796300200000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER TABLE push.notifications ADD COLUMN request_id text, ADD COLUMN traceparent text');
-  }
+  override readonly statements = [
+    'ALTER TABLE push.notifications ADD COLUMN request_id text, ADD COLUMN traceparent text',
+  ];
 }
 
 // Why: as in accounts, a search by a field of installations read every note that writes had left for the index.
 export class SearchFieldsAtOnce1796500100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query('ALTER INDEX push.installations_fields_idx SET (fastupdate = off)');
-    await runner.query(`SELECT gin_clean_pending_list('push.installations_fields_idx')`);
-  }
+  override readonly statements = [
+    'ALTER INDEX push.installations_fields_idx SET (fastupdate = off)',
+    `SELECT gin_clean_pending_list('push.installations_fields_idx')`,
+  ];
 }
 
 // Why: imported installations have ids of other characters than hexadecimal digits, and a push remembers how far it has come by an
 // id. So the scan has the one order that Redis and JavaScript have too, whatever the collation of the database. Releases before this one
 // go by `installations_targets_idx`; a later release removes it.
 export class ScanInByteOrder1796700100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    await runner.query(
-      'CREATE INDEX installations_scan_idx ON push.installations (app_id, partition, object_id COLLATE "C")',
-    );
-  }
+  override readonly statements = [
+    'CREATE INDEX installations_scan_idx ON push.installations (app_id, partition, object_id COLLATE "C")',
+  ];
 }
 
 // Why: operators make indexes of custom fields; what they want, and which questions were slow, outlasts a process.
 export class CreateFieldIndexes1796710100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of createFieldIndexTables('push')) await runner.query(statement);
-  }
+  override readonly statements = createFieldIndexTables('push');
 }
 
 // Why: pushes of an application are delivered in the order of their acceptance (ADR 34). One process at a time holds the lane of an
 // application. A scheduled push gets its number when it is due, so `seq` is no longer always generated. Releases before this one hold
 // single pushes without a lane: while both run, the order is not kept.
 export class OrderPushes1796740100000 extends ForwardMigration {
-  async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [createLanes, allowNumbers, indexLanes, indexDue]) await runner.query(statement);
-  }
+  override readonly statements = [createLanes, allowNumbers, indexLanes, indexDue];
 }
 
 const createLanes = `
