@@ -25,7 +25,7 @@ const LIMITS = {
   singleUserInjectables: { limit: 30, goal: 30, says: 'injectable classes with a single user' },
 };
 /** The middle of the files' lengths, in lines. Each file that another takes in raises it: above its goal while files become fewer. */
-const MEDIAN = { from: 80, goal: '80 to 140', to: 156 };
+const MEDIAN = { from: 80, goal: '80 to 140', to: 152 };
 
 const { list } = parseArgs({ options: { list: { type: 'boolean', default: false } } }).values;
 const files = readFiles();
