@@ -4,6 +4,7 @@ import {
   AddOidc1796810000000,
   AddSecondFactors1796800000000,
   CreateConsole1796790000000,
+  NameSignedInOperators1796820000000,
 } from './migrations/0.1.0-console.js';
 import {
   AttemptsEntity,
@@ -38,6 +39,11 @@ export function consoleDatabase(url: string, poolSize: number): DatabaseOptions 
       RecoveryCodeEntity,
       SessionEntity,
     ],
-    migrations: [CreateConsole1796790000000, AddSecondFactors1796800000000, AddOidc1796810000000],
+    migrations: [
+      CreateConsole1796790000000,
+      AddSecondFactors1796800000000,
+      AddOidc1796810000000,
+      NameSignedInOperators1796820000000,
+    ],
   };
 }

@@ -264,6 +264,22 @@ describe('the audit log', () => {
     await expect(console.database.query(statement)).rejects.toThrow(/SQLSTATE P0001/);
   });
 
+  it.each([
+    [null, true],
+    ['d2b0a1f6-90c1-4f4e-9d26-5a2f1c7f5a3b', false],
+  ])('lets an open entry of the operator %s get an operator: %s', async (operatorId, isAllowed) => {
+    const [entry] = await console.database.query<{ id: string }>(
+      `INSERT INTO console.audit (id, operator_id, operator_name, way, action, change, request_id)
+       VALUES (gen_random_uuid(), $1, '', 'console', 'signIn', '{}', 'open') RETURNING id`,
+      [operatorId],
+    );
+    const ended = console.database.query(
+      `UPDATE console.audit SET outcome = 'done', operator_id = gen_random_uuid(), operator_name = 'Eve' WHERE id = $1`,
+      [entry?.id],
+    );
+    await (isAllowed ? ended : expect(ended).rejects.toThrow(/SQLSTATE P0001/));
+  });
+
   it('calls an act that was cut off unknown', async () => {
     await console.database.query(
       `INSERT INTO console.audit (id, begun_at, operator_name, way, action, change, request_id)

@@ -161,6 +161,11 @@ describe('passkeys', () => {
     const { challenge } = await optionsFor(console.visitor());
     const { status, body } = await passkeySignIn(passkey.sign(challenge));
     expect([status, body]).toMatchObject([200, { operator: { address: ADDRESS } }]);
+    const [entry] = await console.database.query(
+      'SELECT action, outcome, operator_id AS id, operator_name AS name FROM console.audit ORDER BY begun_at DESC LIMIT 1',
+    );
+    const { id, name } = (body as { operator: object }).operator as Record<string, unknown>;
+    expect(entry).toEqual({ action: 'passkeySignIn', outcome: 'done', id, name });
   });
 
   it('sign each challenge once, and only those of the console', async () => {

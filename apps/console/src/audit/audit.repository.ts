@@ -19,6 +19,8 @@ export interface EndedAct {
   readonly outcome: 'done' | 'failed' | 'refused' | 'unknown';
   readonly errorName?: string | undefined;
   readonly target?: string | undefined;
+  /** Of an act that signed this operator in. An entry that has an operator keeps it. */
+  readonly operator?: Readonly<{ id: string; name: string }> | undefined;
   readonly before?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -46,11 +48,21 @@ export class AuditRepository {
   }
 
   /** @throws AppError NOT_FOUND without an open entry */
-  async end(id: string, { outcome, errorName, target, before }: EndedAct): Promise<void> {
+  async end(id: string, { outcome, errorName, target, operator, before }: EndedAct): Promise<void> {
     const rows = await this.database.query(
-      `UPDATE console.audit SET outcome = $2, error_name = $3, ended_at = now(), target = COALESCE($4, target), before = $5
+      `UPDATE console.audit SET outcome = $2, error_name = $3, ended_at = now(), target = COALESCE($4, target), before = $5,
+              operator_id = COALESCE(operator_id, $6),
+              operator_name = CASE WHEN operator_id IS NULL THEN COALESCE($7, operator_name) ELSE operator_name END
         WHERE id = $1 AND outcome = 'begun' RETURNING 1`,
-      [id, outcome, errorName ?? null, target ?? null, before === undefined ? null : JSON.stringify(before)],
+      [
+        id,
+        outcome,
+        errorName ?? null,
+        target ?? null,
+        before === undefined ? null : JSON.stringify(before),
+        operator?.id ?? null,
+        operator?.name ?? null,
+      ],
     );
     if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such open entry.' });
   }

@@ -157,8 +157,8 @@ class ConsoleRouter {
     }
     const id = await this.#audit.begin(act);
     const end = async (ended: EndedAct) => {
-      const { target, before } = request.act;
-      const entry = { target, ...ended, before: before === undefined ? undefined : bounded(before) };
+      const { target, operator, before } = request.act;
+      const entry = { target, operator, ...ended, before: before === undefined ? undefined : bounded(before) };
       // The act is done: a lost outcome is shown as unknown.
       await this.#audit.end(id, entry).catch((error: unknown) => {
         reportError(logger, toAppError(error), { requestId: request.id });

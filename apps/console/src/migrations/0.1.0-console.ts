@@ -185,3 +185,29 @@ export class AddOidc1796810000000 extends ForwardMigration {
       WHERE oidc_subject IS NOT NULL`,
   ];
 }
+
+// Why: a sign-in becomes known as an act of its operator when it succeeds: the entry receives the operator with its outcome.
+export class NameSignedInOperators1796820000000 extends ForwardMigration {
+  override readonly statements = [
+    `CREATE OR REPLACE FUNCTION console.protect_audit() RETURNS trigger LANGUAGE plpgsql AS $$
+     BEGIN
+       IF TG_OP = 'UPDATE' THEN
+         IF OLD.outcome <> 'begun'
+            OR (OLD.operator_id IS NOT NULL
+                AND (NEW.operator_id, NEW.operator_name) IS DISTINCT FROM (OLD.operator_id, OLD.operator_name))
+            OR (to_jsonb(NEW) - '{outcome,ended_at,error_name,before,target,operator_id,operator_name}'::text[])
+               <> (to_jsonb(OLD) - '{outcome,ended_at,error_name,before,target,operator_id,operator_name}'::text[]) THEN
+           RAISE EXCEPTION 'an entry of the audit log does not change';
+         END IF;
+         RETURN NEW;
+       END IF;
+       IF TG_OP = 'DELETE' THEN
+         IF OLD.begun_at > now() - interval '30 days' THEN
+           RAISE EXCEPTION 'an entry of the audit log is kept for 30 days at least';
+         END IF;
+         RETURN OLD;
+       END IF;
+       RAISE EXCEPTION 'the audit log is not truncated';
+     END $$`,
+  ];
+}

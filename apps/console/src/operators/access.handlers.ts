@@ -204,6 +204,7 @@ export class AccessHandlers {
     const row = await this.sessions.findSession(token);
     if (row === undefined) throw appError('UNAUTHORIZED');
     request.newToken = token;
+    request.act = { ...request.act, operator: { id: row.id, name: row.name } };
     return this.sessionOf({ ...row, provenUntil: provenUntil(row.provenAt, this.clock.now()) });
   }
 

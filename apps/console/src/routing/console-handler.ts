@@ -42,6 +42,8 @@ export interface SignedIn {
 export interface ActRecord {
   /** The changed object, such as its id. Default: the path's parameters. */
   readonly target?: string;
+  /** The operator that the act signs in. */
+  readonly operator?: Readonly<{ id: string; name: string }>;
   readonly before?: Readonly<Record<string, unknown>>;
 }
 
