@@ -29,7 +29,7 @@ time, over 100,000 users, by their latency; logins by an account on another plat
 service before an SMTP server, beside nodemailer alone. "import" is the import of a million users, 100,000 installations and 1,000 roles into
 the standalone server; it runs only where it is named, and --scale=0.1 makes it smaller. "console" is the search of operators over
 --users=1000000 users with the services, also only where it is named. "console-page" is the console in Chromium on a processor slowed
-down four times, where it is named.
+down four times, and an export of all those users, where it is named.
 Needs PostgreSQL (DATABASE_URL), Redis (REDIS_URL) and RabbitMQ (AMQP_URL); works in a database of its own and drops it.
 `;
 
@@ -59,7 +59,7 @@ const requestCases = names.filter((name) => Object.hasOwn(CASES, name));
 if (requestCases.length > 0) await measureRequests(requestCases);
 if (names.includes(MAIL)) printMailReport(await measureMails(rounds));
 if (names.includes(CONSOLE)) printConsoleReport(await measureConsole(Number(values.users), seconds));
-if (names.includes(CONSOLE_PAGE)) printPageReport(await measurePages());
+if (names.includes(CONSOLE_PAGE)) printPageReport(await measurePages(Number(values.users)));
 if (names.includes(IMPORT)) printImportReport(await measureImport(Number(values.scale)));
 
 async function measureRequests(cases) {

@@ -185,7 +185,7 @@ function percentile(times, share) {
 }
 
 /** All sign up after the users of the other cases: the newest users are found by names, too. */
-async function seedNames(database, count) {
+export async function seedNames(database, count) {
   await database.query(
     `INSERT INTO accounts.users
        (app_id, object_id, username, email, email_verified, mobile_phone_number, session_token_hash, sealed_session_token, created_at, updated_at)

@@ -1,22 +1,31 @@
 /* global document, requestAnimationFrame -- functions that run in the page */
-// The pages of the console in a browser on a slow processor: how soon one can sign in, sees users, and sees the next page of them.
+// The pages of the console in a browser on a slow processor: how soon one can sign in, sees users, and sees the next page of them; and
+// an export of all users.
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { get } from 'node:http';
 import { promisify } from 'node:util';
+import pg from 'pg';
 import { chromium } from 'playwright-core';
 import { APP, freePort, newBenchRun, ready } from '../bench-run.mjs';
 import { ROOT } from '../../tools/prepare.mjs';
 import { installedPrograms } from '../../tools/test/installed-programs.mjs';
 import { median } from '../load.mjs';
+import { peakKbDuring, residentKb } from '../process-usage.mjs';
+import { embeddedDatabaseUrl } from '../seed.mjs';
+import { seedNames } from './measure-console.mjs';
 
-const USERS = 160;
 const SLOWDOWN = 4;
 const PASSWORD = 'four words are enough';
 const ROUNDS = 9;
 const SIGN_IN = 'input[type=email]';
 const ROWS = 'tbody.rows tr:nth-child(50)';
 
-/** @returns medians in seconds, of a browser without a cache whose processor is slowed down */
-export async function measurePages() {
+/**
+ * @param count the number of users
+ * @returns medians in seconds, of a browser without a cache whose processor is slowed down; and the export's seconds and memory
+ */
+export async function measurePages(count) {
   const run = await newBenchRun();
   try {
     const port = await freePort();
@@ -29,13 +38,14 @@ export async function measurePages() {
       GATEPOST_CONSOLE_SECOND_FACTOR: 'optional',
       GATEPOST_PASSWORD_COST: '4',
     };
-    run.launch('dist/apps/standalone/src/main.js', env);
+    const server = run.launch('dist/apps/standalone/src/main.js', env);
     await ready(port);
-    await addUsers(port);
+    await addUsers(embeddedDatabaseUrl(run.folder), count);
     const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
     const browser = await chromium.launch({ executablePath: installedPrograms.browser().path, args });
     try {
-      return await measureIn(browser, consoleUrl, await linkOf(env));
+      const { times, cookies } = await measureIn(browser, consoleUrl, await linkOf(env));
+      return { count, ...times, export: await measureExport(server, consoleUrl, cookies) };
     } finally {
       await browser.close();
     }
@@ -44,19 +54,11 @@ export async function measurePages() {
   }
 }
 
-async function addUsers(port) {
-  for (let index = 0; index < USERS; index += 1) {
-    const response = await fetch(`http://127.0.0.1:${port}/1.1/users`, {
-      method: 'POST',
-      headers: {
-        'X-LC-Id': APP.GATEPOST_APP_ID,
-        'X-LC-Key': APP.GATEPOST_APP_KEY,
-        'content-type': 'application/json',
-      },
-      body: JSON.stringify({ username: `user-${index}`, password: PASSWORD, email: `user-${index}@example.com` }),
-    });
-    if (!response.ok) throw new Error(`a sign-up was answered ${response.status}`);
-  }
+async function addUsers(databaseUrl, count) {
+  const database = new pg.Client({ connectionString: databaseUrl });
+  await database.connect();
+  process.stderr.write(`console-page: adds ${count} users\n`);
+  await seedNames(database, count).finally(() => database.end());
 }
 
 async function linkOf(env) {
@@ -92,7 +94,27 @@ async function measureIn(browser, consoleUrl, link) {
     times.users.push(users.ms);
     times.nextPage.push(nextPage);
   }
-  return Object.fromEntries(Object.entries(times).map(([name, each]) => [name, median(each) / 1_000]));
+  const { cookies } = storageState;
+  return {
+    times: Object.fromEntries(Object.entries(times).map(([name, each]) => [name, median(each) / 1_000])),
+    cookies: cookies.map(({ name, value }) => `${name}=${value}`).join('; '),
+  };
+}
+
+/** Reads all users as a file. `addedMb`: the most memory that the server takes more than before. */
+async function measureExport(server, consoleUrl, cookies) {
+  const before = residentKb(server);
+  const begun = performance.now();
+  let bytes = 0;
+  const peak = await peakKbDuring(server, async () => {
+    const request = get(`${consoleUrl}/api/apps/${APP.GATEPOST_APP_ID}/users/export?format=csv`, {
+      headers: { cookie: cookies, 'sec-fetch-site': 'same-origin' },
+    });
+    const [response] = await once(request, 'response');
+    if (response.statusCode !== 200) throw new Error(`the export was answered ${response.statusCode}`);
+    for await (const chunk of response) bytes += chunk.length;
+  });
+  return { seconds: (performance.now() - begun) / 1_000, bytes, addedMb: (peak - before) / 1_024 };
 }
 
 /** Opens an address in a fresh browser profile. @returns when the first element of the selector had been drawn */
@@ -138,13 +160,14 @@ async function toNextPage(page) {
   );
 }
 
-export function printPageReport({ signIn, users, nextPage }) {
+export function printPageReport({ count, signIn, users, nextPage, export: { seconds, bytes, addedMb } }) {
   process.stdout.write(
     [
-      `console in a browser without a cache, with a processor slowed down ${SLOWDOWN} times, ${USERS} users, medians of ${ROUNDS}\n`,
+      `console in a browser without a cache, with a processor slowed down ${SLOWDOWN} times, ${count} users, medians of ${ROUNDS}\n`,
       `sign-in usable after  ${signIn.toFixed(2)} s\n`,
       `users shown after     ${users.toFixed(2)} s\n`,
       `next page after       ${nextPage.toFixed(2)} s\n`,
+      `export of all users   ${seconds.toFixed(1)} s, ${(bytes / 1e6).toFixed(0)} MB, ${addedMb.toFixed(0)} MB of memory more at most\n`,
     ].join(''),
   );
 }
