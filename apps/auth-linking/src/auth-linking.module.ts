@@ -1,17 +1,41 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { Controller, type DynamicModule, Module } from '@nestjs/common';
 import { ApplicationDirectory } from '#admission';
-import { authLinkingSealingRpc } from '#contracts';
+import { authLinkingSealingRpc, platformsRpc, type RpcData, type RpcReply } from '#contracts';
 import { DatabaseModule } from '#database';
+import { RpcHandler } from '#messaging';
 import { Readiness } from '#observability';
 import { type SealedTable, Sealer, sealerOf, sealingController } from '#security';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from './auth-linking.config.js';
 import { AuthLinkingDatabase, authLinkingDatabase } from './auth-linking.database.js';
-import { CredentialsController } from './credentials/credentials.controller.js';
 import { CredentialsRepository } from './credentials/credentials.repository.js';
 import { credentialsContext, CredentialsService } from './credentials/credentials.service.js';
 import { LinkingController } from './linking/linking.controller.js';
 import { PlatformHttp } from './platforms/platform-http.js';
 import { PlatformVerifiers } from './platforms/platform-verifiers.js';
+
+@Controller()
+export class CredentialsController {
+  constructor(private readonly credentials: CredentialsService) {}
+
+  @RpcHandler(platformsRpc.set)
+  async set(wanted: RpcData<typeof platformsRpc.set>): Promise<RpcReply<typeof platformsRpc.set>> {
+    return { credentials: await this.credentials.set(wanted) };
+  }
+
+  @RpcHandler(platformsRpc.remove)
+  async remove({
+    appId,
+    platform,
+  }: RpcData<typeof platformsRpc.remove>): Promise<RpcReply<typeof platformsRpc.remove>> {
+    await this.credentials.remove(appId, platform);
+    return {};
+  }
+
+  @RpcHandler(platformsRpc.list)
+  async list({ appId }: RpcData<typeof platformsRpc.list>): Promise<RpcReply<typeof platformsRpc.list>> {
+    return { platforms: await this.credentials.list(appId) };
+  }
+}
 
 /** Every column with sealed values. */
 const SEALED_TABLES: readonly SealedTable[] = [
