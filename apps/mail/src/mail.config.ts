@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
 import { ConfigError, environment, Secret } from '#bootstrap';
+import { Database } from '#database';
 
 export const mailEnvironment = environment
   .pick({
@@ -50,6 +51,9 @@ export interface MailConfig {
 }
 
 export const MAIL_CONFIG = Symbol('MailConfig');
+
+/** A class of its own, so that one process can inject the databases of several services. */
+export class MailDatabase extends Database {}
 
 const DEVELOPMENT_BASE_URL = 'http://localhost:8080';
 const DEVELOPMENT_FROM = 'no-reply@localhost';

@@ -3,7 +3,8 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { DatabaseModule, type DatabaseOptions, migrate } from '#database';
 import { Metrics, ObservabilityModule } from '#observability';
 import { newDatabase } from '#testing';
-import { MailDatabase, mailDatabase } from '../src/mail.database.js';
+import { MailDatabase } from '../src/mail.config.js';
+import { mailDatabase } from '../src/mail.database.js';
 
 /** A module with the given providers over a new database of the mail service. */
 export async function mailModule(poolSize: number, ...providers: Type[]): Promise<TestingModule> {

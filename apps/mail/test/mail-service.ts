@@ -12,7 +12,8 @@ import {
 import { RabbitTransport, RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { eventually, type GatepostServer, startServices, testRun, unique, uniquePhone } from '#testing';
-import { MailDatabase, mailDatabase } from '../src/mail.database.js';
+import { MailDatabase } from '../src/mail.config.js';
+import { mailDatabase } from '../src/mail.database.js';
 
 const HOUR_MS = 3_600_000;
 

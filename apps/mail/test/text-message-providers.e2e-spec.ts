@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DeliveryRefused } from '../src/deliveries/delivery.channel.js';
 import { ProviderHttp, TwilioProvider, WebhookProvider } from '../src/text-messages/sms.channel.js';
-import type { TextMessage } from '../src/text-messages/text-message.rules.js';
+import type { TextMessage } from '../src/text-messages/sms.channel.js';
 import { useReceivingServer } from './receiving-server.js';
 
 const MESSAGE: TextMessage = {

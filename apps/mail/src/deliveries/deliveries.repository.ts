@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { PeriodicJob } from '#bootstrap';
 import type { Tx } from '#database';
 import { currentTraceparent, Metrics } from '#observability';
-import type { MailLimit } from '../mail.config.js';
-import { MailDatabase } from '../mail.database.js';
-import type { ChannelName, ClaimedRow, QueuedRow, Settlement } from './delivery.rules.js';
+import { MailDatabase, type MailLimit } from '../mail.config.js';
+import { RecipientEntity } from './delivery.entity.js';
+import type { ChannelName, ClaimedRow, QueuedRow, RecipientRow, Settlement } from './delivery.rules.js';
 
 /** From the clock of the database, so that all processes use the same window. */
 const WINDOW_START = 'to_timestamp(floor(extract(epoch FROM now()) / $3) * $3)';
@@ -156,6 +156,34 @@ export class DeliveriesRepository {
     if (row === undefined) throw new Error('the allowance row was not returned');
     const before = Number(row.used) - wanted;
     return { granted: Math.min(wanted, Math.max(0, count - before)), until: row.until };
+  }
+}
+
+export interface UserRef {
+  readonly appId: string;
+  readonly userId: string;
+}
+
+@Injectable()
+export class RecipientsRepository {
+  /** Serializes the transactions that handle events of one user, because concurrent ones do not see each other's rows. */
+  async lock(tx: Tx, { appId, userId }: UserRef): Promise<void> {
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mail.recipients ${appId} ${userId}`]);
+  }
+
+  async find(tx: Tx, { appId, userId }: UserRef): Promise<RecipientRow | undefined> {
+    const recipients = tx.manager.getRepository(RecipientEntity);
+    return (await recipients.findOneBy({ appId, userId })) ?? undefined;
+  }
+
+  async record(tx: Tx, { appId, userId }: UserRef, { email, changedAt }: RecipientRow): Promise<void> {
+    await tx.query(
+      `INSERT INTO mail.recipients AS known (app_id, user_id, email, changed_at) VALUES ($1, $2, $3, $4)
+       ON CONFLICT ON CONSTRAINT recipients_pkey DO UPDATE
+          SET email = EXCLUDED.email, changed_at = EXCLUDED.changed_at, noted_at = now()
+        WHERE known.changed_at < EXCLUDED.changed_at`,
+      [appId, userId, email, changedAt],
+    );
   }
 }
 

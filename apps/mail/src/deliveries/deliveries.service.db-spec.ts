@@ -5,11 +5,10 @@ import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { quickestPlan } from '#testing';
 import { mailModule } from '../../test/mail-module.js';
-import { MailDatabase } from '../mail.database.js';
-import { DeliveriesController } from './deliveries.controller.js';
+import { MailDatabase } from '../mail.config.js';
+import { DeliveriesController, DeliveriesService } from './deliveries.service.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
-import { DeliveriesService } from './deliveries.service.js';
 import { DeliverySender } from './delivery-sender.js';
 
 const HOUR_MS = 3_600_000;

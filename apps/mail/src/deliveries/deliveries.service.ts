@@ -1,11 +1,14 @@
-import { Injectable } from '@nestjs/common';
+import { Controller, Injectable } from '@nestjs/common';
+import { deliveriesRpc, type RpcData, type RpcReply, type ShownDelivery } from '#contracts';
 import type { Tx } from '#database';
+import { appError } from '#errors';
+import { RpcHandler } from '#messaging';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { DeliveriesRepository, type OutdatedDeliveries } from './deliveries.repository.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
-import { contentContext, type NewDelivery } from './delivery.rules.js';
+import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rules.js';
 
 const CHANNELS = ['mail', 'sms'];
 const STATUSES = ['queued', 'failed'];
@@ -60,4 +63,77 @@ function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
     }
   };
   metrics.sample({ gauges: [deliveriesWaiting, oldestDelivery], read });
+}
+
+type Rpc = typeof deliveriesRpc;
+
+/** Shows deliveries to operators without their contents, and sends dead ones again. */
+@Controller()
+export class DeliveriesController {
+  constructor(
+    private readonly log: DeliveryLogRepository,
+    private readonly sender: DeliverySender,
+  ) {}
+
+  @RpcHandler(deliveriesRpc.list)
+  async list(wanted: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
+    const { limit } = wanted;
+    const found = await this.log.list({ ...wanted, limit: limit + 1 });
+    const page = found.slice(0, limit);
+    const last = found.length > limit ? page.at(-1) : undefined;
+    return {
+      deliveries: page.map(toShownDelivery),
+      next: last === undefined ? null : { createdAt: last.createdAt.toISOString(), id: last.id },
+      ...(wanted.counts === true ? { counts: await this.log.countByStatus(wanted) } : {}),
+    };
+  }
+
+  @RpcHandler(deliveriesRpc.countByDay)
+  async countByDay({ appId, from }: RpcData<Rpc['countByDay']>): Promise<RpcReply<Rpc['countByDay']>> {
+    return { days: await this.log.countByDay(appId, from) };
+  }
+
+  @RpcHandler(deliveriesRpc.get)
+  async get(wanted: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
+    return { delivery: await this.find(wanted) };
+  }
+
+  /** @throws AppError NOT_FOUND, NO_EFFECT if the delivery is not dead or has expired */
+  @RpcHandler(deliveriesRpc.retry)
+  async retry(wanted: RpcData<Rpc['retry']>): Promise<RpcReply<Rpc['retry']>> {
+    const row = await this.log.revive(wanted);
+    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.find(wanted)) });
+    this.sender.wake(row.channel);
+    return { delivery: toShownDelivery(row) };
+  }
+
+  @RpcHandler(deliveriesRpc.retryDead)
+  async retryDead({ appId }: RpcData<Rpc['retryDead']>): Promise<RpcReply<Rpc['retryDead']>> {
+    const retried = await this.log.reviveSome(appId);
+    if (retried > 0) this.sender.wakeAll();
+    return { retried };
+  }
+
+  private async find(wanted: RpcData<Rpc['get']>): Promise<ShownDelivery> {
+    const row = await this.log.find(wanted);
+    if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${wanted.id}.` });
+    return toShownDelivery(row);
+  }
+}
+
+function refusalOf({ id, status, expiresAt }: ShownDelivery): string {
+  return status === 'dead'
+    ? `${id} is not sent again: its link or code has expired (${expiresAt}).`
+    : `${id} is not sent again: it is ${status}, and only dead messages are.`;
+}
+
+function toShownDelivery(row: LoggedRow): ShownDelivery {
+  return {
+    ...row,
+    attemptLog: [...row.attemptLog],
+    createdAt: row.createdAt.toISOString(),
+    expiresAt: row.expiresAt.toISOString(),
+    nextAttemptAt: row.settledAt === null ? row.nextAttemptAt.toISOString() : null,
+    settledAt: row.settledAt?.toISOString() ?? null,
+  };
 }

@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository, SelectQueryBuilder } from 'typeorm';
 import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
 import type { Queryable } from '#database';
-import { MailDatabase } from '../mail.database.js';
+import { MailDatabase } from '../mail.config.js';
 import { WAITING } from './deliveries.repository.js';
 import { DeliveryEntity } from './delivery.entity.js';
 import type { ClaimedRow, LoggedRow } from './delivery.rules.js';

@@ -5,9 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { eventually } from '#testing';
-import type { MailLimit } from '../mail.config.js';
+import { MailDatabase, type MailLimit } from '../mail.config.js';
 import { mailModule } from '../../test/mail-module.js';
-import { MailDatabase } from '../mail.database.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliveriesService } from './deliveries.service.js';

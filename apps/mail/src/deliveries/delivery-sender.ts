@@ -11,8 +11,7 @@ import { ClaimingWorker, type Tx } from '#database';
 import { messageOf, withTimeout } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { Sealer } from '#security';
-import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
-import { MailDatabase } from '../mail.database.js';
+import { MAIL_CONFIG, type MailConfig, MailDatabase } from '../mail.config.js';
 import { DeliveriesRepository, type Excluded } from './deliveries.repository.js';
 import { type DeliveryChannel, SettlementWriter, settlementOf } from './delivery.channel.js';
 import {

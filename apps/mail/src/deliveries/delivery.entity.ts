@@ -96,3 +96,22 @@ export class AllowanceEntity {
   @Column('bigint')
   used!: string;
 }
+
+/** The last known address of a user, by which mails to earlier addresses are dropped. */
+@Entity('recipients')
+export class RecipientEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'recipients_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('text', { name: 'user_id', primaryKeyConstraintName: 'recipients_pkey' })
+  userId!: string;
+
+  @Column('text', { nullable: true })
+  email!: string | null;
+
+  @Column({ type: 'timestamptz', name: 'changed_at', precision: 3 })
+  changedAt!: Date;
+
+  @Column({ type: 'timestamptz', name: 'noted_at', precision: 3, default: () => 'now()' })
+  notedAt!: Date;
+}

@@ -79,6 +79,12 @@ export interface LoggedRow {
   readonly settledAt: Date | null;
 }
 
+/** The last known change of a user's address. */
+export interface RecipientRow {
+  readonly email: string | null;
+  readonly changedAt: Date;
+}
+
 const MAX_ERROR_LENGTH = 500;
 /** After the first failure, the second, and so on; `LONGEST_DELAY_SECONDS` after all later ones. */
 const RETRY_DELAYS_SECONDS = [5, 30, 120, 300] as const;

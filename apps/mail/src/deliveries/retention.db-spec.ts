@@ -5,7 +5,8 @@ import { PeriodicJob } from '#bootstrap';
 import { migrate } from '#database';
 import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
-import { MailDatabase, mailDatabase } from '../mail.database.js';
+import { MailDatabase } from '../mail.config.js';
+import { mailDatabase } from '../mail.database.js';
 import { RetentionJob } from './deliveries.repository.js';
 
 describe('the retention of the mail service', () => {

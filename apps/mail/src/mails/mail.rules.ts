@@ -1,4 +1,5 @@
 import type { MailKind, MailRequest } from '#contracts';
+import type { RecipientRow } from '../deliveries/delivery.rules.js';
 import type { MailTemplate } from '../templates/template.rules.js';
 
 /** The content of a queued mail, sealed at rest. */
@@ -20,12 +21,6 @@ export interface InvitationContent {
 }
 
 export const INVITATION = 'invitation';
-
-/** The last known change of a user's address. */
-export interface RecipientRow {
-  readonly email: string | null;
-  readonly changedAt: Date;
-}
 
 /** The built-in pages, below the base URL. */
 const PAGES: Readonly<Record<MailKind, string>> = {

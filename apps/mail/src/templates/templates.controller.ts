@@ -6,7 +6,7 @@ import { MAIL_KINDS, type MailKind, type RpcData, type RpcReply, type ShownTempl
 import { type AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
-import { MailDatabase } from '../mail.database.js';
+import { MailDatabase } from '../mail.config.js';
 import { BUILT_IN_TEMPLATES } from './built-in-templates.js';
 import { assertRenders, CompiledTemplate, SAMPLE_USER, sampleFor } from './compiled-template.js';
 import { canonicalLanguage, isSameLanguage, type MailTemplate } from './template.rules.js';

@@ -1,10 +1,37 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Repository } from 'typeorm';
+import { Column, Entity, Generated, PrimaryColumn, type Repository } from 'typeorm';
 import type { MailKind } from '#contracts';
-import { MailDatabase } from '../mail.database.js';
-import { TemplateEntity } from './template.entity.js';
+import { MailDatabase } from '../mail.config.js';
 import type { MailTemplate } from './template.rules.js';
+
+@Entity('templates')
+export class TemplateEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'templates_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'templates_pkey' })
+  kind!: string;
+
+  @PrimaryColumn('text', { primaryKeyConstraintName: 'templates_pkey' })
+  language!: string;
+
+  @Column('text')
+  subject!: string;
+
+  @Column('text')
+  html!: string;
+
+  @Column('text')
+  text!: string;
+
+  @Column('uuid')
+  @Generated('uuid')
+  revision!: string;
+
+  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3, default: () => 'now()' })
+  updatedAt!: Date;
+}
 
 export interface TemplatePlace {
   readonly appId: string;

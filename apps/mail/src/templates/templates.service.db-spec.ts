@@ -11,7 +11,8 @@ import { DeliveryLogRepository } from '../deliveries/delivery-log.repository.js'
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { DeliverySender } from '../deliveries/delivery-sender.js';
 import { MailComposer } from '../mails/mail.channels.js';
-import { MailDatabase, mailDatabase } from '../mail.database.js';
+import { MailDatabase } from '../mail.config.js';
+import { mailDatabase } from '../mail.database.js';
 import { TemplatesController } from './templates.controller.js';
 import { TemplatesRepository } from './templates.repository.js';
 import { TemplatesService } from './templates.service.js';

@@ -3,13 +3,39 @@ import { join } from 'node:path';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { TextMessageProviderCredentials } from '#contracts';
+import type { TextMessageOptions, TextMessageProviderCredentials } from '#contracts';
 import { OutboundClient, OutboundError } from '#outbound';
 import { DeliveryChannel, DeliveryRefused, writeFileAtomically } from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
-import type { TextMessage, TextMessageContent, TextMessageProvider } from './text-message.rules.js';
+
+/** The content of a queued text message, sealed at rest. */
+export interface TextMessageContent extends Pick<TextMessageOptions, 'smsType' | 'template' | 'sign' | 'variables'> {
+  readonly text: string;
+  readonly code: string;
+}
+
+export interface TextMessage extends Pick<TextMessageOptions, 'smsType' | 'template' | 'sign' | 'variables'> {
+  /** The same for every attempt. */
+  readonly id: string;
+  readonly appId: string;
+  /** The phone number, in international format. */
+  readonly to: string;
+  readonly text: string;
+  /** The code in the text, for providers that fill templates of their own. */
+  readonly code: string;
+}
+
+/** Sends text messages. @template Credentials the settings of the application */
+export interface TextMessageProvider<Credentials> {
+  /**
+   * Resolves once the provider has accepted the message.
+   * @throws DeliveryRefused if the provider rejects it permanently; any other error means that it is retried later. Error
+   * messages are stored, so they must not contain the number, the text, or a secret.
+   */
+  send(message: TextMessage, credentials: Credentials): Promise<void>;
+}
 
 /** Writes each message to a file instead of sending it, and prints it for developers. */
 @Injectable()

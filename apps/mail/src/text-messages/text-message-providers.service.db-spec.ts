@@ -6,7 +6,7 @@ import { Broadcasts, InProcessTransport, type RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { eventually, unique } from '#testing';
 import { mailModule } from '../../test/mail-module.js';
-import { MailDatabase } from '../mail.database.js';
+import { MailDatabase } from '../mail.config.js';
 import { TextMessageProvidersRepository } from './text-message-providers.repository.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
 

@@ -1,11 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { ApplicationDirectory } from '#admission';
 import { TtlCache } from '#bootstrap';
-import type { RpcData, ShownTextMessageProvider, textMessageProvidersRpc } from '#contracts';
+import {
+  credentialProblem,
+  type RpcData,
+  type ShownTextMessageProvider,
+  type SplitCredentials,
+  splitCredentials,
+  TEXT_MESSAGE_PROVIDER_KINDS,
+  TEXT_MESSAGE_PROVIDERS,
+  type TextMessageProviderCredentials,
+  type TextMessageProviderKind,
+  type textMessageProvidersRpc,
+} from '#contracts';
 import { appError } from '#errors';
 import { SealedCredentials, Sealer } from '#security';
 import { type TextMessageProviderRow, TextMessageProvidersRepository } from './text-message-providers.repository.js';
-import { joinProvider, parseProvider, type ProviderSettings } from './text-message.rules.js';
 
 /** The text message providers of applications. Secrets are sealed at rest and never shown. */
 @Injectable()
@@ -71,4 +81,34 @@ export class TextMessageProvidersService {
 /** The sealing context of a provider's secrets. */
 export function providerContext(appId: string): string {
   return `text message provider of ${appId}`;
+}
+
+export type ProviderSettings = {
+  readonly [Kind in TextMessageProviderKind]: {
+    readonly kind: Kind;
+    readonly credentials: TextMessageProviderCredentials<Kind>;
+  };
+}[TextMessageProviderKind];
+
+/**
+ * Parses the fields that an operator sets for a provider.
+ * @throws AppError INCORRECT_TYPE, which names the field, never its value
+ */
+export function parseProvider(
+  kind: TextMessageProviderKind,
+  fields: Readonly<Record<string, string>>,
+): SplitCredentials {
+  const schema = TEXT_MESSAGE_PROVIDERS[kind];
+  const problem = credentialProblem(kind, schema, fields);
+  if (problem !== undefined) throw appError('INCORRECT_TYPE', { message: problem });
+  return splitCredentials(schema, fields);
+}
+
+/** The stored fields as settings. @throws Error if they are invalid, such as after a downgrade */
+export function joinProvider(kind: string, { shown, secrets }: SplitCredentials): ProviderSettings {
+  const known = TEXT_MESSAGE_PROVIDER_KINDS.find((one) => one === kind);
+  const parsed = known === undefined ? undefined : TEXT_MESSAGE_PROVIDERS[known].safeParse({ ...shown, ...secrets });
+  if (parsed?.success !== true) throw new Error(`they are not settings of a provider "${kind}"`);
+  // The kind has selected the schema.
+  return { kind: known, credentials: parsed.data } as ProviderSettings;
 }

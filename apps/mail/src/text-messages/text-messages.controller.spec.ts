@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { sealedCodeContext, type TextMessageRequest } from '#contracts';
+import { CODE_PURPOSES, sealedCodeContext, type TextMessageRequest } from '#contracts';
 import type { Inbox, Tx } from '#database';
 import { Sealer } from '#security';
 import type { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { NewDelivery } from '../deliveries/delivery.rules.js';
-import { TextMessagesController } from './text-messages.controller.js';
+import { TextMessagesController, textOf } from './text-messages.controller.js';
 
 const ID = 'b6f0f6a2-6a34-4a53-9a57-2f2b0e0f7a11';
 const sealer = new Sealer('a secret of thirty-two characters, or more');
@@ -70,5 +70,27 @@ describe('TextMessagesController', () => {
       /another GATEPOST_SECRET/,
     );
     expect(queued).toEqual([]);
+  });
+});
+
+describe('textOf', () => {
+  it.each([
+    ['generic', undefined, 10, '[Shop] 012345 is your verification code. It is valid for 10 minutes.'],
+    ['generic', 'a payment', 1, '[Shop] 012345 is your verification code for a payment. It is valid for 1 minute.'],
+    ['reset', undefined, 30, '[Shop] 012345 is your code to reset your password. It is valid for 30 minutes.'],
+  ] as const)('says for %s (%s, %i minutes): %s', (purpose, op, ttlMinutes, text) => {
+    expect(textOf({ name: 'Shop', purpose, ttlMinutes, ...(op === undefined ? {} : { op }) }, '012345')).toBe(text);
+  });
+
+  it('leads to no page that a client names', () => {
+    const [name, op] = ['PayPal: unlock at https://evil.example/x', 'www.evil.example\u202e'];
+    const text = textOf({ name, op, purpose: 'generic', ttlMinutes: 10 }, '012345');
+    expect(text).toContain('https:\u200b//evil.\u200bexample/x');
+    expect(text).not.toMatch(/\w\.\w|:\/|\u202e/);
+  });
+
+  it('has a different text for every purpose, so that users recognize a code for another purpose', () => {
+    const texts = CODE_PURPOSES.map((purpose) => textOf({ name: 'Shop', purpose, ttlMinutes: 10 }, '012345'));
+    expect(new Set(texts).size).toBe(CODE_PURPOSES.length);
   });
 });

@@ -1,10 +1,18 @@
 import { Controller } from '@nestjs/common';
-import { events, type RpcData, type RpcReply, sealedCodeContext, textMessageProvidersRpc } from '#contracts';
+import {
+  type CodePurpose,
+  events,
+  type RpcData,
+  type RpcReply,
+  sealedCodeContext,
+  textMessageProvidersRpc,
+  type TextMessageRequest,
+} from '#contracts';
 import { Inbox } from '#database';
 import { EventHandler, type ReceivedEvent, RpcHandler } from '#messaging';
 import { Sealer } from '#security';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
-import { textOf } from './text-message.rules.js';
+import { plainName } from '../templates/template.rules.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
 
 type Rpc = typeof textMessageProvidersRpc;
@@ -65,4 +73,23 @@ export class TextMessageProvidersController {
     await this.providers.remove(appId);
     return {};
   }
+}
+
+/** The name of the code in the message, by which the reader knows its purpose. */
+const CODE_NAMES: Readonly<Record<CodePurpose, string>> = {
+  generic: 'verification code',
+  login: 'login code',
+  verify: 'code to verify this phone number',
+  reset: 'code to reset your password',
+  change: 'code to use this phone number',
+};
+
+/** The default text. Any client with the application key chooses `name` and `op`: neither may lead the reader to another page. */
+export function textOf(
+  { name, op, purpose, ttlMinutes }: Pick<TextMessageRequest, 'name' | 'op' | 'purpose' | 'ttlMinutes'>,
+  code: string,
+): string {
+  const use = op === undefined ? '' : ` for ${plainName(op)}`;
+  const minutes = ttlMinutes === 1 ? 'minute' : 'minutes';
+  return `[${plainName(name)}] ${code} is your ${CODE_NAMES[purpose]}${use}. It is valid for ${ttlMinutes} ${minutes}.`;
 }
