@@ -1,6 +1,6 @@
 import { type DatabaseOptions, InboxMessageEntity, OUTBOX_ENTITIES } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
-import { ApplicationEntity, OldApplicationKeyEntity } from './applications/application.entity.js';
+import { ApplicationEntity, OldApplicationKeyEntity } from './applications/applications.repository.js';
 import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowances.repository.js';
 import {
   CountLogins1796795000000,
@@ -24,7 +24,7 @@ import {
   LeaseOutbox1796600000000,
 } from './migrations/0.1.0-messages-and-keys.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-codes.repository.js';
-import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/role.entity.js';
+import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/roles.repository.js';
 import { SecretRotationEntity } from './secrets/secret-rotations.repository.js';
 import { DailyLoginsEntity, IdentityEntity, LockoutEntity, UserEntity } from './users/user.entity.js';
 

@@ -7,14 +7,14 @@ import { Metrics, ObservabilityModule, ProcessInfo } from '#observability';
 import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { newDatabase } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
-import { keyContext, secretContext } from '../applications/application.rules.js';
-import { ApplicationsRepository } from '../applications/applications.repository.js';
-import { openImportedPassword, sealImportedPassword } from '../passwords/passwords.service.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
-import type { UserRow } from '../users/user.rules.js';
-import { UsersRepository } from '../users/users.repository.js';
-import { SealingController } from './secrets.module.js';
+import { accountsDatabase } from './accounts.database.js';
+import { keyContext, secretContext } from './applications/application.rules.js';
+import { ApplicationsRepository } from './applications/applications.repository.js';
+import { openImportedPassword, sealImportedPassword } from './passwords/passwords.service.js';
+import { SessionTokens } from './sessions/sessions.module.js';
+import type { UserRow } from './users/user.rules.js';
+import { UsersRepository } from './users/users.repository.js';
+import { SealingController } from './accounts.module.js';
 
 const [OLD, NEW] = ['the secret of before, thirty-two and more', 'the secret of today, thirty-two and more'];
 /** More than one page. */

@@ -2,8 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { LoginDoor } from '#contracts';
 import { eventually, unique } from '#testing';
-import { LOCKOUT_LIMITS, type LockoutLimits, type LockoutSubject } from '../src/lockout/lockout.rules.js';
-import type { LockoutStore } from '../src/lockout/lockout.service.js';
+import {
+  LOCKOUT_LIMITS,
+  type LockoutLimits,
+  type LockoutStore,
+  type LockoutSubject,
+} from '../src/lockout/lockout.rules.js';
 
 const LOCKING = LOCKOUT_LIMITS.lockingFailure;
 /** Replaces minutes; long enough for the steps of a test on a busy machine. */

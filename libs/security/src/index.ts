@@ -1,3 +1,3 @@
-export { SealedCredentials, Sealer, sealerOf } from './sealer.js';
+export { randomDigits, SealedCredentials, Sealer, sealerOf } from './sealer.js';
 export { type SealedTable, sealingController } from './sealed-rows.js';
 export { importedBcryptHash, leancloudHash } from './imported-password.mjs';

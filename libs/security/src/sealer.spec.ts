@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { Sealer } from './sealer.js';
+import { randomDigits, Sealer } from './sealer.js';
 
 const sealer = new Sealer('the secret of one deployment, 32+');
 const other = new Sealer('the secret of another deployment!');
@@ -89,5 +89,18 @@ describe('a secret', () => {
     ['change-me-change-this-before-you-start', /words/],
   ])('can be guessed: %s', (secret, reason) => {
     expect(new Sealer(secret).weakness).toMatch(reason);
+  });
+});
+
+describe('random digits', () => {
+  it.each([
+    [10, /^[0-9]{24}$/],
+    [36, /^[0-9a-z]{24}$/],
+    [62, /^[0-9a-zA-Z]{24}$/],
+  ] as const)('of base %i have all of its digits, and no other ones', (base, form) => {
+    const made = Array.from({ length: 1_000 }, () => randomDigits(24, base));
+    for (const text of made) expect(text).toMatch(form);
+    expect(new Set(made.join('')).size).toBe(base);
+    expect(new Set(made).size).toBe(made.length);
   });
 });

@@ -7,6 +7,7 @@ import {
   hkdfSync,
   type KeyObject,
   randomBytes,
+  randomInt,
   timingSafeEqual,
 } from 'node:crypto';
 import type { SplitCredentials } from '#contracts';
@@ -219,4 +220,11 @@ export class SealedCredentials<Key> {
   #secretsOf(row: CredentialsRow<Key>): Secrets {
     return JSON.parse(this.sealer.open(row.sealedSecrets, this.names.context(row))) as Secrets;
   }
+}
+
+const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+/** Random digits for ids, tokens and codes. @param base the letters count as digits from 10: `a-z`, then `A-Z` */
+export function randomDigits(length: number, base: 10 | 36 | 62): string {
+  return Array.from({ length }, () => DIGITS[randomInt(base)]).join('');
 }

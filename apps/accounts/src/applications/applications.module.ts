@@ -1,9 +1,76 @@
-import { Module } from '@nestjs/common';
+import { Controller, Module } from '@nestjs/common';
+import { accountsRpc, applicationsRpc, type RpcData, type RpcReply } from '#contracts';
+import { RpcHandler } from '#messaging';
 import { Readiness } from '#observability';
-import { ApplicationsController } from './applications.controller.js';
 import { ApplicationsRepository } from './applications.repository.js';
 import { ApplicationsService } from './applications.service.js';
 import { FirstApplication } from './first-application.js';
+
+@Controller()
+export class ApplicationsController {
+  constructor(private readonly applications: ApplicationsService) {}
+
+  @RpcHandler(accountsRpc.findApplication)
+  async find({
+    appId,
+  }: RpcData<typeof accountsRpc.findApplication>): Promise<RpcReply<typeof accountsRpc.findApplication>> {
+    return { application: await this.applications.find(appId) };
+  }
+
+  @RpcHandler(accountsRpc.listApplicationIds)
+  async listIds(
+    _: RpcData<typeof accountsRpc.listApplicationIds>,
+  ): Promise<RpcReply<typeof accountsRpc.listApplicationIds>> {
+    return { appIds: await this.applications.listIds() };
+  }
+
+  @RpcHandler(applicationsRpc.create)
+  async create(wanted: RpcData<typeof applicationsRpc.create>): Promise<RpcReply<typeof applicationsRpc.create>> {
+    return { application: await this.applications.create(wanted) };
+  }
+
+  @RpcHandler(applicationsRpc.list)
+  async list(_: RpcData<typeof applicationsRpc.list>): Promise<RpcReply<typeof applicationsRpc.list>> {
+    return { applications: await this.applications.list() };
+  }
+
+  @RpcHandler(applicationsRpc.get)
+  async get({ id }: RpcData<typeof applicationsRpc.get>): Promise<RpcReply<typeof applicationsRpc.get>> {
+    return { application: await this.applications.get(id) };
+  }
+
+  @RpcHandler(applicationsRpc.changeSetting)
+  async changeSetting({
+    id,
+    ...change
+  }: RpcData<typeof applicationsRpc.changeSetting>): Promise<RpcReply<typeof applicationsRpc.changeSetting>> {
+    return { settings: await this.applications.changeSetting(id, change) };
+  }
+
+  @RpcHandler(applicationsRpc.changePermission)
+  async changePermission({
+    id,
+    ...change
+  }: RpcData<typeof applicationsRpc.changePermission>): Promise<RpcReply<typeof applicationsRpc.changePermission>> {
+    return { application: await this.applications.changePermission(id, change) };
+  }
+
+  @RpcHandler(applicationsRpc.rotateKeys)
+  async rotateKeys({
+    id,
+    ...which
+  }: RpcData<typeof applicationsRpc.rotateKeys>): Promise<RpcReply<typeof applicationsRpc.rotateKeys>> {
+    return { application: await this.applications.rotateKeys(id, which) };
+  }
+
+  @RpcHandler(applicationsRpc.revokeOldKeys)
+  async revokeOldKeys({
+    id,
+    ...which
+  }: RpcData<typeof applicationsRpc.revokeOldKeys>): Promise<RpcReply<typeof applicationsRpc.revokeOldKeys>> {
+    return { application: await this.applications.revokeOldKeys(id, which) };
+  }
+}
 
 @Module({
   controllers: [ApplicationsController],

@@ -19,8 +19,7 @@ import { Database, type Tx } from '#database';
 import { type AppError, appError, messageOf } from '#errors';
 import { Broadcasts } from '#messaging';
 import { UnfitError } from '#observability';
-import { Sealer } from '#security';
-import { newAppId, newAppKey } from '../random-ids.js';
+import { randomDigits, Sealer } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import {
   assertForwardsElsewhere,
@@ -31,8 +30,11 @@ import {
   parseSetting,
   secretContext,
 } from './application.rules.js';
-import type { OldApplicationKeyEntity } from './application.entity.js';
-import { type ApplicationRow, ApplicationsRepository } from './applications.repository.js';
+import {
+  type ApplicationRow,
+  ApplicationsRepository,
+  type OldApplicationKeyEntity,
+} from './applications.repository.js';
 
 type ApplicationProfile = Pick<Application, 'name' | 'settings' | 'classPermissions'>;
 
@@ -48,6 +50,9 @@ interface KeyRotation extends WhichKeys {
   /** How long old keys stay valid. Null: until they are revoked; undefined: they end at once. */
   readonly keepOldSeconds?: number | null | undefined;
 }
+
+const newAppId = (): string => randomDigits(24, 62);
+const newAppKey = newAppId;
 
 /** A request with an unknown key is compared with all of them. */
 const MAX_OLD_KEYS = 10;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { MailToken } from '../messages/mail-sender.js';
 import type { UserRow } from '../users/user.rules.js';
-import { stateOf, withProvenAddress } from './emails.rules.js';
+import { stateOf, withProvenAddress } from './emails.controller.js';
 
 const NOW = new Date('2026-01-05T00:00:00.000Z');
 const open = { state: 'open', canBeRenewed: false };

@@ -14,9 +14,8 @@ import { appError, AppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { isAbsent, userClass } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.service.js';
-import { newUsername } from '../random-ids.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { LockoutService } from '../lockout/lockout.module.js';
+import { newUsername, SessionTokens } from '../sessions/sessions.module.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import { IdentitiesRepository } from '../users/identities.repository.js';
 import {

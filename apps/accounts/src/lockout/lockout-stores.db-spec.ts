@@ -5,8 +5,7 @@ import { Redis } from '#redis';
 import { eventually, isProvided, newDatabase, newNamespace, type Part, testRun } from '#testing';
 import { describeLockout } from '../../test/lockout.suite.js';
 import { accountsDatabase } from '../accounts.database.js';
-import type { LockoutLimits } from './lockout.rules.js';
-import type { LockoutStore } from './lockout.service.js';
+import type { LockoutLimits, LockoutStore } from './lockout.rules.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
 

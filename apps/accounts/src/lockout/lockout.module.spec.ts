@@ -3,8 +3,8 @@ import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import type { ReserveOutcome, SettleOutcome } from './lockout.rules.js';
-import { LockoutService, type LockoutStore, LoginAttemptLimiter } from './lockout.service.js';
+import type { LockoutStore, ReserveOutcome, SettleOutcome } from './lockout.rules.js';
+import { LockoutService, LoginAttemptLimiter } from './lockout.module.js';
 
 const user = { appId: 'app', userId: 'user' };
 const unavailable = appError('SERVICE_UNAVAILABLE');

@@ -1,10 +1,170 @@
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DynamicModule, Inject, Injectable, Logger, Module, type Provider } from '@nestjs/common';
+import { ConcurrencyLimiter } from '#bootstrap';
+import type { LoginDoor } from '#contracts';
 import { Database } from '#database';
+import { type AppError, appError, messageOf } from '#errors';
+import { Metrics } from '#observability';
 import { Redis } from '#redis';
-import { LOCKOUT_LIMITS } from './lockout.rules.js';
-import { LOCKOUT_STORE, LockoutService, LoginAttemptLimiter } from './lockout.service.js';
+import { Sealer } from '#security';
+import {
+  decoyAccountId,
+  type Lockout,
+  LOCKOUT_LIMITS,
+  type LockoutPage,
+  type LockoutStore,
+  type LockoutSubject,
+  retryAfterSeconds,
+  shownLockout,
+  type Verdict,
+} from './lockout.rules.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
+
+export interface LoginAttemptLimits {
+  /** Attempts of one user that may run at once in this process; the others wait in order. */
+  readonly concurrency: number;
+  /** Attempts of this process that may wait, of all users together. */
+  readonly maxWaiting: number;
+  readonly maxWaitMs: number;
+}
+
+const FIRST_POLL_MS = 20;
+const LONGEST_POLL_MS = 250;
+const POLL_GROWTH = 1.5;
+
+/**
+ * Delays the login attempts of one user until those before them have a verdict. Attempts of this process wait in a queue; for those
+ * of other processes the reservation is retried with growing pauses. An attempt that waits too long, or finds too many
+ * waiting, fails with SERVICE_UNAVAILABLE.
+ */
+export class LoginAttemptLimiter {
+  readonly #limiter: ConcurrencyLimiter;
+
+  constructor(
+    private readonly limits: LoginAttemptLimits,
+    private readonly random: () => number = Math.random,
+  ) {
+    this.#limiter = new ConcurrencyLimiter(limits);
+  }
+
+  /** @param reserve reserves the attempt in the store; called until it returns true */
+  async run<T>(key: string, reserve: () => Promise<boolean>, work: () => Promise<T>): Promise<T> {
+    const deadlineMs = performance.now() + this.limits.maxWaitMs;
+    const attempt = async () => {
+      if (!(await reserve())) await this.#limiter.countWaiting(() => this.#reserved(reserve, deadlineMs));
+      return work();
+    };
+    return this.#limiter.run(attempt, { key, deadlineMs });
+  }
+
+  async #reserved(reserve: () => Promise<boolean>, deadlineMs: number): Promise<void> {
+    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * POLL_GROWTH, LONGEST_POLL_MS)) {
+      const leftMs = deadlineMs - performance.now();
+      if (leftMs <= 0) throw appError('SERVICE_UNAVAILABLE');
+      await sleep(Math.min(pauseMs * (0.5 + this.random()), leftMs));
+      if (await reserve()) return;
+    }
+  }
+}
+
+export const LOCKOUT_STORE = Symbol('LockoutStore');
+
+/**
+ * Verifies secrets (passwords, codes) under the lockout: more than 6 wrong ones of a user within 15 minutes lock all login
+ * methods for 15 minutes (specification, Login lockout). Without the store no secret is verified.
+ */
+@Injectable()
+export class LockoutService {
+  private readonly logger = new Logger('Lockout');
+
+  constructor(
+    @Inject(LOCKOUT_STORE) private readonly store: LockoutStore,
+    private readonly limiter: LoginAttemptLimiter,
+    private readonly metrics: Metrics,
+    private readonly sealer: Sealer,
+  ) {}
+
+  /**
+   * Runs `attempt`, which verifies a secret, and counts its verdict. If it throws, nothing counts.
+   * @param door the way by which the secret came in, for operators
+   * @returns the verdict
+   * @throws AppError LOCKED_OUT, until the lock ends; SERVICE_UNAVAILABLE where the attempt cannot be verified or counted now
+   */
+  async verify(subject: LockoutSubject, door: LoginDoor, attempt: () => Promise<boolean>): Promise<boolean> {
+    const id = randomUUID();
+    return this.limiter.run(
+      JSON.stringify([subject.appId, subject.userId]),
+      () => this.reserve(subject, id),
+      async () => this.settle(subject, { id, door, isRight: await this.attempted(subject, id, attempt) }),
+    );
+  }
+
+  /** The decoy account that stands for an unknown login name, so that wrong attempts lock it as they lock a user. */
+  decoyAccount(appId: string, identifier: string, value: string): LockoutSubject {
+    const hash = this.sealer.lookupHash(JSON.stringify(['login name', appId, identifier, value]));
+    return { appId, userId: decoyAccountId(hash) };
+  }
+
+  async clear(subject: LockoutSubject): Promise<void> {
+    await this.store.clear(subject);
+  }
+
+  /**
+   * For login methods without a secret of this service.
+   * @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE where the store does not respond
+   */
+  async assertNotLocked(subject: LockoutSubject): Promise<void> {
+    const remainingMs = await this.store.lockedForMs(subject);
+    if (remainingMs > 0) throw lockedOut(remainingMs);
+  }
+
+  /** For operators. */
+  async describe(subject: LockoutSubject): Promise<ReturnType<typeof shownLockout>> {
+    return shownLockout(await this.store.find(subject), LOCKOUT_LIMITS);
+  }
+
+  async list(appId: string, page: LockoutPage): Promise<Lockout[]> {
+    return this.store.list(appId, page);
+  }
+
+  async locksOf(appId: string, userIds: readonly string[]): Promise<ReadonlyMap<string, Date>> {
+    const locks = await this.store.locksOf(appId, userIds);
+    return new Map(locks.map(({ userId, lockedUntil }) => [userId, lockedUntil]));
+  }
+
+  private async reserve(subject: LockoutSubject, id: string): Promise<boolean> {
+    const outcome = await this.store.reserve(subject, id);
+    if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
+    return outcome.kind === 'reserved';
+  }
+
+  private async attempted(subject: LockoutSubject, id: string, attempt: () => Promise<boolean>): Promise<boolean> {
+    try {
+      return await attempt();
+    } catch (error) {
+      await this.store.release(subject, id).catch((failure: unknown) => {
+        this.logger.debug(`a reservation was not released and will expire: ${messageOf(failure)}`);
+      });
+      throw error;
+    }
+  }
+
+  private async settle(subject: LockoutSubject, verdict: Verdict): Promise<boolean> {
+    const outcome = await this.store.settle(subject, verdict);
+    if (outcome.isLockNew) this.metrics.lockouts.inc();
+    if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
+    // Another attempt may have taken its reservation: a response would reveal one verdict too many.
+    if (outcome.kind === 'late')
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('the verdict came after the reservation had expired') });
+    return verdict.isRight;
+  }
+}
+
+function lockedOut(remainingMs: number): AppError {
+  return appError('LOCKED_OUT', { retryAfterSeconds: retryAfterSeconds(remainingMs) });
+}
 
 /** The store of failures: Redis for several processes, PostgreSQL for one. */
 export type LockoutStorage = 'redis' | 'postgresql';

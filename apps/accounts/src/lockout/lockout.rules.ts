@@ -54,6 +54,29 @@ export interface LockoutPage {
   readonly after?: Lockout | undefined;
 }
 
+export interface Verdict {
+  readonly id: string;
+  readonly door: LoginDoor;
+  readonly isRight: boolean;
+}
+
+/**
+ * Stores failures, reservations and locks. Every transition is atomic across replicas and uses the clock of the store's server;
+ * `lockout.rules.ts` defines the transitions. An unreachable store throws SERVICE_UNAVAILABLE.
+ */
+export interface LockoutStore {
+  reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome>;
+  settle(subject: LockoutSubject, verdict: Verdict): Promise<SettleOutcome>;
+  release(subject: LockoutSubject, id: string): Promise<void>;
+  clear(subject: LockoutSubject): Promise<void>;
+  /** The remaining time of the lock in milliseconds; 0 without a lock. Cheap: logins that verify no secret call it. */
+  lockedForMs(subject: LockoutSubject): Promise<number>;
+  find(subject: LockoutSubject): Promise<LockoutStatus>;
+  list(appId: string, page: LockoutPage): Promise<Lockout[]>;
+  /** The locked ones of these users. */
+  locksOf(appId: string, userIds: readonly string[]): Promise<Lockout[]>;
+}
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
@@ -112,12 +135,6 @@ export function reserve(
     state: { ...state, reservations: [...state.reservations, reservation] },
     outcome: { kind: 'reserved' },
   };
-}
-
-export interface Verdict {
-  readonly id: string;
-  readonly door: LoginDoor;
-  readonly isRight: boolean;
 }
 
 /**

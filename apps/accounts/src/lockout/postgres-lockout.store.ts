@@ -8,6 +8,7 @@ import {
   type LockoutLimits,
   type LockoutPage,
   type LockoutStatus,
+  type LockoutStore,
   type LockoutSubject,
   type Transition,
   release,
@@ -18,7 +19,6 @@ import {
   stateAt,
   type Verdict,
 } from './lockout.rules.js';
-import type { LockoutStore } from './lockout.service.js';
 
 /** Earlier versions read and write the first two members only. */
 interface StoredAttempts extends Pick<AttemptState, 'reservations'> {

@@ -6,12 +6,12 @@ import type {
   LockoutLimits,
   LockoutPage,
   LockoutStatus,
+  LockoutStore,
   LockoutSubject,
   ReserveOutcome,
   SettleOutcome,
   Verdict,
 } from './lockout.rules.js';
-import type { LockoutStore } from './lockout.service.js';
 
 /**
  * The start of each transition. Keys: times of failures by door and attempt, expiries of reservations by attempt, ends of locks by user,

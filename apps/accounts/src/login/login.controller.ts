@@ -8,34 +8,19 @@ import {
   type RpcReply,
   type VisibleUser,
 } from '#contracts';
-import { appError, type ErrorName, messageOf } from '#errors';
+import { appError, messageOf } from '#errors';
 import { RpcHandler } from '#messaging';
-import { isAbsent, isStorableText, type LoginIdentifier, parsePhoneNumber } from '#objects';
+import { isAbsent, isStorableText } from '#objects';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.service.js';
-import { DOORS, PasswordsService } from '../passwords/passwords.service.js';
-import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { LockoutService } from '../lockout/lockout.module.js';
+import { type Credentials, givenBy, parseCredentials, PasswordsService } from '../passwords/passwords.service.js';
+import { PhoneLoginService } from '../phone-numbers/sms-codes.service.js';
+import { SessionTokens } from '../sessions/sessions.module.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import { UserTransactions } from '../users/user-transactions.js';
 import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
-
-interface Credentials {
-  readonly identifier: LoginIdentifier;
-  readonly value: string;
-  readonly password: string;
-}
-
-/** SDKs send whole user objects: username wins over email over mobilePhoneNumber (decisions, identifier at login). */
-const IDENTIFIERS: readonly LoginIdentifier[] = ['username', 'email', 'mobilePhoneNumber'];
-
-const INVALID_IDENTIFIERS: Readonly<Record<LoginIdentifier, ErrorName>> = {
-  username: 'INVALID_USERNAME',
-  email: 'INVALID_EMAIL',
-  mobilePhoneNumber: 'INVALID_PHONE',
-};
 
 type Accounts = typeof accountsRpc;
 type Lockouts = typeof lockoutsRpc;
@@ -141,27 +126,7 @@ export class LoginController {
   }
 }
 
-function givenBy({ identifier, password }: Credentials) {
-  return { password, door: DOORS[identifier] };
-}
-
-/** Parses the body of a login. @throws AppError with the code of the missing or mistyped member */
-export function parseCredentials(body: JsonObject): Credentials {
-  const identifier = IDENTIFIERS.find((name) => !isAbsent(body[name]));
-  if (identifier === undefined) throw appError('USERNAME_MISSING');
-  const value = parseIdentifier(identifier, body[identifier]);
-  const password = body['password'];
-  if (isAbsent(password)) throw appError('PASSWORD_MISSING');
-  if (typeof password !== 'string') throw appError('INVALID_PASSWORD');
-  return { identifier, value, password };
-}
-
 /** Whether the login is by code instead of password. SDKs send whole user objects: with both, the password counts. */
 function isLoginByCode({ password, smsCode }: JsonObject): boolean {
   return isAbsent(password) && !isAbsent(smsCode);
-}
-
-function parseIdentifier(identifier: LoginIdentifier, value: JsonObject[string] | undefined): string {
-  if (typeof value !== 'string') throw appError(INVALID_IDENTIFIERS[identifier]);
-  return identifier === 'mobilePhoneNumber' ? parsePhoneNumber(value) : value;
 }

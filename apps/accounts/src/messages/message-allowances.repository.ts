@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { Tx } from '#database';
-import { ApplicationEntity } from '../applications/application.entity.js';
+import { ApplicationEntity } from '../applications/applications.repository.js';
 
 @Entity('mail_allowances')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'mail_allowances_app_id_fkey' })

@@ -1,4 +1,4 @@
-import { Controller, Injectable } from '@nestjs/common';
+import { Controller, Injectable, Module } from '@nestjs/common';
 import {
   accountsImportRpc,
   accountsIndexesRpc,
@@ -11,11 +11,13 @@ import {
 } from '#contracts';
 import { Database } from '#database';
 import { RpcHandler } from '#messaging';
+import { roleClass } from '#objects';
 import { AccessSource, ObjectReader, ObjectsModule, type Requester } from '#objects/store';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { PrincipalsService, SessionsModule } from '../sessions/sessions.service.js';
+import { RoleEntity, RoleMembersRepository } from '../roles/roles.repository.js';
+import { PrincipalsService, SessionsModule } from '../sessions/sessions.module.js';
 
 @Injectable()
 class AccountsAccess extends AccessSource {
@@ -71,3 +73,40 @@ export class IncludesController {
     return { objects: await this.reader.include(caller, objects, options) };
   }
 }
+
+type Rpc = typeof accountsImportRpc;
+
+/** Imports the members of roles. For operators. */
+@Controller()
+class RoleMembersController {
+  constructor(private readonly members: RoleMembersRepository) {}
+
+  @RpcHandler(accountsImportRpc.importMembers)
+  async importMembers({
+    appId,
+    field,
+    members,
+    isPreview,
+  }: RpcData<Rpc['importMembers']>): Promise<RpcReply<Rpc['importMembers']>> {
+    const resolved = await this.members.resolve(appId, field, members);
+    const unknown = resolved.filter(({ roleId, memberId }) => roleId === null || memberId === null);
+    const fresh = resolved.filter(({ roleId, memberId, isKnown }) => roleId !== null && memberId !== null && !isKnown);
+    if (!isPreview && fresh.length > 0) await this.members.add(appId, field, fresh);
+    return {
+      unknown: unknown.map(({ index, roleId, memberId }) => ({
+        index,
+        hasRole: roleId !== null,
+        hasMember: memberId !== null,
+      })),
+      known: resolved.filter(({ isKnown }) => isKnown).map(({ index }) => index),
+    };
+  }
+}
+
+/** Roles. The ACL of a role decides which callers may change its members. */
+@Module({
+  imports: [ObjectsModule.forClass(AccountsObjectsModule, { objectClass: roleClass, entity: RoleEntity })],
+  controllers: [RoleMembersController],
+  providers: [RoleMembersRepository],
+})
+export class RolesModule {}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { parseCredentials } from './login.controller.js';
+import { parseCredentials } from './passwords.service.js';
 
 describe('parseCredentials', () => {
   it.each<[JsonObject, string, string]>([

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { type ImportedPassword, importedPassword, type LoginDoor } from '#contracts';
-import { appError } from '#errors';
-import type { LoginIdentifier } from '#objects';
+import { type ImportedPassword, importedPassword, type JsonObject, type LoginDoor } from '#contracts';
+import { appError, type ErrorName } from '#errors';
+import { isAbsent, type LoginIdentifier, parsePhoneNumber } from '#objects';
 import { Sealer } from '#security';
 import { PasswordHasher } from '#security/passwords';
-import { LockoutService } from '../lockout/lockout.service.js';
-import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
+import { LockoutService } from '../lockout/lockout.module.js';
+import { type NewSessionToken, SessionTokens } from '../sessions/sessions.module.js';
 
 /** Marks a stored password as the sealed hash of another server. It stays until the first login replaces it. */
 export const IMPORTED_SCHEME = 'imported:';
@@ -15,7 +15,7 @@ export interface NewPassword {
   readonly sessionToken: string | undefined;
 }
 
-export const DOORS: Readonly<Record<LoginIdentifier, LoginDoor>> = {
+const DOORS: Readonly<Record<LoginIdentifier, LoginDoor>> = {
   username: 'username',
   email: 'email',
   mobilePhoneNumber: 'phone',
@@ -89,4 +89,39 @@ export function openImportedPassword(sealer: Sealer, objectId: string, stored: s
   if (!stored.startsWith(IMPORTED_SCHEME)) return undefined;
   const text = sealer.open(stored.slice(IMPORTED_SCHEME.length), importedPasswordContext(objectId));
   return importedPassword.parse(JSON.parse(text));
+}
+
+export interface Credentials {
+  readonly identifier: LoginIdentifier;
+  readonly value: string;
+  readonly password: string;
+}
+
+/** SDKs send whole user objects: username wins over email over mobilePhoneNumber (decisions, identifier at login). */
+const IDENTIFIERS: readonly LoginIdentifier[] = ['username', 'email', 'mobilePhoneNumber'];
+
+const INVALID_IDENTIFIERS: Readonly<Record<LoginIdentifier, ErrorName>> = {
+  username: 'INVALID_USERNAME',
+  email: 'INVALID_EMAIL',
+  mobilePhoneNumber: 'INVALID_PHONE',
+};
+
+export function givenBy({ identifier, password }: Credentials) {
+  return { password, door: DOORS[identifier] };
+}
+
+/** Parses the body of a login. @throws AppError with the code of the missing or mistyped member */
+export function parseCredentials(body: JsonObject): Credentials {
+  const identifier = IDENTIFIERS.find((name) => !isAbsent(body[name]));
+  if (identifier === undefined) throw appError('USERNAME_MISSING');
+  const value = parseIdentifier(identifier, body[identifier]);
+  const password = body['password'];
+  if (isAbsent(password)) throw appError('PASSWORD_MISSING');
+  if (typeof password !== 'string') throw appError('INVALID_PASSWORD');
+  return { identifier, value, password };
+}
+
+function parseIdentifier(identifier: LoginIdentifier, value: JsonObject[string] | undefined): string {
+  if (typeof value !== 'string') throw appError(INVALID_IDENTIFIERS[identifier]);
+  return identifier === 'mobilePhoneNumber' ? parsePhoneNumber(value) : value;
 }

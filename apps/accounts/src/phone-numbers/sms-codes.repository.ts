@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { CodePurpose } from '#contracts';
 import { Database, type Queryable, type Tx } from '#database';
-import { ApplicationEntity } from '../applications/application.entity.js';
+import { ApplicationEntity } from '../applications/applications.repository.js';
 
 @Entity('sms_codes')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'sms_codes_app_id_fkey' })

@@ -4,7 +4,7 @@ import { compileFind, type ObjectRow, parseWhere, roleClass } from '#objects';
 import { ObjectRepository, type QueryDatabase } from '#objects/store';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { RoleEntity } from './role.entity.js';
+import { RoleEntity } from './roles.repository.js';
 
 type RoleRow = ObjectRow & { readonly name: string };
 type RelationChange = Parameters<ObjectRepository['changeMembers']>[3][number];

@@ -6,7 +6,7 @@ import { isAbsent, newObjectId, type UserChanges, userClass } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { ObjectAccess, type PreparedWrite } from '#objects/store';
 import { PasswordHasher } from '#security/passwords';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { SessionTokens } from '../sessions/sessions.module.js';
 import { UserTransactions } from './user-transactions.js';
 import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from './user.rules.js';
 

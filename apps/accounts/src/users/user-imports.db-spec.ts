@@ -15,7 +15,7 @@ import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { ImportSummary, type RowPlace } from '../../../cli/src/import/import-summary.js';
 import { accountsDatabase } from '../accounts.database.js';
 import { PasswordHasher } from '#security/passwords';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { SessionTokens } from '../sessions/sessions.module.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserImports } from './user-imports.js';
 import type { UserRow } from './user.rules.js';

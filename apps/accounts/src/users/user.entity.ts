@@ -1,5 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
-import { ApplicationEntity } from '../applications/application.entity.js';
+import { ApplicationEntity } from '../applications/applications.repository.js';
 
 /** A user. `fields` holds the custom fields; the session token is stored sealed and as a lookup hash. */
 @Entity('users')
