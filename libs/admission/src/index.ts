@@ -1,14 +1,11 @@
-export { ApplicationDirectory } from './application.directory.js';
-export { clientAddressOf, clientNetworkOf } from './client-network.js';
 export {
+  FAILED_CREDENTIAL_LIMIT_OPTIONS,
+  FailedCredentialLimit,
+  type FailedCredentialLimitOptions,
   MemoryRequestCounter,
   parseRateLimit,
   type RateLimit,
   type RequestCount,
   type RequestCounter,
-} from './request-counter.js';
-export {
-  FAILED_CREDENTIAL_LIMIT_OPTIONS,
-  FailedCredentialLimit,
-  type FailedCredentialLimitOptions,
-} from './failed-credential-limit.js';
+} from './rate-limits.js';
+export { ApplicationDirectory, clientAddressOf, clientNetworkOf } from './request-origin.js';

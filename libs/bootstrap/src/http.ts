@@ -1,12 +1,11 @@
+import type { Server } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError, AppError } from '#errors';
 
-/** The header of a response that a service has encoded as JSON. */
 export const JSON_TYPE = ['content-type', 'application/json; charset=utf-8'] as const;
 /** Checked before any recursive function processes the document. */
 const MAX_NESTING = 64;
-const FORBIDDEN_KEY = '__proto__';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -25,7 +24,7 @@ export function parseJson(text: string): JsonValue {
   return value;
 }
 
-/** The body as an object, which is empty where there is no body. @throws AppError MALFORMED_JSON where it is no JSON object */
+/** An empty object where there is no body. @throws AppError MALFORMED_JSON where it is no JSON object */
 export function asJsonObject(body: unknown): JsonObject {
   const value = body ?? {};
   if (typeof value !== 'object' || Array.isArray(value)) throw appError('MALFORMED_JSON');
@@ -49,7 +48,6 @@ function parse(text: string): JsonValue {
   }
 }
 
-/** The items of a list, or the values of an object. */
 type Members = readonly JsonValue[];
 const NO_MEMBERS: Members = [];
 
@@ -79,7 +77,7 @@ function membersOf(value: JsonValue): Members {
     throw appError('INCORRECT_TYPE', { message: 'Numbers must be finite.' });
   if (typeof value !== 'object' || value === null) return NO_MEMBERS;
   if (Array.isArray(value)) return value;
-  if (Object.hasOwn(value, FORBIDDEN_KEY)) throw appError('INVALID_KEY_NAME');
+  if (Object.hasOwn(value, '__proto__')) throw appError('INVALID_KEY_NAME');
   return Object.values(value);
 }
 
@@ -93,4 +91,49 @@ export function fromHttp(thrown: unknown): AppError {
   if (typeof status === 'number' && status >= 400 && status < 500)
     return appError('MALFORMED_JSON', { message: 'The request is malformed.' });
   return appError('INTERNAL', { cause: thrown });
+}
+
+const IDLE_CONNECTION_POLL_MS = 50;
+/** The same time that a service waits for work in progress. */
+const DRAIN_LIMIT_MS = 15_000;
+
+/** Reverse proxies thus release kept-alive connections while the server accepts new ones: a request at the moment of a close would be lost. */
+export function endKeptConnections(server: Server): void {
+  server.prependListener('request', (_request, response) => {
+    response.setHeader('Connection', 'close');
+  });
+}
+
+/** Refuses new connections. A later close, as that of Fastify, waits for the end of the open ones, as it would on its own. */
+function stopListening(server: Server): void {
+  const ended = new Promise((resolve) => server.close(resolve));
+  server.close = (callback) => {
+    void ended.then(() => callback?.());
+    return server;
+  };
+}
+
+/**
+ * Refuses new connections at once, because `close` may take longer than the limit. A connection is closed as soon as it is idle, because its
+ * client would keep it alive; at the limit, so are those of clients that read their response too slowly.
+ * @param close closes the rest of the process, and the server
+ */
+export async function drainConnections(
+  server: Server,
+  close: () => Promise<unknown>,
+  limitMs = DRAIN_LIMIT_MS,
+): Promise<void> {
+  stopListening(server);
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+  }, IDLE_CONNECTION_POLL_MS);
+  const limit = setTimeout(() => {
+    server.closeAllConnections();
+  }, limitMs);
+  try {
+    await close();
+  } finally {
+    clearInterval(idle);
+    clearTimeout(limit);
+  }
 }

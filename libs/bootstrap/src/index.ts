@@ -1,7 +1,7 @@
+export { chunksOf, groupedBy, TtlCache } from './collections.js';
 export { ConcurrencyLimiter } from './concurrency-limiter.js';
 export { type GroupRole, LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
 export { environment } from './environment.js';
-export { chunksOf, groupedBy } from './lists.js';
 export { asJsonObject, fromHttp, JSON_TYPE, parseJson, parseJsonBody } from './http.js';
 export {
   ConfigError,
@@ -14,7 +14,6 @@ export {
   StartError,
 } from './run.js';
 export { Clock, PeriodicJob } from './periodic-job.js';
-export { TtlCache } from './ttl-cache.js';
 export {
   ARRIVAL_TIMES,
   brokerEnvironment,

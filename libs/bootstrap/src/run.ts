@@ -1,4 +1,3 @@
-import type { Server } from 'node:http';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { environment, SERVER_URLS } from './environment.js';
@@ -27,7 +26,6 @@ export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-/** The started process, as `run` needs it. */
 export interface RunningProcess {
   stop(): Promise<void>;
   /** The port of the server; the parent process receives it over the channel. */
@@ -93,55 +91,6 @@ export function listenProblem(
   if (syscall !== 'listen' || port === undefined) return undefined;
   if (code === 'EADDRINUSE') return `Port ${port} ${texts.inUse}`;
   return `${server} cannot listen on port ${port} of ${address} (${code}). ${texts.other}`;
-}
-
-const IDLE_CONNECTION_POLL_MS = 50;
-/** The same time that a service waits for work in progress. */
-const DRAIN_LIMIT_MS = 15_000;
-
-/**
- * Closes each connection after its next response. Reverse proxies thus release kept-alive connections while the server still accepts new
- * ones: a request that they send at the moment of the close would be lost.
- */
-export function endKeptConnections(server: Server): void {
-  server.prependListener('request', (_request, response) => {
-    response.setHeader('Connection', 'close');
-  });
-}
-
-/** Refuses new connections. A later close, as that of Fastify, waits for the end of the open ones, as it would on its own. */
-function stopListening(server: Server): void {
-  const ended = new Promise((resolve) => server.close(resolve));
-  server.close = (callback) => {
-    void ended.then(() => callback?.());
-    return server;
-  };
-}
-
-/**
- * Closes a server and its connections. It refuses new ones at once, because `close` may take longer than the limit. A busy connection is
- * closed as soon as it is idle, because its client would otherwise keep it alive. A client that reads its response too slowly is
- * disconnected, because it would block the end of the process.
- * @param close closes the rest of the process, and the server
- */
-export async function drainConnections(
-  server: Server,
-  close: () => Promise<unknown>,
-  limitMs = DRAIN_LIMIT_MS,
-): Promise<void> {
-  stopListening(server);
-  const idle = setInterval(() => {
-    server.closeIdleConnections();
-  }, IDLE_CONNECTION_POLL_MS);
-  const limit = setTimeout(() => {
-    server.closeAllConnections();
-  }, limitMs);
-  try {
-    await close();
-  } finally {
-    clearInterval(idle);
-    clearTimeout(limit);
-  }
 }
 
 function unknownKeys(env: NodeJS.ProcessEnv): string[] {

@@ -10,8 +10,9 @@ import type { EventContract } from '#contracts';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
 import { environment } from './environment.js';
-import { drainConnections, endKeptConnections, type RunningProcess } from './run.js';
 import { DiagnosticsModule } from './diagnostics.js';
+import { drainConnections, endKeptConnections } from './http.js';
+import type { RunningProcess } from './run.js';
 
 const REQUEST_TIMEOUT_MS = 30_000;
 /** The default of Node.js is 30 seconds. */

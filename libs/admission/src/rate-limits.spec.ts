@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { MemoryRequestCounter, parseRateLimit } from './request-counter.js';
+import { MemoryRequestCounter, parseRateLimit } from './rate-limits.js';
 
 describe('MemoryRequestCounter', () => {
   afterEach(() => {

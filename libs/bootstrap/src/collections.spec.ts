@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { TtlCache } from './ttl-cache.js';
+import { TtlCache } from './collections.js';
 
 const LONG = 3_600_000;
 

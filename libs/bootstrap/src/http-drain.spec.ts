@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { drainConnections } from './run.js';
+import { drainConnections } from './http.js';
 
 const FAR_MS = 60_000;
 const SOON_MS = 100;

@@ -1,12 +1,25 @@
 import { LRUCache } from 'lru-cache';
 
-/** The default time to live, in milliseconds. */
-const TTL_MS = 1_000;
-const MAX_ENTRIES = 10_000;
+/** Groups are in the order of their first items. */
+export function groupedBy<T, Key>(items: readonly T[], keyOf: (item: T) => Key): [Key, T[]][] {
+  const groups = new Map<Key, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const together = groups.get(key);
+    if (together === undefined) groups.set(key, [item]);
+    else together.push(item);
+  }
+  return [...groups];
+}
 
-/** Options that replace the default of one second. */
+/** The last chunk may be shorter. */
+export function chunksOf<T>(items: readonly T[], size: number): T[][] {
+  const count = Math.ceil(items.length / size);
+  return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));
+}
+
 interface TtlCacheOptions<Answer> {
-  /** Time to live, in milliseconds. */
+  /** Time to live; default: 1 s. */
   readonly ttlMs?: number;
   /** Default: 10,000. */
   readonly maxEntries?: number;
@@ -14,7 +27,7 @@ interface TtlCacheOptions<Answer> {
   readonly absent?: { readonly is: (answer: Answer) => boolean; readonly ttlMs: number };
 }
 
-/** A cache of reads with a time to live of one second by default. A missing object is also a result: represent it by an object. */
+/** A cache of reads with a time to live. A missing object is also a result: represent it by an object. */
 export class TtlCache<Answer extends object> {
   readonly #present: LRUCache<string, Answer>;
   readonly #absent: LRUCache<string, Answer>;
@@ -24,7 +37,7 @@ export class TtlCache<Answer extends object> {
     private readonly read: (key: string) => Promise<Answer>,
     private readonly options: TtlCacheOptions<Answer> = {},
   ) {
-    const { ttlMs = TTL_MS, maxEntries: max = MAX_ENTRIES, absent } = options;
+    const { ttlMs = 1_000, maxEntries: max = 10_000, absent } = options;
     this.#present = new LRUCache({ max, ttl: ttlMs });
     this.#absent = new LRUCache({ max, ttl: absent?.ttlMs ?? ttlMs });
   }
@@ -41,7 +54,6 @@ export class TtlCache<Answer extends object> {
     this.#running.delete(key);
   }
 
-  /** As `forget`, for all keys. */
   clear(): void {
     this.#present.clear();
     this.#absent.clear();

@@ -1,13 +1,69 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { Application } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { Metrics } from '#observability';
-import { ApplicationDirectory } from './application.directory.js';
-import { MemoryRequestCounter, type RateLimit } from './request-counter.js';
+import { ApplicationDirectory } from './request-origin.js';
 
-/** The failures that a process accepts per network. */
+/** Maximum number of requests within a window. A window starts with its first request. */
+export interface RateLimit {
+  readonly count: number;
+  readonly windowSeconds: number;
+}
+
+/** Parses `off` or `<count>/<seconds>`; the schema of the environment has validated the form. */
+export function parseRateLimit(text: string): RateLimit | undefined {
+  if (text === 'off') return undefined;
+  const [count = 0, windowSeconds = 0] = text.split('/').map(Number);
+  return { count, windowSeconds };
+}
+
+export interface RequestCount {
+  /** Requests of the window, this one included. */
+  readonly count: number;
+  /** Milliseconds until the window ends and the count restarts. */
+  readonly resetMs: number;
+}
+
+/** Counts requests per key; each key has its own windows. */
+export interface RequestCounter {
+  count(key: string, windowSeconds: number): Promise<RequestCount>;
+}
+
+/** Beyond this number the least recently used key is dropped. The counter needs at most about 10 MB. */
+const MAX_KEYS = 50_000;
+
+/** Counts in this process only, in bounded memory. */
+export class MemoryRequestCounter implements RequestCounter {
+  readonly #windows: LRUCache<string, { count: number; endsAt: number }>;
+
+  constructor(maxKeys = MAX_KEYS) {
+    this.#windows = new LRUCache({ max: maxKeys });
+  }
+
+  count(key: string, windowSeconds: number): Promise<RequestCount> {
+    return Promise.resolve(this.countNow(key, windowSeconds));
+  }
+
+  countNow(key: string, windowSeconds: number): RequestCount {
+    const now = performance.now();
+    const last = this.#windows.get(key);
+    const window = last !== undefined && last.endsAt > now ? last : { count: 0, endsAt: now + windowSeconds * 1_000 };
+    window.count += 1;
+    this.#windows.set(key, window);
+    // LRUCache treats a ttl of 0 as endless.
+    return { count: window.count, resetMs: Math.max(1, Math.round(window.endsAt - now)) };
+  }
+
+  /** Without counting; 0 where the key has no window. */
+  countOf(key: string): number {
+    const window = this.#windows.peek(key);
+    return window !== undefined && window.endsAt > performance.now() ? window.count : 0;
+  }
+}
+
 export interface FailedCredentialLimitOptions {
-  /** Undefined: no limit. */
+  /** Failures that a process accepts per network; undefined: no limit. */
   readonly limit: RateLimit | undefined;
 }
 
@@ -61,9 +117,7 @@ export class FailedCredentialLimit {
     return waitMs === undefined ? appError('UNAUTHORIZED') : this.#tooMany(waitMs);
   }
 
-  /**
-   * Counts before the look-up, whose result is still open. An existing application is counted a few times at most, until it is familiar.
-   */
+  /** Counts before the look-up, whose result is open: an existing application is counted a few times at most, until it is familiar. */
   async #admit(appId: string, network: string): Promise<void> {
     const waitMs = this.#countFailure(network, 1) ?? this.#countFailure(ALL_NETWORKS, ALL_NETWORKS_FACTOR);
     if (waitMs !== undefined && !(await this.applications.isListed(appId))) throw this.#tooMany(waitMs);

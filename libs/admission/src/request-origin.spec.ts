@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clientAddressOf, clientNetworkOf } from './client-network.js';
+import { clientAddressOf, clientNetworkOf } from './request-origin.js';
 
 describe('clientAddressOf', () => {
   it.each<[string, Parameters<typeof clientAddressOf>[0], string]>([
