@@ -11,7 +11,15 @@ import {
 import { EventPattern, type MessageHandler, MessagePattern } from '@nestjs/microservices';
 import { isObservable, lastValueFrom, type Observable, throwError } from 'rxjs';
 import { z } from 'zod';
-import type { EventContract, EventPayload, RpcContract, RpcData, RpcReply } from '#contracts';
+import type {
+  DirectMessageContract,
+  DirectMessagePayload,
+  EventContract,
+  EventPayload,
+  RpcContract,
+  RpcData,
+  RpcReply,
+} from '#contracts';
 import { appError, toAppError } from '#errors';
 import { continueTrace, type Metrics, reportError, type ReportFields } from '#observability';
 import {
@@ -35,7 +43,6 @@ async function invoke(handler: MessageHandler, data: unknown): Promise<unknown> 
   return isObservable(result) ? lastValueFrom(result, { defaultValue: undefined }) : result;
 }
 
-/** Handles one RPC. Returns the text of the reply or, where the handler failed, of its error; or the request that the handler forwards. */
 export async function answerRequest(
   text: string,
   find: FindHandler,
@@ -60,7 +67,6 @@ export async function answerRequest(
   }
 }
 
-/** The reply to an RPC that is refused unread. */
 export function refuseRequest(reason: string, durations?: RpcDurations): string {
   const error = appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
   reportError(logger, error, {});
@@ -68,7 +74,6 @@ export function refuseRequest(reason: string, durations?: RpcDurations): string 
   return encodeError(error);
 }
 
-/** The reply to the caller of a request that cannot be forwarded. */
 export function failForwarded(reason: string): string {
   const error = appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
   reportError(logger, error, {});
@@ -205,4 +210,17 @@ export function RpcHandler<C extends RpcContract>(contract: C) {
   ): void => {
     decorate(target, key, descriptor);
   };
+}
+
+export interface DirectMessageHandler {
+  readonly contract: DirectMessageContract;
+  readonly handle: (payload: unknown) => Promise<void> | void;
+}
+
+/** Handles one kind of direct message in this process. */
+export function directMessageHandler<C extends DirectMessageContract>(
+  contract: C,
+  handle: (payload: DirectMessagePayload<C>) => Promise<void> | void,
+): DirectMessageHandler {
+  return { contract, handle: (payload) => handle(contract.payload.parse(payload) as DirectMessagePayload<C>) };
 }

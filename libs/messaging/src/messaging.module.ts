@@ -10,6 +10,7 @@ import type {
 } from '#contracts';
 import { messageOf } from '#errors';
 import { continueTrace, currentTraceparent, inSpan, Readiness } from '#observability';
+import type { DirectMessageHandler } from './handlers.js';
 import {
   decodeReply,
   encodeRequest,
@@ -20,15 +21,11 @@ import {
   type Transport,
 } from './transport.js';
 
-/** Calls other services. */
 @Injectable()
 export class RpcClient {
   constructor(@Inject(TRANSPORT) private readonly transport: RpcTransport) {}
 
-  /**
-   * Calls the service that owns the contract and returns its parsed reply.
-   * @throws AppError the error of the service, or SERVICE_UNAVAILABLE after the contract's timeout
-   */
+  /** @throws AppError the error of the service that owns the contract, or SERVICE_UNAVAILABLE after the contract's timeout */
   async call<C extends RpcContract>(contract: C, data: RpcData<C>): Promise<RpcReply<C>> {
     return this.#request(contract, data, (reply) => contract.reply.parse(decodeReply(reply)) as RpcReply<C>);
   }
@@ -50,21 +47,17 @@ export class RpcClient {
 export class EventPublisher {
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
 
-  /** Whether the broker is connected and accepts messages. */
   isConnected(): boolean {
     return this.transport.problem() === undefined;
   }
 
-  /**
-   * Resolves once the broker has confirmed the event, within 5 seconds.
-   * @throws Error where the broker refuses the event or does not confirm it; it may have stored the event all the same
-   */
+  /** @throws Error where the broker refuses the event or does not confirm it within 5 s: it may have stored the event all the same */
   publish(message: EventMessage): Promise<void> {
     return this.transport.publishEvent(message);
   }
 }
 
-/** Best-effort broadcasts to every process. No code may rely on the arrival of one. */
+/** Best-effort broadcasts to every process: no code may rely on the arrival of one, and one that is malformed is ignored. */
 @Injectable()
 export class Broadcasts {
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
@@ -81,27 +74,12 @@ export class Broadcasts {
   }
 }
 
-/** A broadcast that is not JSON is ignored. */
 function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch {
     return undefined;
   }
-}
-
-/** The handler of a process for one kind of direct message. */
-interface DirectMessageHandler {
-  readonly contract: DirectMessageContract;
-  readonly handle: (payload: unknown) => Promise<void> | void;
-}
-
-/** Creates a handler; the payload has the contract's type. */
-export function directMessageHandler<C extends DirectMessageContract>(
-  contract: C,
-  handle: (payload: DirectMessagePayload<C>) => Promise<void> | void,
-): DirectMessageHandler {
-  return { contract, handle: (payload) => handle(contract.payload.parse(payload) as DirectMessagePayload<C>) };
 }
 
 /** Direct messages to one process, addressed by name. They are lost with the process, so their content must also be available elsewhere. */

@@ -72,18 +72,13 @@ export class OperatorSocket implements RpcTransport {
   }
 }
 
-/** Only the user that runs the server has access. */
-const OWNER_ONLY = 0o600;
-
-/** A listening operator socket. */
 export interface ServedOperators {
   /** Closes open connections, too, because idle ones would not end by themselves. */
   close(): Promise<void>;
 }
 
 /**
- * Serves operators of the same machine over a Unix socket: one request per line, one reply per line, in order. Only the given contracts are
- * available, and only to the user of this process.
+ * Serves the given contracts over a Unix socket, to the user of this process only: one request and one reply per line, in order.
  * @throws the error of `listen`, such as EADDRINUSE where the socket exists
  */
 export async function serveOperators(
@@ -110,7 +105,7 @@ async function listen(server: Server, path: string): Promise<void> {
       resolve();
     });
   });
-  await chmod(path, OWNER_ONLY);
+  await chmod(path, 0o600);
 }
 
 async function close(server: Server, sockets: ReadonlySet<Socket>): Promise<void> {

@@ -12,7 +12,26 @@ export interface MessageOrigin {
   readonly traceparent?: string | undefined;
 }
 
-/** An event on its way to its subscribers. */
+/** Header of a dead letter: the error of its last attempt. */
+export const REASON_HEADER = 'x-gatepost-reason';
+const TRACEPARENT = 'traceparent';
+const REQUEST_ID = 'x-gatepost-request-id';
+
+export function originHeaders({ requestId, traceparent }: MessageOrigin): Record<string, string> {
+  return {
+    ...(traceparent !== undefined && { [TRACEPARENT]: traceparent }),
+    ...(requestId !== undefined && { [REQUEST_ID]: requestId }),
+  };
+}
+
+export function originFrom(headers: Readonly<Record<string, unknown>> | undefined): MessageOrigin {
+  return { traceparent: textOf(headers?.[TRACEPARENT]), requestId: textOf(headers?.[REQUEST_ID]) };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
 export interface EventMessage extends MessageOrigin {
   /** Stable over redeliveries, so that consumers detect repetitions. */
   readonly id: string;
@@ -37,7 +56,6 @@ export interface NodeReceiver {
   connected(): void;
 }
 
-/** The calling part of a transport. */
 export interface RpcTransport {
   /** Calls the service that owns the pattern. Rejects with SERVICE_UNAVAILABLE where no reply arrives in time. */
   request(pattern: string, body: string, timeoutMs: number): Promise<string>;
@@ -47,15 +65,13 @@ export interface RpcTransport {
 export interface Transport extends RpcTransport {
   /** Resolves once the broker has stored the event or, inside a process, once it was handled. */
   publishEvent(message: EventMessage): Promise<void>;
-  /** Sends to every process, best effort. */
   broadcast(pattern: string, body: string): void;
   onBroadcast(pattern: string, listener: BroadcastListener): void;
   /**
-   * Sends a direct message to the named process. Resolves once the broker has accepted it, even where no such process exists and the
-   * message is lost. Rejects with SERVICE_UNAVAILABLE where the broker is unavailable, or the queue of the process is full.
+   * Resolves once the broker has accepted the message, even where no such process exists. Rejects with SERVICE_UNAVAILABLE where the broker
+   * is unavailable, or the queue of the process is full.
    */
   sendToNode(node: string, message: DirectMessage): Promise<void>;
-  /** Receives the direct messages to this name in this process. */
   receiveAsNode(node: string, receiver: NodeReceiver): void;
   /** The reason why the transport does not work now, worded for operators; undefined where it works. */
   problem(): string | undefined;
@@ -78,7 +94,6 @@ export function assertFits(text: string | Buffer): void {
 
 /** An event that every attempt would fail to handle: it is not JSON, or violates its contract. */
 export class UnparseableEvent extends Error {
-  /** Parses an event's body. */
   static orJson(body: string): unknown {
     try {
       return JSON.parse(body);
@@ -101,7 +116,6 @@ interface RequestEnvelope {
   readonly traceparent: string | undefined;
 }
 
-/** A request as text, with its trace. */
 export function encodeRequest({ pattern, data }: Pick<RequestEnvelope, 'pattern' | 'data'>): string {
   return JSON.stringify({ pattern, data, traceparent: currentTraceparent() });
 }
@@ -156,10 +170,7 @@ function malformed(what: string): AppError {
   return appError('INTERNAL', { cause: new Error(`received ${what}`) });
 }
 
-/**
- * The result of a handler that forwards its request: the next service replies to the original caller directly, so that this process does
- * not wait for the reply.
- */
+/** The result of a handler that forwards its request: the next service replies to the original caller directly. */
 export class Forwarded<Reply = unknown> {
   /** For the compiler only: the reply that the caller will receive. */
   declare protected readonly reply: Reply;

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { directMessage } from '#contracts';
 import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
-import { directMessageHandler, DirectMessages } from '../src/messaging.module.js';
+import { directMessageHandler } from '../src/handlers.js';
+import { DirectMessages } from '../src/messaging.module.js';
 import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { openRabbit } from './open-rabbit.js';
 

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { event, directMessage } from '#contracts';
 import { eventually } from '#testing';
-import { Broadcasts, directMessageHandler, DirectMessages, RpcClient } from '../src/messaging.module.js';
+import { directMessageHandler } from '../src/handlers.js';
+import { Broadcasts, DirectMessages, RpcClient } from '../src/messaging.module.js';
 import type { Transport } from '../src/transport.js';
 import {
   holdWithShortTimeout,

@@ -11,8 +11,8 @@ const REOPEN_MS = 1_000;
 export type Setup<C extends Channel> = (channel: C, lose: () => void) => Promise<void>;
 
 /**
- * A channel that is replaced when it is lost: with its connection, closed by the broker after an error, or by `lose`. The wrapper of the
- * connection manager handles only the first case.
+ * A channel that is replaced when it is lost: with its connection (the only case of the connection manager's own wrapper), closed by the
+ * broker after an error, or by `lose`.
  */
 export class ReconnectingChannel<C extends Channel> {
   private readonly logger = new Logger('RabbitMQ');
@@ -33,12 +33,10 @@ export class ReconnectingChannel<C extends Channel> {
     void this.#open();
   }
 
-  /** Without publisher confirms, for transient messages. */
   static plain(connection: AmqpConnectionManager, setup: Setup<Channel>): ReconnectingChannel<Channel> {
     return new ReconnectingChannel(connection, (model) => model.createChannel(), setup);
   }
 
-  /** With publisher confirms, for messages that must not be lost. */
   static confirming(
     connection: AmqpConnectionManager,
     setup: Setup<ConfirmChannel>,
@@ -46,12 +44,10 @@ export class ReconnectingChannel<C extends Channel> {
     return new ReconnectingChannel(connection, (model) => model.createConfirmChannel(), setup);
   }
 
-  /** The channel, where it is ready. */
   get current(): C | undefined {
     return this.#current;
   }
 
-  /** Stops the replacement of lost channels. */
   retire(): void {
     this.#isRetired = true;
     clearTimeout(this.#timer);
@@ -131,7 +127,6 @@ type Consume = (channel: Channel, lose: () => void) => Promise<string>;
 /** A channel with one consumer, which can stop receiving messages before the channel closes. */
 export class ConsumingChannel {
   readonly #channel: ReconnectingChannel<Channel>;
-  /** The consumer tag on the current channel. */
   #tag = '';
 
   constructor(connection: AmqpConnectionManager, consume: Consume) {

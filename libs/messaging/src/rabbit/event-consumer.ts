@@ -5,9 +5,9 @@ import type { Channel, ConsumeMessage, Options } from 'amqplib';
 import { reasonOf } from '#errors';
 import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
-import { UnparseableEvent } from '../transport.js';
-import { type Publisher, UnroutableError } from './publisher.js';
-import { originFrom, originHeaders, REASON_HEADER, type Topology } from './topology.js';
+import { originFrom, originHeaders, REASON_HEADER, UnparseableEvent } from '../transport.js';
+import { type InFlight, type Publisher, UnroutableError } from './publisher.js';
+import type { Topology } from './topology.js';
 
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';
@@ -15,8 +15,7 @@ const ATTEMPT_HEADER = 'x-gatepost-attempt';
 const COPY_RETRY_MS = 1_000;
 
 interface ConsumerHooks {
-  /** Registers work in progress. */
-  readonly follow: (work: Promise<void>) => void;
+  readonly inFlight: InFlight;
   /** Called when the broker has cancelled the consumer, or has no queue for a copy: a new start declares the queues. */
   readonly lose: () => void;
   /** Aborted when the service closes. */
@@ -31,10 +30,9 @@ interface Life {
 }
 
 /**
- * Consumes a service's events. A handled event is acknowledged. A failed event is retried after each delay of the topology, then
- * dead-lettered with the reason; an unparseable event is dead-lettered at once. The broker confirms the copy for the retry before the
- * original is acknowledged. While the broker accepts no copy, the original stays unacknowledged: a requeued event would return at once, and
- * the broker drops an event that returns too often.
+ * Consumes a service's events. A failed event is retried after each delay of the topology, then dead-lettered with the reason; an
+ * unparseable one at once. The original is acknowledged when the broker has confirmed the copy, and is not requeued before: it would return
+ * at once, and the broker drops an event that returns too often.
  */
 export class EventConsumer {
   private readonly logger = new Logger('Events');
@@ -58,7 +56,7 @@ export class EventConsumer {
     const life = { lose: hooks.lose, ended: AbortSignal.any([lost.signal, hooks.closing]) };
     const consumer = await channel.consume(this.topology.eventQueue(this.service), (message) => {
       if (message === null) hooks.lose();
-      else hooks.follow(this.#handle(channel, message, life));
+      else hooks.inFlight.add(this.#handle(channel, message, life));
     });
     return consumer.consumerTag;
   }

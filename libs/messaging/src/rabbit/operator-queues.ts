@@ -1,15 +1,15 @@
 import { type Channel, type ChannelModel, type ConfirmChannel, connect, type GetMessage, type Options } from 'amqplib';
 import { appError, messageOf, withTimeout } from '#errors';
+import { originFrom, originHeaders, REASON_HEADER } from '../transport.js';
 import { socketOf } from './broker-connection.js';
 import { confirmedPublish } from './publisher.js';
-import { originFrom, originHeaders, REASON_HEADER, Topology } from './topology.js';
+import { Topology } from './topology.js';
 
 const CONNECT_TIMEOUT_MS = 3_000;
 /** A broker that accepts no messages does not confirm a close. */
 const CLOSE_TIMEOUT_MS = 1_000;
 const QUEUE_NOT_FOUND = 404;
 
-/** The number of consumers and of waiting messages of a queue. */
 type QueueState = Record<'consumerCount' | 'messageCount', number>;
 
 /** A connection for one operator command, without reconnects. @throws Error where no broker is reachable */
@@ -25,7 +25,6 @@ async function closeConnection(connection: ChannelModel): Promise<void> {
   socketOf(connection).destroy();
 }
 
-/** Resolves when the channel or the connection has closed, and after a second in any case. */
 async function closeInTime(open: Pick<Channel | ChannelModel, 'close'>): Promise<void> {
   await withTimeout(Promise.allSettled([open.close()]), CLOSE_TIMEOUT_MS);
 }
@@ -43,24 +42,6 @@ async function queueState(connection: ChannelModel, queue: string): Promise<Queu
     await closeInTime(channel);
   }
 }
-/**
- * The number of messages in each queue. A missing queue is left out, and so are the queues after it, because the broker closes the channel
- * at the check of a missing queue. The checks therefore use a channel of their own.
- */
-export async function queueDepths(
-  connection: Pick<ChannelModel, 'createChannel'>,
-  queues: readonly string[],
-): Promise<Map<string, number>> {
-  const channel = await connection.createChannel();
-  channel.on('error', () => undefined);
-  const answers = await Promise.allSettled(queues.map((queue) => channel.checkQueue(queue)));
-  channel.close().catch(() => undefined);
-  return new Map(
-    answers.flatMap((answer) =>
-      answer.status === 'fulfilled' ? [[answer.value.queue, answer.value.messageCount]] : [],
-    ),
-  );
-}
 
 /** An event that its service could not handle. */
 export interface DeadLetter {
@@ -70,7 +51,6 @@ export interface DeadLetter {
   readonly reason: string;
 }
 
-/** A dead letter with its content. */
 interface ReadDeadLetter extends DeadLetter {
   readonly body: string;
   /** Null for letters of versions before 0.1.0. */
@@ -85,7 +65,6 @@ const MAX_RETURNS = 10;
 /** The dead-lettered events of the services. Methods throw AppError SERVICE_UNAVAILABLE where the broker refuses or does not answer. */
 export class DeadLetters {
   readonly #topology: Topology;
-  /** The broker's reason, while it blocks the connection. */
   #blockedFor: string | undefined;
 
   private constructor(
@@ -102,7 +81,6 @@ export class DeadLetters {
     return new DeadLetters(await connectOnce(url), namespace);
   }
 
-  /** The number of a service's dead letters; 0 where it never had a queue. */
   async count(service: string): Promise<number> {
     return (await this.#answered(queueState(this.connection, this.#topology.deadLetterQueue(service)))).messageCount;
   }
@@ -128,10 +106,7 @@ export class DeadLetters {
     });
   }
 
-  /**
-   * Returns the current dead letters to their service, which handles them as new events. Each dead letter is removed once the broker has
-   * confirmed its copy.
-   */
+  /** Returns the current dead letters to their service as new events; each is removed once the broker has confirmed its copy. */
   async replay(service: string, onMoved: (letter: DeadLetter) => void): Promise<void> {
     await this.#take(service, async (channel, message) => {
       await this.#answered(copyTo(channel, message, this.#topology.eventQueue(service)));
@@ -139,7 +114,6 @@ export class DeadLetters {
     });
   }
 
-  /** Deletes the current dead letters. */
   async drop(service: string, onDropped: (letter: DeadLetter) => void): Promise<void> {
     await this.#take(service, (_, message) => {
       onDropped(letterOf(message));
@@ -182,7 +156,6 @@ export class DeadLetters {
     }
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where the broker does not do the work */
   async #answered<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
@@ -193,7 +166,6 @@ export class DeadLetters {
   }
 }
 
-/** Resolves once the broker has confirmed the copy, which has the id, the type and the origin of the original. */
 async function copyTo(
   channel: ConfirmChannel,
   { properties, content }: GetMessage,
@@ -239,7 +211,7 @@ function letterOf({ properties }: GetMessage): DeadLetter {
   };
 }
 
-/** Queue figures for operators: the number of processes of a service, and of its waiting events. */
+/** Queue figures for operators. */
 export class BrokerQueues {
   readonly #topology: Topology;
 
@@ -255,7 +227,6 @@ export class BrokerQueues {
     return new BrokerQueues(await connectOnce(url), namespace);
   }
 
-  /** The number of processes that serve the service's RPCs. */
   async replicas(service: string): Promise<number> {
     return (await queueState(this.connection, this.#topology.rpcQueue(service))).consumerCount;
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
-import type { Channel, ConfirmChannel, Message, Options } from 'amqplib';
+import type { Channel, ConfirmChannel, Message, MessageProperties, Options } from 'amqplib';
 import { appError, withTimeout } from '#errors';
 import { failForwarded } from '../handlers.js';
 import { ReconnectingChannel, openConnection, type Setup, socketOf } from './broker-connection.js';
@@ -14,43 +14,45 @@ export class InFlight {
     return this.#running.size;
   }
 
-  /** Tracks a piece of work until it ends. */
   add(work: Promise<unknown>): void {
     this.#running.add(work);
     const remove = () => this.#running.delete(work);
     work.then(remove, remove);
   }
 
-  /** Resolves when all work has ended, or after the timeout. */
   async settled(timeoutMs: number): Promise<void> {
     await withTimeout(Promise.allSettled(this.#running), timeoutMs);
   }
 }
 
-/** Timeout of a publisher confirm, in milliseconds. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 /** Maximum number of messages of one process that wait for a reply or a confirm; further ones are refused. */
 const MAX_PENDING = 10_000;
 /** Maximum total of their bytes and the socket's unsent bytes: five messages of maximum size. A process has a few hundred MiB of memory. */
 const MAX_PENDING_BYTES = 64 * 1_024 * 1_024;
-/**
- * RabbitMQ reports that it blocks a connection only when the connection publishes. A process that has published nothing for this time
- * publishes an empty message without a queue, to detect a block.
- */
+/** RabbitMQ reports a block only to a connection that publishes: an idle process publishes an empty message without a queue. */
 const PROBE_INTERVAL_MS = 1_000;
-/**
- * After an alarm, the broker first reads messages that were sent before its end. After this time, all of them have been read or have
- * expired.
- */
+/** After an alarm, the broker first reads older messages. After this time, all of them have been read or have expired. */
 const RECOVERY_MS = 10_000;
 
-/** The destination of a message. */
+/** Tolerated difference between clocks (the doctor warns of larger ones) plus the resolution of timestamps, which is one second. */
+const TOLERATED_MS = 3_000;
+
+export function expiringAfter(timeoutMs: number): Pick<Options.Publish, 'expiration' | 'timestamp'> {
+  return { expiration: timeoutMs, timestamp: Math.floor(Date.now() / 1_000) };
+}
+
+/** The broker counts the expiration from when it reads the message, and a blocking one reads nothing: only the sender's clock counts. */
+export function hasCallerGivenUp({ expiration, timestamp }: MessageProperties): boolean {
+  return typeof timestamp === 'number' && Date.now() > timestamp * 1_000 + Number(expiration) + TOLERATED_MS;
+}
+
 export interface Route {
   readonly exchange: string;
   readonly routingKey: string;
 }
 
-/** The broker did not confirm within 5 seconds: the message may or may not be stored. */
+/** The message may or may not be stored. */
 class UnconfirmedError extends Error {}
 
 /** The broker has no queue for the message, and has not stored it. */
@@ -77,9 +79,8 @@ function takeReturn(channel: ConfirmChannel, { messageId = '' }: Options.Publish
 }
 
 /**
- * Publishes a message. Resolves once the broker has confirmed it; rejects where the broker refuses it or does not confirm within 5 seconds.
- * A mandatory message needs an id.
- * @throws UnroutableError where the message is mandatory and its queue does not exist
+ * Resolves once the broker has confirmed the message; rejects where it refuses it, or does not confirm in time.
+ * @throws UnroutableError where the message is mandatory, which needs an id, and its queue does not exist
  */
 export function confirmedPublish(
   channel: ConfirmChannel,
@@ -103,9 +104,8 @@ export function confirmedPublish(
 }
 
 /**
- * The publishing connection of a process. It is separate from the consuming connection: while RabbitMQ is short of memory or disk it reads
- * nothing from publishing connections, and consumers must still acknowledge. New messages are refused while the broker blocks the
- * connection, and above the limits for pending messages.
+ * The publishing connection of a process. While RabbitMQ is short of memory or disk it reads nothing from publishing connections, and
+ * consumers must still acknowledge. New messages are refused meanwhile, and above the limits for pending messages.
  */
 export class Publisher {
   readonly #logger = new Logger('RabbitMQ');
@@ -115,7 +115,6 @@ export class Publisher {
   readonly #channels: Pick<ReconnectingChannel<Channel>, 'current' | 'close'>[] = [];
   readonly #probe: NodeJS.Timeout;
   #socket: Socket | undefined;
-  /** The broker's reason, while it blocks the connection. */
   #blockedFor: string | undefined;
   #recoveredAt = -Infinity;
   #pending = 0;
@@ -158,7 +157,7 @@ export class Publisher {
     return this.#blockedFor;
   }
 
-  /** Whether messages may arrive that were sent while the broker accepted none. */
+  /** Messages may arrive that were sent while the broker accepted none. */
   get isRecovering(): boolean {
     return this.#blockedFor !== undefined || performance.now() - this.#recoveredAt < RECOVERY_MS;
   }
@@ -176,12 +175,10 @@ export class Publisher {
     return this.#channels.every(({ current }) => current !== undefined);
   }
 
-  /** Calls the listener whenever the broker stops accepting messages. */
   onBlocked(listener: () => void): void {
     this.#connection.on('blocked', listener);
   }
 
-  /** A further channel of this connection. */
   openChannel(setup: Setup<Channel>): ReconnectingChannel<Channel> {
     const channel = ReconnectingChannel.plain(this.#connection, setup);
     this.#channels.push(channel);
@@ -218,8 +215,7 @@ export class Publisher {
     try {
       await confirmedPublish(channel, route, content, options);
     } catch (error) {
-      // amqplib holds an unconfirmed message as long as the channel is open. Replacing the channel releases a message that the broker never
-      // confirms.
+      // amqplib holds an unconfirmed message, which the broker may never confirm, as long as the channel is open.
       if (error instanceof UnconfirmedError && this.#blockedFor === undefined) this.#confirming.replace(channel, error);
       throw error;
     } finally {
@@ -227,10 +223,7 @@ export class Publisher {
     }
   }
 
-  /**
-   * Publishes a message that may be lost, such as a reply, whose caller has a deadline. While the broker blocks the connection, the message
-   * waits in the socket; above the limit it is dropped.
-   */
+  /** For messages that may be lost, such as replies. While the broker blocks the connection, they wait in the socket, up to the limit. */
   send({ exchange, routingKey }: Route, content: Buffer, options: Options.Publish): void {
     if (this.#unsentBytes + content.length > MAX_PENDING_BYTES) return;
     this.#hasPublished = true;

@@ -4,37 +4,29 @@ import type { Channel, ConsumeMessage, Message } from 'amqplib';
 import { withTimeout } from '#errors';
 import type { Metrics } from '#observability';
 import { answerRequest, refuseRequest } from '../handlers.js';
-import type { Forwarded, NodeReceiver } from '../transport.js';
-import { ConsumingChannel, ReconnectingChannel } from './broker-connection.js';
+import type { Forwarded } from '../transport.js';
+import { ConsumingChannel } from './broker-connection.js';
 import { EventConsumer } from './event-consumer.js';
-import { InFlight, type Publisher } from './publisher.js';
-import { expiringAfter, hasCallerGivenUp } from './rpc-channel.js';
-import { originFrom, type Topology } from './topology.js';
+import { expiringAfter, hasCallerGivenUp, InFlight, type Publisher } from './publisher.js';
+import type { Topology } from './topology.js';
 
 /** Maximum number of RPCs in progress per process; further ones get SERVICE_UNAVAILABLE. */
 const MAX_RPC_IN_FLIGHT = 2_000;
-/** How long a closing service waits for work in progress, in milliseconds. */
+/** How long a closing service waits for work in progress. */
 const DRAIN_TIMEOUT_MS = 15_000;
-/** How long a closing service waits for the broker to cancel a consumer or close a channel, in milliseconds. */
+/** How long it waits for the broker to cancel a consumer or close a channel. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-interface Connections {
-  /** The connection for consuming and acknowledging. The broker never blocks it, because the process publishes nothing on it. */
-  readonly consuming: AmqpConnectionManager;
-  readonly publisher: Publisher;
-}
-
-/**
- * Receives a service's RPCs and events. RPCs are consumed without acknowledgement, up to a limit: their caller has a deadline, so a lost
- * one ends there. Events are acknowledged when handled.
- */
+/** Receives a service's RPCs and events. RPCs are not acknowledged: their caller has a deadline. Events are, when handled. */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   readonly #inFlight = new InFlight();
   readonly #closing = new AbortController();
   #channels: ConsumingChannel[] = [];
 
   constructor(
-    private readonly connections: Connections,
+    /** The broker never blocks it, because the process publishes nothing on it. */
+    private readonly consuming: AmqpConnectionManager,
+    private readonly publisher: Publisher,
     private readonly topology: Topology,
     private readonly service: string,
     private readonly metrics?: Pick<Metrics, 'rpcHandled' | 'eventsHandled'>,
@@ -44,27 +36,25 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   listen(callback: () => void): void {
     const consume = (work: ConstructorParameters<typeof ConsumingChannel>[1]) => {
-      this.#channels.push(new ConsumingChannel(this.connections.consuming, work));
+      this.#channels.push(new ConsumingChannel(this.consuming, work));
     };
     consume((channel, lose) => this.#consumeRpc(channel, lose));
     const patterns = this.#eventPatterns();
     if (patterns.length > 0) consume((channel, lose) => this.#consumeEvents(channel, lose, patterns));
-    // The broker may be unavailable: the process meanwhile serves its health endpoints, and consumes once it is connected.
+    // The process also starts where the broker is unavailable, and consumes once it is connected.
     callback();
   }
 
-  /** The queues of the service, with the queues of its retries and dead letters. */
+  /** With the queues of retries and dead letters. */
   queues(): string[] {
     const events = this.#eventPatterns().length > 0 ? this.topology.queuesOfEvents(this.service) : [];
     return [...events, this.topology.rpcQueue(this.service)];
   }
 
-  /** False where the service should receive messages and does not. */
   isServing(): boolean {
     return this.#channels.every((channel) => channel.isConsuming());
   }
 
-  /** Stops receiving, finishes work in progress, then closes. */
   async close(): Promise<void> {
     const channels = this.#channels;
     this.#channels = [];
@@ -88,18 +78,13 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       if (message === null) lose();
       else this.#receive(message);
     };
-    const { consumerTag } = await channel.consume(this.topology.rpcQueue(this.service), receive, { noAck: true });
-    return consumerTag;
+    return (await channel.consume(this.topology.rpcQueue(this.service), receive, { noAck: true })).consumerTag;
   }
 
   #consumeEvents(channel: Channel, lose: () => void, patterns: readonly string[]): Promise<string> {
     const find = (pattern: string) => this.#handler(pattern, 'event');
-    const { publisher } = this.connections;
-    const consumer = new EventConsumer(publisher, this.topology, this.service, find, this.metrics?.eventsHandled);
-    const follow = (work: Promise<void>) => {
-      this.#inFlight.add(work);
-    };
-    return consumer.start(channel, patterns, { follow, lose, closing: this.#closing.signal });
+    const consumer = new EventConsumer(this.publisher, this.topology, this.service, find, this.metrics?.eventsHandled);
+    return consumer.start(channel, patterns, { inFlight: this.#inFlight, lose, closing: this.#closing.signal });
   }
 
   #receive(message: ConsumeMessage): void {
@@ -109,11 +94,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       return;
     }
     const receivedAt = performance.now();
-    const answered = answerRequest(
-      message.content.toString(),
-      (pattern) => this.#handler(pattern, 'rpc'),
-      this.metrics?.rpcHandled,
-    );
+    const find = (pattern: string) => this.#handler(pattern, 'rpc');
+    const answered = answerRequest(message.content.toString(), find, this.metrics?.rpcHandled);
     this.#inFlight.add(
       answered.then((answer) => {
         if (typeof answer === 'string') this.#reply(message, answer);
@@ -124,28 +106,23 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   /** The reason to refuse a request: its effect would take place, and no reply could reach the caller in time. */
   #refusalOf({ properties }: ConsumeMessage): string | undefined {
-    const { publisher } = this.connections;
     if (this.#inFlight.count >= MAX_RPC_IN_FLIGHT) return 'too many requests in progress';
-    if (publisher.blockedFor !== undefined) return 'RabbitMQ accepts no replies';
-    return publisher.isRecovering && hasCallerGivenUp(properties) ? "the caller's deadline has passed" : undefined;
+    if (this.publisher.blockedFor !== undefined) return 'RabbitMQ accepts no replies';
+    return this.publisher.isRecovering && hasCallerGivenUp(properties) ? "the caller's deadline has passed" : undefined;
   }
 
   #reply(message: Message, text: string): void {
     const { replyTo, correlationId } = addressOf(message);
-    this.connections.publisher.send({ exchange: '', routingKey: replyTo }, Buffer.from(text), { correlationId });
+    this.publisher.send({ exchange: '', routingKey: replyTo }, Buffer.from(text), { correlationId });
   }
 
-  /**
-   * Keeps `replyTo` of the original caller, who gets the reply from the next service directly. The request expires after the rest of its
-   * deadline.
-   */
+  /** The next service replies to the original caller directly, within the rest of the deadline. */
   #forward(message: ConsumeMessage, { pattern, body }: Forwarded, elapsedMs: number): void {
     const [service = ''] = pattern.split('.', 1);
     const leftMs = Math.floor(Number(message.properties.expiration) - elapsedMs);
     if (leftMs <= 0) return;
-    const route = { exchange: '', routingKey: this.topology.rpcQueue(service) };
     const options = { ...addressOf(message), ...expiringAfter(leftMs), mandatory: true };
-    this.connections.publisher.send(route, Buffer.from(body), options);
+    this.publisher.send({ exchange: '', routingKey: this.topology.rpcQueue(service) }, Buffer.from(body), options);
   }
 
   #eventPatterns(): string[] {
@@ -158,63 +135,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/** The reply queue of the caller, and the id of the request. */
 function addressOf({ properties }: Message): { replyTo: string; correlationId: string } {
   return { replyTo: String(properties.replyTo), correlationId: String(properties.correlationId) };
-}
-
-/** Maximum number of unacknowledged messages; the broker queues further ones, up to the limit of the queue. */
-const PREFETCH = 16;
-
-/** Receives the direct messages of this process. Each message is acknowledged after its handling, successful or not. */
-export class NodeMailbox {
-  readonly #channel: ReconnectingChannel<Channel>;
-
-  constructor(
-    connection: AmqpConnectionManager,
-    private readonly topology: Topology,
-    private readonly node: string,
-    private readonly receiver: NodeReceiver,
-  ) {
-    this.#channel = ReconnectingChannel.plain(connection, (channel, lose) => this.#consume(channel, lose));
-  }
-
-  isReceiving(): boolean {
-    return this.#channel.current !== undefined;
-  }
-
-  close(): Promise<void> {
-    return this.#channel.close();
-  }
-
-  async #consume(channel: Channel, lose: () => void): Promise<void> {
-    const queue = await this.topology.declareNodeQueue(channel, this.node);
-    await channel.prefetch(PREFETCH);
-    await channel.consume(queue, (message) => {
-      if (message === null) lose();
-      else void this.#receive(channel, message);
-    });
-    this.receiver.connected();
-  }
-
-  async #receive(channel: Channel, message: ConsumeMessage): Promise<void> {
-    try {
-      const { traceparent } = originFrom(message.properties.headers);
-      await this.receiver.receive({
-        pattern: String(message.properties.type),
-        body: message.content.toString(),
-        traceparent,
-      });
-    } finally {
-      acknowledge(channel, message);
-    }
-  }
-}
-
-function acknowledge(channel: Channel, message: ConsumeMessage): void {
-  try {
-    channel.ack(message);
-  } catch {
-    // IllegalOperationError: the channel is closed, and its queue deleted.
-  }
 }

@@ -1,5 +1,5 @@
 import type { AmqpConnectionManager } from 'amqp-connection-manager';
-import type { Channel, Options } from 'amqplib';
+import type { Channel, ChannelModel, ConsumeMessage, Options } from 'amqplib';
 import type { EventContract } from '#contracts';
 import { AppError, appError, withTimeout } from '#errors';
 import type { Metrics } from '#observability';
@@ -9,14 +9,15 @@ import {
   type EventMessage,
   type DirectMessage,
   type NodeReceiver,
+  originFrom,
+  originHeaders,
   type Transport,
 } from '../transport.js';
 import { ReconnectingChannel, openConnection } from './broker-connection.js';
-import { queueDepths } from './operator-queues.js';
 import { Publisher, type Route } from './publisher.js';
-import { NodeMailbox, RabbitServer } from './rabbit.server.js';
+import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
-import { originHeaders, Topology } from './topology.js';
+import { Topology } from './topology.js';
 
 const CLOSE_TIMEOUT_MS = 2_000;
 
@@ -26,16 +27,12 @@ interface RabbitTransportOptions {
   /** Shown in RabbitMQ's list of connections, followed by the purpose of the connection. */
   readonly connectionName: string;
   readonly metrics?: Metrics;
-  /** The events that this process publishes. Default: none. */
   readonly publishes?: readonly EventContract[];
   /** See `RETRY_DELAYS_MS`. */
   readonly retryDelaysMs?: readonly number[];
 }
 
-/**
- * Transports messages over RabbitMQ on two connections: one publishes, one consumes and acknowledges. They connect in the background and
- * reconnect by themselves.
- */
+/** Transports messages over two connections, which reconnect by themselves: one publishes, one consumes and acknowledges. */
 export class RabbitTransport implements Transport {
   readonly #consuming: AmqpConnectionManager;
   readonly #publisher: Publisher;
@@ -93,7 +90,7 @@ export class RabbitTransport implements Transport {
     this.#inboxes.push(new NodeMailbox(this.#consuming, this.#topology, node, receiver));
   }
 
-  /** Whether both connections and all channels for calls, events and consumers are open. The broker may still accept no messages. */
+  /** The broker may still accept no messages. */
   isConnected(): boolean {
     return (
       this.#publisher.isOpen() &&
@@ -109,12 +106,7 @@ export class RabbitTransport implements Transport {
   }
 
   createServer(service: string): RabbitServer {
-    const server = new RabbitServer(
-      { consuming: this.#consuming, publisher: this.#publisher },
-      this.#topology,
-      service,
-      this.#metrics,
-    );
+    const server = new RabbitServer(this.#consuming, this.#publisher, this.#topology, service, this.#metrics);
     this.#servers.push(server);
     return server;
   }
@@ -184,4 +176,76 @@ export class RabbitTransport implements Transport {
 
 function subscribersOf(published: readonly EventContract[]): string[] {
   return [...new Set(published.flatMap(({ subscribers }) => subscribers))];
+}
+
+/** Leaves out a missing queue and the queues after it: the broker closes the channel at its check, which therefore has its own. */
+async function queueDepths(
+  connection: Pick<ChannelModel, 'createChannel'>,
+  queues: readonly string[],
+): Promise<Map<string, number>> {
+  const channel = await connection.createChannel();
+  channel.on('error', () => undefined);
+  const answers = await Promise.allSettled(queues.map((queue) => channel.checkQueue(queue)));
+  channel.close().catch(() => undefined);
+  return new Map(
+    answers.flatMap((answer) =>
+      answer.status === 'fulfilled' ? [[answer.value.queue, answer.value.messageCount]] : [],
+    ),
+  );
+}
+
+/** Maximum number of unacknowledged direct messages; further ones stay in the queue. */
+const PREFETCH = 16;
+
+/** Receives the direct messages of this process, and acknowledges each after its handling, successful or not. */
+class NodeMailbox {
+  readonly #channel: ReconnectingChannel<Channel>;
+
+  constructor(
+    connection: AmqpConnectionManager,
+    private readonly topology: Topology,
+    private readonly node: string,
+    private readonly receiver: NodeReceiver,
+  ) {
+    this.#channel = ReconnectingChannel.plain(connection, (channel, lose) => this.#consume(channel, lose));
+  }
+
+  isReceiving(): boolean {
+    return this.#channel.current !== undefined;
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close();
+  }
+
+  async #consume(channel: Channel, lose: () => void): Promise<void> {
+    const queue = await this.topology.declareNodeQueue(channel, this.node);
+    await channel.prefetch(PREFETCH);
+    await channel.consume(queue, (message) => {
+      if (message === null) lose();
+      else void this.#receive(channel, message);
+    });
+    this.receiver.connected();
+  }
+
+  async #receive(channel: Channel, message: ConsumeMessage): Promise<void> {
+    try {
+      const { traceparent } = originFrom(message.properties.headers);
+      await this.receiver.receive({
+        pattern: String(message.properties.type),
+        body: message.content.toString(),
+        traceparent,
+      });
+    } finally {
+      acknowledge(channel, message);
+    }
+  }
+}
+
+function acknowledge(channel: Channel, message: ConsumeMessage): void {
+  try {
+    channel.ack(message);
+  } catch {
+    // IllegalOperationError: the channel is closed, and its queue deleted.
+  }
 }

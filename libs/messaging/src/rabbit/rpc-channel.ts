@@ -1,14 +1,15 @@
-import type { Channel, ConsumeMessage, Message, MessageProperties, Options } from 'amqplib';
+import type { Channel, ConsumeMessage, Message } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import { assertFits, type RpcTransport } from '../transport.js';
-import type { Publisher } from './publisher.js';
+import { expiringAfter, type Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
-/** RabbitMQ's pseudo queue: replies arrive on the channel of the request, without a queue of their own. */
+/** RabbitMQ's pseudo queue: replies arrive on the channel of the request. */
 const DIRECT_REPLY_TO = 'amq.rabbitmq.reply-to';
-/** Replies that the broker accepted before it started to block still arrive. Pending requests wait this long for them. */
+/** Replies that the broker accepted before a block still arrive. */
 const LAST_REPLIES_MS = 500;
+const CONNECTION_LOST = 'the connection to the message broker was lost';
 
 interface RpcRequest {
   readonly id: string;
@@ -29,31 +30,11 @@ interface PendingRequest {
 /** The outcome of a request; an error of the service counts as `answered`. */
 type Outcome = 'answered' | 'timed_out' | 'unavailable';
 
-/**
- * Tolerated difference between the clocks of a deployment (the doctor warns of larger ones) plus the resolution of timestamps, which are in
- * whole seconds.
- */
-const TOLERATED_MS = 3_000;
-
-/** The message properties of a request with this timeout. */
-export function expiringAfter(timeoutMs: number): Pick<Options.Publish, 'expiration' | 'timestamp'> {
-  return { expiration: timeoutMs, timestamp: Math.floor(Date.now() / 1_000) };
-}
-
-/**
- * Whether the deadline of a request's caller has passed. The broker counts the expiration from the moment when it reads the message, and a
- * blocking broker reads nothing: only the sender's clock gives the time of the request.
- */
-export function hasCallerGivenUp({ expiration, timestamp }: MessageProperties): boolean {
-  return typeof timestamp === 'number' && Date.now() > timestamp * 1_000 + Number(expiration) + TOLERATED_MS;
-}
-
 const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
 
 /**
- * The client side of RPC, on one channel of the publisher. Every request has a deadline, and its message expires with it, so that no
- * service works for a caller that has given up. A lost channel fails all pending requests at once; so does a broker that accepts no
- * messages, because services cannot publish their replies either.
+ * The client side of RPC. A message expires with its deadline, so that no service works for a caller that has given up. A lost channel fails
+ * all pending requests, and so does a broker that accepts no messages: services cannot publish replies either.
  */
 export class RpcChannel implements RpcTransport {
   readonly #pending = new Map<string, PendingRequest>();
@@ -73,15 +54,14 @@ export class RpcChannel implements RpcTransport {
     });
   }
 
-  /** @throws AppError OBJECT_TOO_LARGE where the message is so large that the broker would close the channel */
   async request(pattern: string, body: string, timeoutMs: number): Promise<string> {
     const content = Buffer.from(body);
     assertFits(content);
     const [callee = ''] = pattern.split('.', 1);
     const channel = this.#readyFor(callee, content.length);
-    const id = String(++this.#lastId);
-    const reply = this.#awaitReply({ id, pattern, callee, bytes: content.length, timeoutMs });
-    this.#send(channel, callee, content, { correlationId: id, ...expiringAfter(timeoutMs) });
+    const request = { id: String(++this.#lastId), pattern, callee, bytes: content.length, timeoutMs };
+    const reply = this.#awaitReply(request);
+    this.#send(channel, request, content);
     return reply;
   }
 
@@ -90,11 +70,13 @@ export class RpcChannel implements RpcTransport {
       this.#fail(String(message.properties.correlationId), 'no such service runs');
     });
     channel.on('close', () => {
-      this.#lose(channel);
+      if (this.#channel !== channel) return;
+      this.#channel = undefined;
+      this.#failAll(CONNECTION_LOST);
     });
     const receive = (message: ConsumeMessage | null) => {
       if (message === null) lose();
-      else this.#settle(message);
+      else this.#take(String(message.properties.correlationId), 'answered')?.resolve(message.content.toString());
     };
     await channel.consume(DIRECT_REPLY_TO, receive, { noAck: true });
     this.#channel = channel;
@@ -128,26 +110,14 @@ export class RpcChannel implements RpcTransport {
     this.durations?.observe({ callee, outcome }, (performance.now() - sentAt) / 1_000);
   }
 
-  #send(
-    channel: Channel,
-    service: string,
-    content: Buffer,
-    options: Options.Publish & { correlationId: string },
-  ): void {
+  #send(channel: Channel, { id, callee, timeoutMs }: RpcRequest, content: Buffer): void {
+    const options = { correlationId: id, ...expiringAfter(timeoutMs), replyTo: DIRECT_REPLY_TO, mandatory: true };
     try {
-      channel.publish('', this.topology.rpcQueue(service), content, {
-        ...options,
-        replyTo: DIRECT_REPLY_TO,
-        mandatory: true,
-      });
+      channel.publish('', this.topology.rpcQueue(callee), content, options);
     } catch {
       // IllegalOperationError: the channel has just closed.
-      this.#fail(options.correlationId, 'the connection to the message broker was lost');
+      this.#fail(id, CONNECTION_LOST);
     }
-  }
-
-  #settle(message: ConsumeMessage): void {
-    this.#take(String(message.properties.correlationId), 'answered')?.resolve(message.content.toString());
   }
 
   #fail(id: string, reason: string): void {
@@ -166,11 +136,5 @@ export class RpcChannel implements RpcTransport {
     this.publisher.release(pending.request.bytes);
     this.#count(pending.request.callee, outcome, pending.sentAt);
     return pending;
-  }
-
-  #lose(channel: Channel): void {
-    if (this.#channel !== channel) return;
-    this.#channel = undefined;
-    this.#failAll('the connection to the message broker was lost');
   }
 }
