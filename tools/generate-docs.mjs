@@ -25,7 +25,7 @@ ensureBuilt();
 const { ERRORS } = await import('#errors');
 const { Metrics } = await import('#observability');
 const { GatewayModule } = await import('../dist/apps/gateway/src/gateway.module.js');
-const { COMMON_ERRORS } = await import('../dist/apps/gateway/src/openapi/error-responses.js');
+const { COMMON_ERRORS } = await import('../dist/apps/gateway/src/openapi/document.js');
 const { TOPICS } = await import('../dist/apps/gateway/src/openapi/endpoint.decorator.js');
 
 const pages = new Map([

@@ -18,10 +18,9 @@ import { BatchController, BatchSaveController } from './batch/batch.controller.j
 import { Forwarder } from './forwarding/forwarder.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from './gateway.config.js';
 import { ErrorFilter } from './http/error.filter.js';
-import { MethodOverrideController } from './http/method-override.js';
+import { MethodOverrideController } from './http/sub-request.js';
 import { InstallationsController, Principals, RolesController } from './objects/objects.controller.js';
 import { ScanController } from './objects/scan.controller.js';
-import { OpenApiController } from './openapi/openapi.controller.js';
 import { ENDPOINTS, endpointsOf, OPERATIONS_ENDPOINTS, type RoutedEndpoint } from './openapi/routed-endpoints.js';
 import { isForPage } from './pages/page-request.js';
 import { sendErrorPage } from './pages/page-template.js';
@@ -41,7 +40,7 @@ import {
   REQUEST_COUNTER,
   RequestLimits,
 } from './rate-limits/request-limits.js';
-import { PingController, StatisticsController } from './service/service.controller.js';
+import { OpenApiController, PingController, StatisticsController } from './service/service.controller.js';
 
 const CONTROLLERS = [
   BatchController,
@@ -67,9 +66,7 @@ const CONTROLLERS = [
 ];
 
 /** The storage of request counts: Redis for several gateways, memory for a single one. */
-type RequestCountStorage = 'redis' | 'memory';
-
-const COUNTERS: Readonly<Record<RequestCountStorage, readonly Provider[]>> = {
+const COUNTERS = {
   redis: [
     {
       provide: REQUEST_COUNTER,
@@ -87,11 +84,10 @@ const COUNTERS: Readonly<Record<RequestCountStorage, readonly Provider[]>> = {
       useFactory: (counter: MemoryRequestCounter, clock: Clock) => new MemoryLimitedClients(counter, clock),
     },
   ],
-};
+} satisfies Record<string, Provider[]>;
 
-/** The parts that differ between one process and several. */
 interface GatewayAdapters {
-  readonly requestCounts: RequestCountStorage;
+  readonly requestCounts: keyof typeof COUNTERS;
   /** The routes of further classes, from `objectsController`. */
   readonly classes?: readonly Type[];
 }
@@ -134,10 +130,8 @@ export class GatewayModule {
   }
 }
 
-function registerSettings(
-  processInfo: ProcessInfo,
-  { baseUrl, pushUrls, rateLimits, trustedProxies }: GatewayConfig,
-): void {
+function registerSettings(processInfo: ProcessInfo, config: GatewayConfig): void {
+  const { baseUrl, pushUrls, rateLimits, trustedProxies } = config;
   const areLimited = [rateLimits.requests, rateLimits.logins, rateLimits.signUps].every((one) => one !== undefined);
   processInfo.setting('baseUrl', () => baseUrl);
   processInfo.setting('pushUrl', () => pushUrls?.server ?? null);

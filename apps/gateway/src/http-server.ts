@@ -5,7 +5,6 @@ import { addForwarding } from './forwarding/forwarder.js';
 import type { GatewayConfig } from './gateway.config.js';
 import { CREDENTIAL_HEADERS } from './http/credentials.js';
 import { respondToUnreadable, sendError } from './http/error.filter.js';
-import { routeMethodOverride } from './http/method-override.js';
 import {
   addRateLimits,
   addRequestHooks,
@@ -13,6 +12,7 @@ import {
   traceRequests,
   warnOfUnknownProxy,
 } from './http/request-hooks.js';
+import { routeMethodOverride } from './http/sub-request.js';
 import { refuseUndescribedRoutes } from './openapi/routed-endpoints.js';
 import { isForPage, limitForms, parseFormBody } from './pages/page-request.js';
 

@@ -4,10 +4,10 @@ import { z } from 'zod';
 import { type Caller, emailsRpc, type JsonObject } from '#contracts';
 import { RpcClient } from '#messaging';
 import { passwordSchema as password } from '#objects';
+import { answerScript, callbackName } from '../http/error.filter.js';
 import { JsonBody, linkTokenOf, QueryParams, RequestCaller } from '../http/request.decorators.js';
 import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/request-limits.js';
-import { answerScript, callbackName } from './script-answer.js';
 
 const email = z.looseObject({ email: z.string().describe('The address of a user.') });
 const nothing = z.object({});
@@ -101,10 +101,7 @@ export class EmailsController {
   }
 }
 
-/**
- * The operations of mailed links, for an application's own pages. The token identifies application and user, so no other
- * credentials are needed. The GET forms are for scripts that cannot POST; a GET by a mail scanner changes nothing.
- */
+/** The operations of mailed links, for an application's own pages. The token identifies application and user. */
 @Controller('1.1')
 export class MailLinksController {
   constructor(private readonly rpc: RpcClient) {}

@@ -18,7 +18,6 @@ export class UsersController {
     @Inject(GATEWAY_CONFIG) private readonly config: GatewayConfig,
   ) {}
 
-  /** With `authData`, a user that already has the identity is logged in. */
   @Post()
   @RateLimited('signUps')
   @Endpoint(usersEndpoints.signUp)
@@ -88,8 +87,7 @@ export class UsersController {
   @Put(':objectId/refreshSessionToken')
   @Endpoint(usersEndpoints.refreshSessionToken)
   async refreshSessionToken(@RequestCaller() caller: Caller, @UserId() objectId: string): Promise<JsonObject> {
-    const { user } = await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId });
-    return user;
+    return (await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId })).user;
   }
 
   @Put(':objectId/updatePassword')
@@ -100,8 +98,7 @@ export class UsersController {
     @UserId() objectId: string,
     @JsonBody() passwords: JsonObject,
   ): Promise<JsonObject> {
-    const { result } = await this.rpc.call(accountsRpc.updatePassword, { caller, objectId, passwords });
-    return result;
+    return (await this.rpc.call(accountsRpc.updatePassword, { caller, objectId, passwords })).result;
   }
 
   @Delete(':objectId')
@@ -129,8 +126,7 @@ export class LoginController {
   @RateLimited('logins')
   @Endpoint(loginEndpoints.logIn)
   async logIn(@RequestCaller() caller: Caller, @JsonBody() credentials: JsonObject): Promise<JsonObject> {
-    const { user } = await this.rpc.call(accountsRpc.logIn, { caller, credentials });
-    return user;
+    return (await this.rpc.call(accountsRpc.logIn, { caller, credentials })).user;
   }
 
   /** Old SDKs log in by a query; the SDK for PHP still does so with a code. */

@@ -5,8 +5,7 @@ import { CLASS_NAMES } from '#contracts';
 import { appError } from '#errors';
 import { MAX_MESSAGE_BYTES } from '#messaging';
 import type { StreamedAnswer } from '#outbound';
-import { OVERRIDE_PATH } from '../http/method-override.js';
-import { originsOf } from '../http/sub-request.js';
+import { originsOf, OVERRIDE_PATH } from '../http/sub-request.js';
 
 /** The identity of the session, for the target. */
 const IDENTITY_HEADER = 'x-gatepost-identity';

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { fromHttp } from '#bootstrap';
 import { type AppError, appError } from '#errors';
 import { reportError } from '#observability';
@@ -8,7 +9,8 @@ import { reportError } from '#observability';
 /** Twice the largest body limit that can be configured. */
 const MAX_DRAINED_BYTES = 16 * 1024 * 1024;
 
-/** The error responses of pages, which people read. */
+const logger = new Logger('Http');
+
 interface ErrorPages {
   readonly isForPage: (request: FastifyRequest) => boolean;
   readonly sendErrorPage: (request: FastifyRequest, reply: FastifyReply, error: AppError) => void;
@@ -17,8 +19,6 @@ interface ErrorPages {
 /** Writes every error response: `{code, error}` (specification, Errors), or a page where the request is for one. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
-  private readonly logger = new Logger('Http');
-
   constructor(private readonly pages: ErrorPages) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
@@ -26,7 +26,7 @@ export class ErrorFilter implements ExceptionFilter {
     const error = fromHttp(thrown);
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
-    reportError(this.logger, error, { requestId: request.id });
+    reportError(logger, error, { requestId: request.id });
     if (error.is('PAYLOAD_TOO_LARGE')) letFinish(request, reply);
     if (this.pages.isForPage(request)) this.pages.sendErrorPage(request, reply, error);
     else sendError(reply, error);
@@ -38,10 +38,7 @@ export function sendError(reply: FastifyReply, error: AppError): void {
   void reply.code(error.status).send(errorBody(error));
 }
 
-/**
- * Keeps the connection open, which Fastify would close at once: a client that is still sending would see a broken connection
- * instead of the response. The rest of a body of known length is read and discarded.
- */
+/** Keeps the connection open, as a client that is still sending would not see the response. The rest of its body is read and discarded. */
 function letFinish({ headers }: FastifyRequest, reply: FastifyReply): void {
   if (Number(headers['content-length']) <= MAX_DRAINED_BYTES) void reply.removeHeader('connection');
 }
@@ -58,10 +55,7 @@ const REASONS: Readonly<Record<number, string>> = {
 /** Time for a client to read the response before the connection is destroyed. */
 const LINGER_MS = 1_000;
 
-/**
- * Responds where the HTTP parser failed or the request did not arrive in time. No request exists yet, so the response is
- * written to the socket. The connection ends even if the client keeps its side open and continues to send.
- */
+/** Responds where the HTTP parser failed or the request did not arrive in time: no request exists yet. The connection ends in any case. */
 export function respondToUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
@@ -85,4 +79,55 @@ function refusalOf(errorCode: string | undefined): { status: number; code: numbe
   return errorCode === 'ERR_HTTP_REQUEST_TIMEOUT'
     ? { status: 408, code, message: 'The request did not arrive in time.' }
     : { status, code, message };
+}
+
+/** The name of a function of the page. The pattern allows no other code. */
+export const callbackName = z
+  .string()
+  .max(64)
+  .regex(/^[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*$/);
+/** Characters that could end a script element, or a line of a script in old browsers. */
+const UNSAFE = /[<\u2028\u2029]/g;
+
+/**
+ * Responds to a script element (JSONP) with a script that passes the result or the error to the page's function.
+ * @throws AppError NOT_SUPPORTED without the name of a function: the request may come from a mail scanner
+ */
+export async function answerScript(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  act: () => Promise<object>,
+): Promise<void> {
+  const callback = callbackName.safeParse((request.query as { callback?: unknown }).callback);
+  // Every GET route also accepts HEAD, whose response runs no script.
+  if (request.method !== 'GET' || !callback.success)
+    throw appError('NOT_SUPPORTED', {
+      message: 'Send a POST request, or the parameter callback with the name of a function.',
+    });
+  const outcome = await outcomeOf(request, act);
+  void reply.headers({
+    'content-type': 'application/javascript; charset=utf-8',
+    'x-content-type-options': 'nosniff',
+  });
+  await reply.send(scriptOf(callback.data, outcome));
+}
+
+/** The leading comment prevents browsers from interpreting the response as another format. */
+function scriptOf(callback: string, value: object): string {
+  const json = JSON.stringify(value).replaceAll(
+    UNSAFE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return `/**/typeof ${callback} === 'function' && ${callback}(${json});`;
+}
+
+/** The status is always 200, because browsers do not run scripts with an error status. The result contains the code. */
+async function outcomeOf({ id }: FastifyRequest, act: () => Promise<object>): Promise<object> {
+  try {
+    return await act();
+  } catch (thrown) {
+    const error = fromHttp(thrown);
+    reportError(logger, error, { requestId: id });
+    return errorBody(error);
+  }
 }

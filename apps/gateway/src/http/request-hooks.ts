@@ -9,10 +9,9 @@ import type { Caller } from '#contracts';
 import { appError } from '#errors';
 import { beginTrace, isTracing, Metrics, type OpenSpan, ProcessInfo } from '#observability';
 import { RequestLimits } from '../rate-limits/request-limits.js';
-import { acceptedLanguages } from './accepted-languages.js';
 import { readCredentials, readSessionToken, verifyCredentials } from './credentials.js';
-import { OVERRIDE_PATH } from './method-override.js';
-import { originsOf } from './sub-request.js';
+import { acceptedLanguages } from './request.decorators.js';
+import { originsOf, OVERRIDE_PATH } from './sub-request.js';
 
 const API_PREFIX = '/1.1/';
 /** Routes that need no application credentials. */

@@ -1,7 +1,8 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { asJsonObject } from '#bootstrap';
-import { type Caller, isObjectId, type JsonObject, MAX_REMOVED_OBJECTS } from '#contracts';
+import { type Caller, isObjectId, type JsonObject, languageTag, MAX_LANGUAGES, MAX_REMOVED_OBJECTS } from '#contracts';
 import { appError, type ErrorName } from '#errors';
 import { isSessionToken } from './credentials.js';
 
@@ -10,7 +11,6 @@ const OTHER_USER_PATHS = new Set(['strictlyQuery', 'friendshipRequests', 'self']
 
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>();
 
-/** Application, kind of key and session token of the request; they are sent with every RPC. */
 export const RequestCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller =>
   callerOf(requestOf(context)),
 );
@@ -78,4 +78,50 @@ const MAX_TOKEN_LENGTH = 1_024;
 /** The token of a mailed link. A malformed one becomes the empty text, which accounts treats as expired. */
 export function linkTokenOf(value: unknown): string {
   return typeof value === 'string' && value.length <= MAX_TOKEN_LENGTH ? value : '';
+}
+
+/** Browsers send about 50 characters. A longer header loses its last entries. */
+const MAX_HEADER_LENGTH = 256;
+/** Clients send few different values of the header. */
+const MAX_ENTRIES = 1_000;
+const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i;
+
+const NONE: readonly string[] = [];
+const known = new LRUCache<string, readonly string[]>({ max: MAX_ENTRIES });
+
+interface Preference {
+  readonly tag: string;
+  readonly quality: number;
+}
+
+/** The languages of an Accept-Language header (RFC 9110, 12.5.4), the preferred one first. Malformed entries are ignored. */
+export function acceptedLanguages(header: string | undefined): readonly string[] {
+  if (header === undefined) return NONE;
+  const text = shortened(header);
+  const found = known.get(text) ?? languagesOf(text);
+  known.set(text, found);
+  return found;
+}
+
+/** Cut at a comma: half an entry would name another language. */
+function shortened(header: string): string {
+  if (header.length <= MAX_HEADER_LENGTH) return header;
+  return header.slice(0, Math.max(0, header.lastIndexOf(',', MAX_HEADER_LENGTH)));
+}
+
+function languagesOf(text: string): readonly string[] {
+  const preferences = text
+    .split(',')
+    .flatMap(preferenceOf)
+    .sort((a, b) => b.quality - a.quality);
+  const byName = new Map(preferences.map(({ tag }) => [tag.toLowerCase(), tag]));
+  return [...byName.values()].slice(0, MAX_LANGUAGES);
+}
+
+/** Ignores `*`, which is no language, and entries with the quality 0, which are not acceptable. */
+function preferenceOf(part: string): Preference[] {
+  const [tag = '', quality = 'q=1', ...rest] = part.split(';').map((each) => each.trim());
+  const value = Number(QUALITY.exec(quality)?.[1] ?? 0);
+  const isWanted = rest.length === 0 && value > 0 && languageTag.safeParse(tag).success;
+  return isWanted ? [{ tag, quality: value }] : [];
 }

@@ -1,11 +1,14 @@
+import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { type Answer, type Credentials, named, shapeNames, TOPICS } from './endpoint.decorator.js';
-import { COMMON_HEADERS, COMMON_RESPONSES, errorResponses, headerReference } from './error-responses.js';
+import { type ErrorName, ERRORS } from '#errors';
+import { type Answer, type Credentials, named, ShapeWriter, TOPICS } from './endpoint.decorator.js';
 import type {
+  Example,
   Header,
   OpenApiDocument,
   Operation,
   Parameter,
+  Reference,
   Response,
   Schema,
   SecurityScheme,
@@ -37,7 +40,6 @@ const BY_APPLICATION = [needed('applicationKey'), needed('applicationSign')];
 const BY_MASTER = [needed('masterKey'), needed('masterSign')];
 const BY_SESSION = [needed('applicationKey', 'session'), needed('applicationSign', 'session')];
 
-/** The alternative combinations of credentials. */
 const SECURITY: Readonly<Record<Credentials, Operation['security']>> = {
   none: [],
   application: BY_APPLICATION,
@@ -65,6 +67,111 @@ const errorBody = named(
     error: z.string().describe('The error text, for people. It is often more precise than the example.'),
   }),
 );
+
+/** An error of the layers around all endpoints. */
+interface CommonError {
+  readonly name: ErrorName;
+  readonly when: string;
+  readonly appliesTo: (endpoint: RoutedEndpoint) => boolean;
+}
+
+const everywhere = (): boolean => true;
+const withCredentials = ({ credentials }: RoutedEndpoint): boolean => credentials !== 'none';
+/** Pages have error pages instead of error bodies. */
+const inJson = ({ topic }: RoutedEndpoint): boolean => topic !== 'Pages';
+const withBody = (endpoint: RoutedEndpoint): boolean => endpoint.method !== 'GET' && inJson(endpoint);
+
+export const COMMON_ERRORS: readonly CommonError[] = [
+  { name: 'INVALID_KEY_NAME', when: 'the body contains a key `__proto__`', appliesTo: withBody },
+  { name: 'MALFORMED_JSON', when: 'the body is not a JSON object, or is nested too deeply', appliesTo: withBody },
+  {
+    name: 'INCORRECT_TYPE',
+    when: 'the body contains a number that is not finite, such as `1e400`',
+    appliesTo: withBody,
+  },
+  { name: 'UNAUTHORIZED', when: 'credentials are missing or wrong', appliesTo: withCredentials },
+  { name: 'PAYLOAD_TOO_LARGE', when: 'the body exceeds the size limit', appliesTo: withBody },
+  {
+    name: 'TOO_MANY_REQUESTS',
+    when: 'too many requests from one address, or too many with a wrong application id or key',
+    appliesTo: withCredentials,
+  },
+  { name: 'HEADERS_TOO_LARGE', when: 'the headers exceed 16 KiB', appliesTo: everywhere },
+  { name: 'INTERNAL', when: 'internal server error; see the server log for details', appliesTo: inJson },
+  {
+    name: 'SERVICE_UNAVAILABLE',
+    when: 'the database, the message broker or a service is unavailable, or too many passwords wait to be hashed',
+    appliesTo: withCredentials,
+  },
+];
+
+const COMMON_HEADERS: Readonly<Record<string, Header>> = {
+  'X-Request-Id': {
+    description: 'The id of the request in all logs. A request can set it: 8 to 64 letters, digits, `-` or `_`.',
+    schema: { type: 'string' },
+  },
+  'Retry-After': { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } },
+};
+
+const headerReference = (name: string): Reference => ({ $ref: `#/components/headers/${name}` });
+
+const WHEN = new Map(COMMON_ERRORS.map(({ name, when }) => [name, when]));
+const COMMON_BY_STATUS = byStatus(COMMON_ERRORS.map(({ name }) => name));
+
+const COMMON_RESPONSES: Readonly<Record<string, Response>> = Object.fromEntries(
+  [...COMMON_BY_STATUS].map(([status, names]) => [responseName(status), errorResponse(status, names, WHEN)]),
+);
+
+function errorResponses(endpoint: RoutedEndpoint): Record<string, Response | Reference> {
+  const common = COMMON_ERRORS.filter(({ appliesTo }) => appliesTo(endpoint)).map(({ name }) => name);
+  const groups = byStatus([...new Set([...endpoint.errors, ...common])]);
+  return Object.fromEntries([...groups].map(([status, names]) => [status, responseOf(status, names)]));
+}
+
+function responseOf(status: number, names: readonly ErrorName[]): Response | Reference {
+  const common = COMMON_BY_STATUS.get(status) ?? [];
+  const isCommon = common.length === names.length && names.every((name) => common.includes(name));
+  return isCommon ? { $ref: `#/components/responses/${responseName(status)}` } : errorResponse(status, names);
+}
+
+function responseName(status: number): string {
+  return (STATUS_CODES[status] ?? String(status)).replaceAll(/\W/g, '');
+}
+
+function errorResponse(
+  status: number,
+  names: readonly ErrorName[],
+  when: ReadonlyMap<ErrorName, string> = new Map(),
+): Response {
+  const codes = [...new Set(names.map((name) => ERRORS[name].code))].sort((a, b) => a - b);
+  const mayRetry = names.some((name) => ERRORS[name].retryAfterSeconds !== undefined);
+  return {
+    description: `${status} ${STATUS_CODES[status] ?? ''}`,
+    headers: {
+      'X-Request-Id': headerReference('X-Request-Id'),
+      ...(mayRetry ? { 'Retry-After': headerReference('Retry-After') } : {}),
+    },
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error', properties: { code: { enum: codes } } },
+        examples: Object.fromEntries(names.map((name) => [name, exampleOf(name, when.get(name))])),
+      },
+    },
+  };
+}
+
+function exampleOf(name: ErrorName, summary: string | undefined): Example {
+  const { code, message } = ERRORS[name];
+  return { ...(summary === undefined ? {} : { summary }), value: { code, error: message } };
+}
+
+/** Groups errors by status; statuses and codes ascend. */
+function byStatus(names: readonly ErrorName[]): Map<number, ErrorName[]> {
+  const sorted = [...names].sort((a, b) => ERRORS[a].status - ERRORS[b].status || ERRORS[a].code - ERRORS[b].code);
+  const groups = new Map<number, ErrorName[]>();
+  for (const name of sorted) groups.set(ERRORS[name].status, [...(groups.get(ERRORS[name].status) ?? []), name]);
+  return groups;
+}
 
 /** Describes endpoints as OpenAPI 3.1. @param baseUrl the public address of the API */
 export function openApiDocument(endpoints: readonly RoutedEndpoint[], baseUrl: string): OpenApiDocument {
@@ -152,45 +259,4 @@ function textContent(mediaType: string | undefined): Response['content'] {
 
 function json(shape: z.ZodType, shapes: ShapeWriter): NonNullable<Response['content']> {
   return { 'application/json': { schema: shapes.write(shape) } };
-}
-
-/** Converts zod schemas into JSON Schemas, and collects the named ones for `components`. */
-class ShapeWriter {
-  readonly #named = new Map<string, Schema>();
-
-  /** The named schemas that were written so far. */
-  get schemas(): Record<string, Schema> {
-    return Object.fromEntries([...this.#named].sort(([a], [b]) => a.localeCompare(b)));
-  }
-
-  /** The JSON Schema, or for a named one a reference to it. */
-  write(shape: z.core.$ZodType): Schema {
-    const name = shapeNames.get(shape)?.name;
-    if (name === undefined) return this.#convert(shape);
-    if (!this.#named.has(name)) this.#named.set(name, this.#convert(shape));
-    return { $ref: `#/components/schemas/${name}` };
-  }
-
-  #convert(root: z.core.$ZodType): Schema {
-    const { $schema: _dialect, ...schema } = z.toJSONSchema(root, {
-      io: 'input',
-      override: ({ zodSchema, jsonSchema }) => {
-        dropNoise(jsonSchema);
-        if (zodSchema !== root && shapeNames.has(zodSchema)) replace(jsonSchema, this.write(zodSchema));
-      },
-    });
-    return schema;
-  }
-}
-
-/** Removes what zod adds to every integer and time: the bounds of safe integers and the pattern of a time. */
-function dropNoise(schema: z.core.JSONSchema.BaseSchema): void {
-  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
-  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
-  if (schema.format === 'date-time') delete schema.pattern;
-}
-
-function replace(target: object, source: object): void {
-  for (const key of Object.keys(target)) Reflect.deleteProperty(target, key);
-  Object.assign(target, source);
 }

@@ -1,6 +1,7 @@
 import { Reflector } from '@nestjs/core';
 import { z } from 'zod';
 import type { ErrorName } from '#errors';
+import type { Schema } from './openapi.types.js';
 
 /** The parts of the API, in the order of the documentation. */
 export const TOPICS = [
@@ -43,7 +44,7 @@ export interface EndpointDescription {
   readonly body?: z.ZodType;
   /** By status. */
   readonly answers: Readonly<Record<number, Answer>>;
-  /** The errors of this endpoint, without the common ones (error-responses.ts). */
+  /** The errors of this endpoint, without the common ones (document.ts). */
   readonly errors: readonly ErrorName[];
 }
 
@@ -64,11 +65,50 @@ export function describeEndpoints<Name extends string>(
  */
 export const Endpoint = Reflector.createDecorator<EndpointDescription>();
 
-/** The named schemas. */
-export const shapeNames = z.registry<{ name: string }>();
+const shapeNames = z.registry<{ name: string }>();
 
 /** Names a schema: the document contains it once and refers to it by this name. */
 export function named<T extends z.ZodType>(name: string, schema: T): T {
   shapeNames.add(schema, { name });
   return schema;
+}
+
+/** Converts zod schemas into JSON Schemas, and collects the named ones for `components`. */
+export class ShapeWriter {
+  readonly #named = new Map<string, Schema>();
+
+  get schemas(): Record<string, Schema> {
+    return Object.fromEntries([...this.#named].sort(([a], [b]) => a.localeCompare(b)));
+  }
+
+  /** The JSON Schema, or for a named one a reference to it. */
+  write(shape: z.core.$ZodType): Schema {
+    const name = shapeNames.get(shape)?.name;
+    if (name === undefined) return this.#convert(shape);
+    if (!this.#named.has(name)) this.#named.set(name, this.#convert(shape));
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  #convert(root: z.core.$ZodType): Schema {
+    const { $schema: _dialect, ...schema } = z.toJSONSchema(root, {
+      io: 'input',
+      override: ({ zodSchema, jsonSchema }) => {
+        dropNoise(jsonSchema);
+        if (zodSchema !== root && shapeNames.has(zodSchema)) replace(jsonSchema, this.write(zodSchema));
+      },
+    });
+    return schema;
+  }
+}
+
+/** Removes what zod adds to every integer and time: the bounds of safe integers and the pattern of a time. */
+function dropNoise(schema: z.core.JSONSchema.BaseSchema): void {
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.format === 'date-time') delete schema.pattern;
+}
+
+function replace(target: object, source: object): void {
+  for (const key of Object.keys(target)) Reflect.deleteProperty(target, key);
+  Object.assign(target, source);
 }

@@ -3,7 +3,7 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { MetadataScanner, Reflector } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { z } from 'zod';
-import { OVERRIDE_PATH } from '../http/method-override.js';
+import { OVERRIDE_PATH } from '../http/sub-request.js';
 import { describeEndpoints, Endpoint, type EndpointDescription } from './endpoint.decorator.js';
 
 /** An endpoint with the routes that lead to it. */

@@ -2,8 +2,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { appError } from '#errors';
-import { acceptedLanguages } from '../http/accepted-languages.js';
-import { linkTokenOf } from '../http/request.decorators.js';
+import { acceptedLanguages, linkTokenOf } from '../http/request.decorators.js';
 import { ENGLISH, type PageTexts, type PasswordMistake } from './page-texts.en.js';
 import { CHINESE } from './page-texts.zh.js';
 

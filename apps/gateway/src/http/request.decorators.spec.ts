@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { languages } from '#contracts';
-import { acceptedLanguages } from './accepted-languages.js';
+import { acceptedLanguages } from './request.decorators.js';
 
 describe('acceptedLanguages', () => {
   it.each<[string | undefined, string[]]>([
