@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Logger } from '@nestjs/common';
 import { StartError } from '#bootstrap';
-import { ensureCluster, giveToUser, type PostgresOptions, spawnOptions, SUPERUSER } from './postgres-cluster.js';
+import { ensureCluster, giveToUser, type PostgresOptions, spawnOptions, SUPERUSER } from './postgres-files.js';
 
 const execute = promisify(execFile);
 const POLL_MS = 20;

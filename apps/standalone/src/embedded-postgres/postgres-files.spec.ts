@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { StartError } from '#bootstrap';
-import { ensureCluster } from './postgres-cluster.js';
+import { ensureCluster } from './postgres-files.js';
 
 describe('ensureCluster', () => {
   let home: string;
