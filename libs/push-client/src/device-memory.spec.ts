@@ -2,8 +2,9 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeviceMemory, type DeviceState, type DeviceStore, memoryStore, webStorageStore } from './device-memory.js';
+import { DeviceMemory, memoryStore, webStorageStore } from './device-memory.js';
 import { fileStore } from './file-store.js';
+import type { DeviceState, DeviceStore } from './push-client.types.js';
 
 vi.mock(import('node:fs/promises'), async (load) => {
   const real = await load();

@@ -1,16 +1,4 @@
-/** The state that a device keeps between starts. */
-export interface DeviceState {
-  readonly installationId: string;
-  /** Ids of the latest messages that the application has received, oldest first. The client bounds their number. */
-  readonly seen: readonly string[];
-}
-
-/** Stores a device's state. The client calls one method at a time. */
-export interface DeviceStore {
-  /** @returns undefined where no readable state is stored */
-  load(): DeviceState | undefined | Promise<DeviceState | undefined>;
-  save(state: DeviceState): void | Promise<void>;
-}
+import type { DeviceState, DeviceStore, KeyValueStorage, PushMessage } from './push-client.types.js';
 
 /** Keeps the state while the process runs. */
 export function memoryStore(): DeviceStore {
@@ -21,12 +9,6 @@ export function memoryStore(): DeviceStore {
       kept = state;
     },
   };
-}
-
-/** The part of `localStorage` that the client uses. */
-export interface KeyValueStorage {
-  getItem(key: string): string | null;
-  setItem(key: string, value: string): void;
 }
 
 /** Keeps the state in a browser's `localStorage`, or in a similar object. `key`: a different one for each application of an origin. */
@@ -55,7 +37,6 @@ export function parseDeviceState(text: string | null): DeviceState | undefined {
 const MAX_SEEN = 500;
 const ID_BYTES = 16;
 
-/** The state of this device, and its persistence. */
 export class DeviceMemory {
   readonly #store: DeviceStore;
   readonly #onError: (error: Error) => void;
@@ -100,15 +81,11 @@ export class DeviceMemory {
     }
   }
 
-  /** The latest ids, oldest first. */
   latest(count: number): string[] {
     return [...this.#seen].slice(-count);
   }
 
-  /**
-   * Resolves once the current state is stored. Calls during a write share the next one. A store that fails is reported, and the device
-   * continues: it recognises repeated messages while the process runs.
-   */
+  /** Calls during a write share the next one. A store that fails is reported: the device recognises repeated messages until its next start. */
   save(): Promise<void> {
     if (this.#writing === undefined) return this.#write();
     this.#next ??= this.#writing.then(() => {
@@ -135,10 +112,73 @@ export class DeviceMemory {
   }
 }
 
-/**
- * A secret name of the device: random, because any client that knows it receives the device's messages. Works on pages without TLS, too.
- */
+/** Random, because any client that knows it receives the device's messages. Works on pages without TLS, too. */
 function newInstallationId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Many times what a server sends without an acknowledgement. */
+const MAX_WAITING = 1_000;
+
+interface InboxOptions {
+  readonly memory: DeviceMemory;
+  readonly onMessage: (message: PushMessage) => void | Promise<void>;
+  readonly onError: (error: Error) => void;
+}
+
+/**
+ * Passes messages to the application: one at a time, each id once, expired ones never. It outlives connections, so that it recognises a
+ * repeated message whose first copy is still being handled.
+ */
+export class Inbox {
+  #waiting = 0;
+  #last: Promise<void> = Promise.resolve();
+  /** The server's time at the origin of `performance.now()`, which no correction of the device's clock changes. */
+  #serverOrigin: number | undefined;
+
+  constructor(private readonly options: InboxOptions) {}
+
+  /** Makes messages expire by the server's clock: the device's may be wrong by hours. */
+  setClock(serverTime: number): void {
+    this.#serverOrigin = serverTime - performance.now();
+  }
+
+  /** @returns false where more messages wait than a server that follows the protocol would send */
+  receive(messages: readonly PushMessage[], acknowledge: (id: string) => void): boolean {
+    if (this.#waiting + messages.length > MAX_WAITING) return false;
+    this.#waiting += messages.length;
+    for (const message of messages)
+      this.#last = this.#last.then(async () => {
+        await this.#hand(message);
+        this.#waiting -= 1;
+        void this.#settle(message.id, acknowledge);
+      });
+    return true;
+  }
+
+  /** Resolves once all messages received so far are handled. */
+  async idle(): Promise<void> {
+    await this.#last;
+    await this.options.memory.save();
+  }
+
+  async #hand(message: PushMessage): Promise<void> {
+    const { memory, onMessage, onError } = this.options;
+    const now = this.#serverOrigin === undefined ? Date.now() : this.#serverOrigin + performance.now();
+    const isExpired = message.expiresAt !== undefined && message.expiresAt <= now;
+    if (isExpired || memory.has(message.id)) return;
+    try {
+      await onMessage(message);
+    } catch (error) {
+      onError(new Error(`message ${message.id} could not be handled`, { cause: error }));
+    }
+    memory.add(message.id);
+  }
+
+  /** The id is stored before the acknowledgement, so that no message is handled twice. */
+  async #settle(id: string, acknowledge: (id: string) => void): Promise<void> {
+    await this.options.memory.save();
+    acknowledge(id);
+  }
 }

@@ -1,17 +1,14 @@
-export {
-  type DeviceState,
-  type DeviceStore,
-  type KeyValueStorage,
-  memoryStore,
-  webStorageStore,
-} from './device-memory.js';
+export { memoryStore, webStorageStore } from './device-memory.js';
 export { RefusedRequest } from './http.js';
 export { PushClient } from './push-client.js';
 export type {
   BackOffOptions,
   ConnectionState,
+  DeviceState,
+  DeviceStore,
   Fetch,
   Gap,
+  KeyValueStorage,
   PushClientOptions,
   PushMessage,
   RegistrationOptions,

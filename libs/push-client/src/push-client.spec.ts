@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ACKS_LEAVE_MS, data, FakeSocket, passes, says, settled, URL } from '../test/fake-socket.js';
-import { type DeviceStore, memoryStore } from './device-memory.js';
+import { memoryStore } from './device-memory.js';
 import { PushClient } from './push-client.js';
-import type { Fetch, Gap, PushClientOptions, PushMessage, StateChange } from './push-client.types.js';
+import type { DeviceStore, Fetch, Gap, PushClientOptions, PushMessage, StateChange } from './push-client.types.js';
 
 describe('the push client', () => {
   let messages: PushMessage[];

@@ -1,9 +1,9 @@
-import { DeviceMemory, type DeviceStore, memoryStore } from './device-memory.js';
+import { DeviceMemory, Inbox, memoryStore } from './device-memory.js';
 import { errorOf, RefusedRequest, Registration, Router } from './http.js';
-import { Inbox } from './inbox.js';
 import type {
   BackOffOptions,
   ConnectionState,
+  DeviceStore,
   Fetch,
   PushClientOptions,
   RegistrationOptions,

@@ -1,5 +1,3 @@
-import type { DeviceStore } from './device-memory.js';
-
 /** One push, as the application receives it. */
 export interface PushMessage {
   /** The same at every delivery. */
@@ -38,6 +36,26 @@ export interface BackOffOptions {
   readonly baseMs?: number;
   /** Upper bound of every pause, in milliseconds. Default: 120,000. */
   readonly maxMs?: number;
+}
+
+/** The state that a device keeps between starts. */
+export interface DeviceState {
+  readonly installationId: string;
+  /** Ids of the latest messages that the application has received, oldest first. The client bounds their number. */
+  readonly seen: readonly string[];
+}
+
+/** Stores a device's state. The client calls one method at a time. */
+export interface DeviceStore {
+  /** @returns undefined where no readable state is stored */
+  load(): DeviceState | undefined | Promise<DeviceState | undefined>;
+  save(state: DeviceState): void | Promise<void>;
+}
+
+/** The part of `localStorage` that the client uses. */
+export interface KeyValueStorage {
+  getItem(key: string): string | null;
+  setItem(key: string, value: string): void;
 }
 
 export interface PushClientOptions {
