@@ -102,7 +102,10 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     reporters: ['default'],
     projects: [
-      project('unit', ['{apps,libs}/*/src/**/*.spec.ts'], { test: 2 * SECOND, hook: 5 * SECOND }),
+      project('unit', ['{apps,libs}/*/src/**/*.spec.ts', 'apps/*/web/src/**/*.spec.ts'], {
+        test: 2 * SECOND,
+        hook: 5 * SECOND,
+      }),
       project('database', ['{apps,libs}/*/src/**/*.db-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
       project('broker', ['libs/*/test/**/*.broker-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),
       project('e2e', ['apps/*/test/**/*.e2e-spec.ts'], { test: 30 * SECOND, hook: 60 * SECOND }),

@@ -94,6 +94,7 @@ const users = createRoute({
       phoneVerified: flag(),
       hasPassword: flag(),
       platform: text(),
+      where: text(),
       since: maybe(z.iso.date()),
       until: maybe(z.iso.date()),
       order: oneOf('newest', 'oldest', 'username'),
@@ -289,5 +290,7 @@ declare module '@tanstack/react-router' {
   interface HistoryState {
     /** A search text that looks like an address or a number: it stands in no URL. */
     text?: string;
+    /** A condition on users, likewise. */
+    where?: string;
   }
 }

@@ -8,10 +8,10 @@ import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { UrlText } from '../parts/fields';
 import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
+import { listOf } from '../parts/typed.rules';
 import { type Column, DataTable, Pager } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { namesOf } from './new-push.rules';
 
 const FROM = '/frame/apps/$appId/devices';
 const EVERY_MS = 5_000;
@@ -291,7 +291,7 @@ function ChannelsField({ appId, device }: { readonly appId: string; readonly dev
   const change = useAct(consoleApi.changeDevice);
   const [typed, setTyped] = useState<TypedChannels>();
   const base = typed?.base ?? device.channels;
-  const wanted = typed === undefined ? base : namesOf(typed.text);
+  const wanted = typed === undefined ? base : listOf(typed.text);
   const { added, removed } = channelChange(base, wanted);
   const write = (changed: ChannelChange) =>
     change.mutateAsync({

@@ -1,12 +1,23 @@
+import { type Condition, type Fields, whereOf } from '../parts/condition.rules';
 import { momentOf } from '../parts/moments.rules';
+import { type Json, listOf, optionalObjectOf } from '../parts/typed.rules';
+
+/** Of an installation, as far as devices have them in common. */
+export const INSTALLATION_FIELDS: Fields = {
+  deviceType: 'text',
+  channels: 'list',
+  vendor: 'text',
+  objectId: 'text',
+  createdAt: 'time',
+  updatedAt: 'time',
+};
 
 /** The fields of the form for a new push. */
 export interface Draft {
   readonly audience: 'all' | 'channels' | 'where';
   /** Names of channels, separated by commas. */
   readonly channels: string;
-  /** A condition of the REST API as JSON. */
-  readonly where: string;
+  readonly condition: Condition;
   readonly title: string;
   readonly alert: string;
   /** Further members of the message, as JSON. */
@@ -21,7 +32,7 @@ export interface Draft {
 export const EMPTY_DRAFT: Draft = {
   audience: 'all',
   channels: '',
-  where: '{ "deviceType": "android" }',
+  condition: { rows: [{ field: 'deviceType', operator: 'is', kind: 'text', text: 'android' }] },
   title: '',
   alert: '',
   more: '',
@@ -33,17 +44,19 @@ export const EMPTY_DRAFT: Draft = {
 const HOUR_S = 3_600;
 
 /**
- * The body of `POST /1.1/push`.
+ * The body of `POST /1.1/push`; undefined while its condition is not complete.
  *
  * @param timeZone of the draft's times; undefined: that of the browser
  * @throws SyntaxError where a JSON text is none
  */
-export function pushBodyOf(draft: Draft, timeZone: string | undefined): Record<string, unknown> {
-  const more = objectOf(draft.more);
+export function pushBodyOf(draft: Draft, timeZone: string | undefined): Record<string, unknown> | undefined {
+  const more = optionalObjectOf(draft.more);
+  const target = targetOf(draft);
+  if (target === undefined) return undefined;
   const hours = Number(draft.expiresAfterHours);
   return {
     data: { ...more, alert: draft.alert, ...(draft.title === '' ? {} : { title: draft.title }) },
-    ...targetOf(draft),
+    ...target,
     ...(draft.when === 'later' && draft.at !== '' ? { push_time: momentOf(draft.at, timeZone) } : {}),
     ...(hours > 0 ? { expiration_interval: hours * HOUR_S } : {}),
   };
@@ -63,24 +76,11 @@ export function requestIds(): (body: Readonly<Record<string, unknown>>) => strin
 /** At most 16 letters and digits, as the API takes it. */
 const newRequestId = (): string => crypto.randomUUID().replaceAll('-', '').slice(-16);
 
-function targetOf({ audience, channels, where }: Draft): Record<string, unknown> {
-  if (audience === 'channels') return { channels: namesOf(channels) };
-  return audience === 'where' ? { where: objectOf(where) } : {};
-}
-
-/** Names that commas separate. */
-export function namesOf(text: string): string[] {
-  return text
-    .split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '');
-}
-
-function objectOf(text: string): Record<string, unknown> {
-  if (text.trim() === '') return {};
-  const value: unknown = JSON.parse(text);
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SyntaxError('not a JSON object');
-  return value as Record<string, unknown>;
+function targetOf({ audience, channels, condition }: Draft): Json | undefined {
+  if (audience === 'channels') return { channels: listOf(channels) };
+  if (audience === 'all') return {};
+  const where = whereOf(condition);
+  return where && { where };
 }
 
 /** The same push as a command of the command line. */

@@ -4,12 +4,13 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
+import { ConditionBuilder } from '../parts/condition-builder';
 import { Confirm } from '../parts/dialogs';
 import { NoJson } from '../parts/fields';
 import { Answer, CopyButton, Page, Panel } from '../parts/panel';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { commandOf, type Draft, EMPTY_DRAFT, pushBodyOf, requestIds } from './new-push.rules';
+import { commandOf, type Draft, EMPTY_DRAFT, INSTALLATION_FIELDS, pushBodyOf, requestIds } from './new-push.rules';
 
 const TYPING_MS = 400;
 const COUNT_EVERY_MS = 15_000;
@@ -21,11 +22,11 @@ interface StepProps {
   readonly change: Change;
 }
 
-/** The body, or what is wrong with a JSON text. */
+/** The body, undefined while it is not complete, or what is wrong with a JSON text. */
 function bodyOrProblem(
   draft: Draft,
   timeZone: string | undefined,
-): { readonly body?: Record<string, unknown>; readonly problem?: string } {
+): { readonly body?: Record<string, unknown> | undefined; readonly problem?: string } {
   try {
     return { body: pushBodyOf(draft, timeZone) };
   } catch (error) {
@@ -58,7 +59,7 @@ export function NewPushPage(): ReactNode {
       <Panel title={t.newPush.who}>
         <Who draft={draft} change={change} />
         {problem !== undefined && <NoJson problem={problem} />}
-        {problem === undefined && (
+        {body !== undefined && (
           <Answer of={count} lines={1}>
             {(audience) => <Audience appId={appId} audience={audience} />}
           </Answer>
@@ -109,14 +110,11 @@ function Who({ draft, change }: StepProps): ReactNode {
         />
       )}
       {draft.audience === 'where' && (
-        <Textarea
-          label={t.newPush.where}
-          description={t.newPush.whereSays}
-          rows={3}
-          className="code"
-          value={draft.where}
-          onChange={(event) => {
-            change({ where: event.currentTarget.value });
+        <ConditionBuilder
+          value={draft.condition}
+          fields={INSTALLATION_FIELDS}
+          onChange={(condition) => {
+            change({ condition });
           }}
         />
       )}

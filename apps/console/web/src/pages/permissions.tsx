@@ -5,6 +5,7 @@ import { type ApplicationDetails, CLASS_NAMES, CLASS_OPERATIONS, consoleApi } fr
 import { useAct, useMay, useRead } from '../api/queries';
 import { Dialog, useNotices } from '../parts/dialogs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
+import { listOf } from '../parts/typed.rules';
 import { useTexts } from '../texts/texts';
 
 type ClassName = (typeof CLASS_NAMES)[number];
@@ -111,15 +112,11 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
   const [list, setList] = useState(listed.join(', '));
   const params = { appId, className };
   const save = async () => {
-    const items = list
-      .split(',')
-      .map((each) => each.trim())
-      .filter((each) => each !== '');
     const lists: Readonly<Record<string, Permission>> = {
       everyone: 'everyone',
       users: 'users',
       masterKey: [],
-      listed: items,
+      listed: listOf(list),
     };
     const operations = [operation];
     const chosen = { operations, permission: lists[group] ?? [], former: permission };

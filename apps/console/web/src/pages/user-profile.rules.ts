@@ -1,4 +1,5 @@
 import type { UserDetails } from '#console-api';
+import { objectOf } from '../parts/typed.rules';
 
 /** The fields of the form, as texts. */
 export interface Typed {
@@ -39,8 +40,7 @@ export function changesBetween(user: UserDetails, typed: Partial<Typed>): Record
 }
 
 function fieldChanges(before: Readonly<Record<string, unknown>>, text: string): Record<string, unknown> {
-  const after: unknown = JSON.parse(text);
-  if (typeof after !== 'object' || after === null || Array.isArray(after)) throw new SyntaxError('not a JSON object');
+  const after = objectOf(text);
   const set = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
   const removed = Object.keys(before).filter((name) => !(name in after));
   return Object.fromEntries<unknown>([...set, ...removed.map((name) => [name, REMOVED] as const)]);

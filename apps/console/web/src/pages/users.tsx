@@ -1,7 +1,7 @@
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { consoleApi, USER_ORDERS } from '#console-api';
 import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
@@ -10,16 +10,14 @@ import { DayFilters, Segments, UrlText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { DataTable, Pager, useSelection } from '../table/data-table';
+import { DataTable, keptState, Pager, useSelection } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { NewUser } from './new-user';
 import { useUserColumns } from './user-columns';
+import { ConditionFilter, FROM, PERSONAL, useSearched } from './users-condition';
 import { SelectionBar } from './users-selection';
 
-const FROM = '/frame/apps/$appId/users';
-/** It looks like an address or a number: such a text stands in the history of this tab, and in no URL. */
-const PERSONAL = /@|\d{5,}/;
 const TYPING_MS = 250;
 
 export function UsersPage(): ReactNode {
@@ -49,6 +47,7 @@ export function UsersPage(): ReactNode {
       <Panel>
         <SearchBar />
         <Filters appId={appId} />
+        {may('users.contact') && <ConditionFilter />}
         <UserList appId={appId} />
       </Panel>
       {isNewOpen && (
@@ -61,13 +60,6 @@ export function UsersPage(): ReactNode {
       )}
     </Page>
   );
-}
-
-/** The searched text, from the URL or from the state of the tab. */
-function useSearchedText(): string {
-  const { q } = useSearch({ from: FROM });
-  const stored = useLocation({ select: ({ state }) => state.text });
-  return q ?? stored ?? '';
 }
 
 interface Draft {
@@ -88,7 +80,7 @@ function draftAt(draft: Draft | undefined, shown: string): Draft | undefined {
 /** The text of the search field: typed here, else of the URL, which has it soon after the last key and when the field is left. */
 function useTypedSearch() {
   const navigate = useNavigate({ from: '/apps/$appId/users' });
-  const shown = useSearchedText();
+  const { text: shown } = useSearched();
   const [stored, setDraft] = useState<Draft>();
   const draft = draftAt(stored, shown);
   if (draft !== stored) setDraft(draft);
@@ -99,7 +91,7 @@ function useTypedSearch() {
     setDraft((old) => old && { ...old, urls: [...old.urls, text] });
     void navigate({
       search: (old) => ({ ...old, q: text === '' || isPersonal ? undefined : text, after: undefined }),
-      state: isPersonal ? { text } : {},
+      state: ({ where }) => keptState({ where, text: isPersonal ? text : undefined }),
       replace: true,
     });
   }, [text, navigate]);
@@ -182,8 +174,9 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
   };
+  const { where } = useSearched();
   const { q: _q, in: _in, mode: _mode, order: _order, after: _after, ...filters } = search;
-  const isFiltered = Object.values(filters).some((each) => each !== undefined);
+  const isFiltered = where !== '' || Object.values(filters).some((each) => each !== undefined);
   const flagOf = (value: string) => (value === '' ? undefined : value === 'yes');
   const textOf = (value: boolean | undefined) => ({ undefined: '', true: 'yes', false: 'no' })[String(value)];
   const choices = [
@@ -249,11 +242,12 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
 
 function useUserFilters() {
   const { q: _q, after: _after, order: _order, since, until, ...filters } = useSearch({ from: FROM });
-  const text = useSearchedText();
+  const { text, where } = useSearched();
   const { from, to } = momentsOf({ since, until }, useTimeZone());
   return {
     ...filters,
     ...(text === '' ? {} : { text }),
+    ...(where === '' ? {} : { where }),
     ...(from === undefined ? {} : { createdFrom: from }),
     ...(to === undefined ? {} : { createdTo: to }),
   };
@@ -332,8 +326,8 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
 function NoUsers(): ReactNode {
   const t = useTexts();
   const search = useSearch({ from: FROM });
-  const text = useSearchedText();
-  const isSearched = text !== '' || Object.keys(search).some((name) => name !== 'order');
+  const { text, where } = useSearched();
+  const isSearched = text !== '' || where !== '' || Object.keys(search).some((name) => name !== 'order');
   if (!isSearched) return <Empty title={t.users.none} says={t.users.noneSays} />;
   return (
     <Empty title={t.users.notFound} says={search.in === undefined || search.in === 'any' ? '' : t.users.notFoundSays}>

@@ -5,6 +5,13 @@ import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
 import { type Texts, useTexts } from '../texts/texts';
 
+/** Passes on what a field holds. */
+export function onText(apply: (text: string) => void): (event: { readonly currentTarget: { value: string } }) => void {
+  return ({ currentTarget: { value } }) => {
+    apply(value);
+  };
+}
+
 /** Whether the password was right, and a code is needed as well. */
 export function asksForCode(error: Error): boolean {
   return error instanceof CallError && error.name === 'SECOND_FACTOR_REQUIRED';

@@ -15,6 +15,17 @@ export function momentOf(local: string, timeZone: string | undefined): string {
   return new Date(first + offsetAt(first) >= wall ? first : Math.max(...starts)).toISOString();
 }
 
+/** The time of a moment in a zone, as `momentOf` takes it; empty for a text that is no moment. */
+export function localOf(moment: string, timeZone: string | undefined): string {
+  const ms = Date.parse(moment);
+  if (Number.isNaN(ms)) return '';
+  const zone = timeZone === undefined ? {} : { timeZone };
+  // Swedish writes dates and times as ISO 8601 does.
+  return new Intl.DateTimeFormat('sv', { ...zone, dateStyle: 'short', timeStyle: 'medium' })
+    .format(ms)
+    .replace(' ', 'T');
+}
+
 /** The first moment after a day, as `momentOf`. */
 function endOfDay(day: string, timeZone: string | undefined): string {
   return momentOf(new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10), timeZone);

@@ -127,9 +127,9 @@ export function RowLink({ to, children }: { readonly to: string; readonly childr
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** The ids that are chosen: a selection belongs to one page of one question, whose text may stand in the history alone. */
+/** The ids that are chosen: a selection belongs to one page of one question, of which the history alone may have a part. */
 export function useSelection(): [ReadonlySet<string>, (ids: ReadonlySet<string>) => void] {
-  const page = useLocation({ select: ({ searchStr, state }) => `${searchStr} ${state.text ?? ''}` });
+  const page = useLocation({ select: ({ searchStr, state }) => `${searchStr} ${JSON.stringify(keptState(state))}` });
   const [selection, setSelection] = useState<{ readonly page: string; readonly ids: ReadonlySet<string> }>();
   const choose = (ids: ReadonlySet<string>) => {
     setSelection({ page, ids });
@@ -156,8 +156,16 @@ interface PagerProps {
   readonly children?: ReactNode;
 }
 
-/** The state of the tab can have the text of the search. */
-const keptState = ({ text }: HistoryState): HistoryState => (text === undefined ? {} : { text });
+interface PersonalState {
+  readonly text?: string | undefined;
+  readonly where?: string | undefined;
+}
+
+/** The state of the tab can have the text of the search and a condition. */
+export const keptState = ({ text, where }: PersonalState): HistoryState => ({
+  ...(text === undefined ? {} : { text }),
+  ...(where === undefined ? {} : { where }),
+});
 
 /** Links to the first and to the next page; the way back is the browser's. */
 export function Pager({ next, isFirst, onNear, children }: PagerProps): ReactNode {

@@ -1,0 +1,212 @@
+import { ActionIcon, Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { type ReactNode, useId, useRef, useState } from 'react';
+import { useTimeZone } from '../api/queries';
+import { useTexts } from '../texts/texts';
+import {
+  type Condition,
+  conditionOf,
+  type Fields,
+  hasValue,
+  jsonOf,
+  type Kind,
+  kindIn,
+  type Operator,
+  OPERATORS,
+  type Row,
+  rowWith,
+  whereOf,
+} from './condition.rules';
+import { onText } from './fields';
+import { Icon } from './icon';
+import { localOf, momentOf } from './moments.rules';
+
+const KINDS = ['text', 'number', 'flag', 'time'] as const;
+const NEW_ROW: Row = { field: '', operator: 'is', kind: 'text', text: '' };
+
+interface BuilderProps {
+  readonly value: Condition;
+  readonly onChange: (condition: Condition) => void;
+  readonly fields: Fields;
+  /** Further buttons. */
+  readonly children?: ReactNode;
+}
+
+/** A condition of the REST API, as rows of field, operator and value, or as JSON. */
+export function ConditionBuilder({ value, onChange, fields, children }: BuilderProps): ReactNode {
+  const t = useTexts();
+  const { rows, json } = value;
+  const add = useRef<HTMLButtonElement>(null);
+  const [isAdded, setAdded] = useState(false);
+  const change = (next: readonly Row[]) => {
+    setAdded(next.length > rows.length);
+    onChange({ rows: next });
+  };
+  const asRows = json === undefined ? undefined : conditionOf(json, fields);
+  const toggle = () => {
+    onChange(asRows ?? { rows: [], json: jsonOf(value) });
+  };
+  return (
+    <Stack gap="xs" role="group" aria-label={t.conditions.title}>
+      {json !== undefined && (
+        <Textarea
+          label={t.conditions.json}
+          description={t.conditions.jsonSays}
+          rows={4}
+          className="code"
+          value={json}
+          onChange={onText((text) => {
+            onChange({ rows: [], json: text });
+          })}
+        />
+      )}
+      {rows.map((row, index) => (
+        <RowFields
+          key={index}
+          place={index}
+          row={row}
+          fields={fields}
+          isNew={isAdded && index === rows.length - 1}
+          change={(part) => {
+            change(rows.with(index, rowWith(row, part, fields)));
+          }}
+          remove={() => {
+            change(rows.toSpliced(index, 1));
+            add.current?.focus();
+          }}
+        />
+      ))}
+      <Text size="sm" c="dimmed" role="status">
+        {asRows?.json !== undefined && t.conditions.onlyJson}
+        {json === undefined && whereOf(value) === undefined && t.conditions.incomplete}
+      </Text>
+      <Group gap="xs">
+        {json === undefined && (
+          <Button
+            ref={add}
+            variant="default"
+            leftSection={<Icon name="add" size={16} />}
+            onClick={() => {
+              change([...rows, NEW_ROW]);
+            }}
+          >
+            {t.conditions.add}
+          </Button>
+        )}
+        <Button variant="default" disabled={asRows?.json !== undefined} onClick={toggle}>
+          {json === undefined ? t.conditions.asJson : t.conditions.asForm}
+        </Button>
+        {children}
+      </Group>
+    </Stack>
+  );
+}
+
+interface RowProps {
+  readonly row: Row;
+  readonly fields: Fields;
+  readonly change: (part: Partial<Row>) => void;
+}
+
+interface RowFieldsProps extends RowProps {
+  readonly place: number;
+  /** Added by the operator, who goes on in it. */
+  readonly isNew: boolean;
+  readonly remove: () => void;
+}
+
+function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps): ReactNode {
+  const t = useTexts();
+  const known = useId();
+  const { operators, operatorsOf } = t.conditions;
+  const names = { ...operators, ...(row.kind in operatorsOf ? operatorsOf[row.kind as keyof typeof operatorsOf] : {}) };
+  return (
+    <Group gap="xs" align="flex-end" role="group" aria-label={t.conditions.one(place + 1)}>
+      <TextInput
+        label={place === 0 ? t.conditions.field : t.conditions.andField}
+        size="xs"
+        list={known}
+        spellCheck={false}
+        autoCapitalize="off"
+        autoFocus={isNew}
+        value={row.field}
+        onChange={onText((field) => {
+          change({ field: field.trim() });
+        })}
+      />
+      <datalist id={known}>
+        {Object.keys(fields).map((field) => (
+          <option key={field} value={field} />
+        ))}
+      </datalist>
+      {kindIn(fields, row.field) !== row.kind && <KindField row={row} change={change} />}
+      <NativeSelect
+        label={t.conditions.operator}
+        size="xs"
+        value={row.operator}
+        data={OPERATORS[row.kind].map((value) => ({ value, label: names[value] }))}
+        onChange={onText((operator) => {
+          change({ operator: operator as Operator });
+        })}
+      />
+      {hasValue(row) && <ValueField row={row} change={change} />}
+      <ActionIcon variant="subtle" color="gray" size={30} aria-label={t.conditions.remove(place + 1)} onClick={remove}>
+        <Icon name="close" size={16} />
+      </ActionIcon>
+    </Group>
+  );
+}
+
+/** For a field that the form does not know. */
+function KindField({ row, change }: Pick<RowProps, 'row' | 'change'>): ReactNode {
+  const t = useTexts();
+  return (
+    <NativeSelect
+      label={t.conditions.kind}
+      size="xs"
+      value={row.kind}
+      data={KINDS.map((value) => ({ value, label: t.conditions.kinds[value] }))}
+      onChange={onText((kind) => {
+        change({ kind: kind as Kind });
+      })}
+    />
+  );
+}
+
+function ValueField({ row: { operator, kind, text }, change }: Pick<RowProps, 'row' | 'change'>): ReactNode {
+  const t = useTexts();
+  const zone = useTimeZone();
+  const field = {
+    size: 'xs',
+    label: operator === 'in' ? t.conditions.values : t.conditions.value,
+    value: text,
+    onChange: onText((value) => {
+      change({ text: value });
+    }),
+  } as const;
+  if (kind === 'flag') {
+    const { yes, no } = t.common;
+    const data = [
+      { value: '', label: '' },
+      { value: 'true', label: yes },
+      { value: 'false', label: no },
+    ];
+    return <NativeSelect {...field} data={data} />;
+  }
+  if (kind === 'time')
+    return (
+      <TextInput
+        {...field}
+        type="datetime-local"
+        step={1}
+        value={localOf(text, zone)}
+        onChange={onText((local) => {
+          change({ text: local === '' ? '' : momentOf(local, zone) });
+        })}
+      />
+    );
+  return kind === 'number' && operator !== 'in' ? (
+    <TextInput {...field} type="number" step="any" />
+  ) : (
+    <TextInput {...field} />
+  );
+}
