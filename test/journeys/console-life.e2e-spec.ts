@@ -248,7 +248,8 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
 
     const page = await operator().open('pushes/new');
     await page.getByRole('radio', { name: 'A condition' }).check();
-    await page.getByRole('textbox', { name: 'Condition' }).fill(JSON.stringify({ level }));
+    await page.getByRole('button', { name: 'As JSON' }).click();
+    await page.getByLabel('Condition as JSON').fill(JSON.stringify({ level }));
     await page.locator('[data-audience="3"]').waitFor();
     await page.getByLabel('Text').fill('x'.repeat(5_000));
     await page.getByText(/^5,\d{3} of 4,\d{3} bytes$/).waitFor();

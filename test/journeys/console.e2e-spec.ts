@@ -446,6 +446,8 @@ describe('the operator console in a browser', () => {
 const PAGES = [
   'overview',
   'users',
+  // The condition {"level":3}.
+  'users?where=%22%7B%5C%22level%5C%22%3A3%7D%22',
   'limits',
   'settings',
   'settings?tab=keys',
@@ -480,6 +482,9 @@ describe.each(LOOKS)('the pages in $colorScheme, $locale, $width px wide', ({ co
       await expectAccessible(page, url);
       await picture(page, `${url.split(/[/?=]/).at(-1) ?? ''}-${width}-${colorScheme}`);
     }
+    await page.goto(ofApp('pushes/new'));
+    await page.locator('input[type=radio][value=where]').check();
+    await expectAccessible(page, 'a push by a condition');
   }, 120_000);
 });
 
