@@ -198,6 +198,22 @@ export function describeUnionId(server: () => GatepostServer): void {
       expect(await refusal(change(api, user, { authData: unionEntry() }))).toEqual([400, 117]);
     });
 
+    it.each<[string, Json]>([
+      ['unlinked', { 'authData.lc_weapp': { __op: 'Delete' } }],
+      [
+        'replaced by one of another union id',
+        { authData: { lc_weapp: withUnionId(openidEntry(), unique('third'), false) } },
+      ],
+    ])('lets in no account that has been %s', async (_, removal) => {
+      const user = await signUpBy(api, { weixin: main() });
+      const lc_weapp = withUnionId(openidEntry(), unique('second'), true);
+      expect((await change(api, user, { authData: { lc_weapp } })).status).toBe(200);
+      expect(await ownerOf(api, { lc_weapp })).toBe(user.id);
+      expect((await change(api, user, removal)).status).toBe(200);
+      expect(await authDataOf(server(), user)).not.toHaveProperty('_weixin_unionid');
+      expect(await ownerOf(api, { lc_weapp })).not.toBe(user.id);
+    });
+
     it('is linked and unlinked by no client', async () => {
       const user = await signUpBy(api, { weixin: main() });
       const before = await authDataOf(server(), user);
@@ -218,6 +234,8 @@ export function describeUnionId(server: () => GatepostServer): void {
       const { status } = await change(api, user, { authData: whole });
       expect(status).toBe(200);
       expect(await authDataOf(server(), user)).toEqual({ weixin, ...unionEntry(), github });
+      const { status: again, body } = await enter(api, whole);
+      expect([again, body['sessionToken']]).toEqual([200, user.session]);
     });
   });
 }

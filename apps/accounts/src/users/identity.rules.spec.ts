@@ -140,6 +140,26 @@ describe('pruneIdentities', () => {
     expect(names(pruneIdentities(none, false))).toEqual([]);
   });
 
+  it('drops the entry of a union id that no account carries any more, though one carries another', () => {
+    const another: Identity = { ...secondary, unionId: { platform: 'weixin', uid: 'another', isMain: true } };
+    const replacing = linkIdentities(linkIdentities(null, [main]), [another]);
+    const unlinked = changeIdentities(replacing, { ...without, unlink: ['weixin_1'] });
+    expect(names(pruneIdentities(unlinked, false))).toEqual(['weixin']);
+    const replaced = linkIdentities(linkIdentities(null, [main]), [
+      { ...main, uid: 'new', unionId: { platform: 'weixin', uid: 'another', isMain: false } },
+    ]);
+    expect(names(pruneIdentities(replaced, false))).toEqual(['weixin']);
+  });
+
+  it('keeps the entry of a union id for imported accounts, which name the entry alone', () => {
+    const [account, entry] = [
+      { uid: 'o', isVerified: true, entry: {}, unionIdEntry: '_weixin_unionid' },
+      { uid: 'u', isVerified: true, entry: {} },
+    ];
+    const imported = new Map(Object.entries({ weixin: account, _weixin_unionid: entry }));
+    expect(pruneIdentities(imported, false)).toBe(imported);
+  });
+
   it('leaves a user alone who was never linked to anything', () => {
     expect(pruneIdentities(null, true)).toBeNull();
   });

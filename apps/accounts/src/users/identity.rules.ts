@@ -57,9 +57,16 @@ function sameAccount(linked: LinkedIdentities | null, { platform, uid }: Identit
 
 /** @param known the same account as linked before: it keeps its proof and its union id */
 function linkedIdentity(identity: Identity, known: LinkedIdentity | undefined): LinkedIdentity {
-  const { uid, entry, unionId } = identity;
-  const unionIdEntry = unionId === undefined ? known?.unionIdEntry : unionIdEntryName(unionId.platform);
-  return { uid, ...proofOf(identity, known), entry, ...(unionIdEntry === undefined ? {} : { unionIdEntry }) };
+  const { uid, entry } = identity;
+  const key = unionIdKeyOf(identity);
+  const carried = key === undefined ? known : { unionIdEntry: key.platform, unionId: key.uid };
+  return {
+    uid,
+    ...proofOf(identity, known),
+    entry,
+    ...(carried?.unionIdEntry === undefined ? {} : { unionIdEntry: carried.unionIdEntry }),
+    ...(carried?.unionId === undefined ? {} : { unionId: carried.unionId }),
+  };
 }
 
 /** A verified entry stays unchanged: a mini program and its platform verify the same union id in turn. */
@@ -89,14 +96,18 @@ export function changeIdentities(linked: LinkedIdentities | null, changes: Ident
  */
 export function pruneIdentities(linked: LinkedIdentities | null, hasPassword: boolean): LinkedIdentities | null {
   if (linked === null) return null;
-  const carried = new Set([...linked.values()].map(({ unionIdEntry }) => unionIdEntry));
   const others = [...linked].filter(
-    ([platform]) => platform !== ANONYMOUS_PLATFORM && (!isUnionIdEntryName(platform) || carried.has(platform)),
+    ([platform, { uid }]) =>
+      platform !== ANONYMOUS_PLATFORM && (!isUnionIdEntryName(platform) || isCarried(linked, { platform, uid })),
   );
   const isAnonymous = linked.has(ANONYMOUS_PLATFORM) && !hasPassword && others.length === 0;
   const result = isAnonymous ? [...linked].filter(([platform]) => platform === ANONYMOUS_PLATFORM) : others;
   assertSize(result);
   return result.length === linked.size ? linked : new Map(result);
+}
+
+function isCarried(linked: LinkedIdentities, { platform, uid }: IdentityKey): boolean {
+  return [...linked.values()].some(({ unionIdEntry, unionId = uid }) => unionIdEntry === platform && unionId === uid);
 }
 
 /** Whether a platform now verifies an account or union id that was linked without a proof. */

@@ -45,6 +45,8 @@ export interface LinkedIdentity {
   readonly entry: JsonObject;
   /** The entry of the union id that this account carries. It is removed with the last account that carries it. */
   readonly unionIdEntry?: string | undefined;
+  /** The union id that the account carries. Absent: the one in the entry, as for imported accounts. */
+  readonly unionId?: string | undefined;
 }
 
 /** The linked accounts by platform: the keys of `authData`. */

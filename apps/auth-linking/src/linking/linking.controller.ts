@@ -59,7 +59,8 @@ export class LinkingController {
     fields: body,
     failOnNotExist,
   }: RpcData<Contracts['signUpOrLogIn']>): Promise<Forwarded<RpcReply<Contracts['signUpOrLogIn']>>> {
-    const { entries, fields } = parseAuthData(body);
+    const { fields, ...authData } = parseAuthData(body);
+    const entries = claimedEntries(authData);
     if (entries.length === 0) return forward(accountsRpc.signUp, { caller, fields });
     const identities = await Promise.all(
       entries.map(async ([platform, entry]) => this.prove(caller, await this.read(caller, platform, entry))),
@@ -103,12 +104,10 @@ export class LinkingController {
   }
 
   /** Sends unproven entries with their errors, because SDKs resend entries that the user already has. */
-  private async changesOf(caller: Caller, { entries, removed }: AuthData): Promise<IdentityChanges> {
+  private async changesOf(caller: Caller, authData: AuthData): Promise<IdentityChanges> {
+    const { removed } = authData;
     if (!caller.isMaster) removed.forEach(assertNotReserved);
-    const others = entries.filter(([platform]) => !isUnionIdEntryName(platform));
-    // SDKs resend all authData that they know, also the entry of a union id that an unlinking has removed.
-    const isResent = others.length > 0 || removed.some((platform) => !isUnionIdEntryName(platform));
-    const claimed = isResent ? others : entries;
+    const claimed = claimedEntries(authData);
     const outcomes = await Promise.all(claimed.map(([platform, entry]) => this.tryToProve(caller, platform, entry)));
     return {
       link: outcomes.filter(isProven),
@@ -169,6 +168,13 @@ export class LinkingController {
     const configured = await this.credentials.kinds(appId);
     return [...configured.values()].some((other) => unionIdFamily(other) === unionIdFamily(kind));
   }
+}
+
+/** Without the entry of a union id beside others: SDKs resend all authData that they know, also one that an unlinking has removed. */
+function claimedEntries({ entries, removed }: Pick<AuthData, 'entries' | 'removed'>): AuthData['entries'] {
+  const others = entries.filter(([platform]) => !isUnionIdEntryName(platform));
+  const isResent = others.length > 0 || removed.some((platform) => !isUnionIdEntryName(platform));
+  return isResent ? others : entries;
 }
 
 function readWrite(write: ObjectWrite): ReadWrite {
