@@ -3,6 +3,7 @@ import { AuditEntity } from './audit/audit.entity.js';
 import {
   AddOidc1796810000000,
   AddSecondFactors1796800000000,
+  AddTestDevices1796830000000,
   CreateConsole1796790000000,
   NameSignedInOperators1796820000000,
 } from './migrations/0.1.0-console.js';
@@ -16,6 +17,7 @@ import {
   PasskeyEntity,
   RecoveryCodeEntity,
   SessionEntity,
+  TestDeviceEntity,
 } from './operators/operator.entity.js';
 
 /** A class of its own, so that one process can inject the databases of several services. */
@@ -38,12 +40,14 @@ export function consoleDatabase(url: string, poolSize: number): DatabaseOptions 
       PasskeyEntity,
       RecoveryCodeEntity,
       SessionEntity,
+      TestDeviceEntity,
     ],
     migrations: [
       CreateConsole1796790000000,
       AddSecondFactors1796800000000,
       AddOidc1796810000000,
       NameSignedInOperators1796820000000,
+      AddTestDevices1796830000000,
     ],
   };
 }

@@ -5,6 +5,9 @@ export const PUSH_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const
 
 export const MAX_DEVICES_WITHOUT_PROOF = 1_000;
 
+/** Of one operator in one application. */
+export const MAX_TEST_DEVICES = 20;
+
 /** The body of `POST /1.1/push` of the REST API. */
 const pushBody = z.strictObject({ body: json });
 
@@ -107,6 +110,18 @@ export const pushesApi = {
     body: pushBody,
     reply: z.object({ objectId: z.string(), createdAt: time }),
   }),
+  /**
+   * Sends the push at once to the operator's own test devices. Fails with INCORRECT_TYPE if the body names an audience or a time, and with
+   * NO_EFFECT without a test device.
+   */
+  sendTestPush: route({
+    method: 'POST',
+    path: '/apps/:appId/pushes/test',
+    access: 'pushes.test',
+    params: ofApp,
+    body: pushBody,
+    reply: z.object({ objectId: z.string(), createdAt: time, devices: count }),
+  }),
   /** The devices that this push would target now. Fails as `sendPush`. */
   countPushTargets: route({
     method: 'POST',
@@ -183,6 +198,29 @@ export const pushesApi = {
     params: ofApp,
     query: z.object({ after: cursor.optional(), limit }),
     reply: pageOf(device),
+  }),
+  /** The operator's own. `missing`: marked devices that do not exist any more. */
+  listTestDevices: route({
+    method: 'GET',
+    path: '/apps/:appId/test-devices',
+    access: 'pushes.test',
+    params: ofApp,
+    reply: z.object({ items: z.array(device), missing: count }),
+  }),
+  /** Fails with NO_EFFECT for more than `MAX_TEST_DEVICES`. Removes marks of devices that do not exist any more. */
+  markTestDevice: route({
+    method: 'PUT',
+    path: '/apps/:appId/test-devices/:deviceId',
+    access: 'pushes.test',
+    params: ofDevice,
+    reply: z.object({}),
+  }),
+  unmarkTestDevice: route({
+    method: 'DELETE',
+    path: '/apps/:appId/test-devices/:deviceId',
+    access: 'pushes.test',
+    params: ofDevice,
+    reply: z.object({}),
   }),
   getDevice: route({
     method: 'GET',

@@ -7,6 +7,7 @@ import {
   pathOf,
   PERMISSIONS,
   permissionsFor,
+  type Role,
   ROLE_PERMISSIONS,
   ROLES,
 } from './index.js';
@@ -102,6 +103,11 @@ describe('the permissions of an operator', () => {
   it.each(ROLES)('of a %s do not include those of the whole deployment', (role) => {
     const deployment = ['apps.create', 'operators.write', 'deadLetters.write'];
     expect(ROLE_PERMISSIONS[role].filter((permission) => deployment.includes(permission))).toEqual([]);
+  });
+
+  it('of support include pushes to own test devices only, those of a viewer none', () => {
+    const pushes = (role: Role) => ROLE_PERMISSIONS[role].filter((each) => /^pushes\.(?:send|test)$/.test(each));
+    expect([pushes('support'), pushes('viewer')]).toEqual([['pushes.test'], []]);
   });
 
   it('grow from viewer to support to developer', () => {

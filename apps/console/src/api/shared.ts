@@ -19,6 +19,7 @@ export const PERMISSIONS = [
   'pushes.cancel',
   'pushes.read',
   'pushes.send',
+  'pushes.test',
   'roles.read',
   'roles.write',
   'settings.read',
@@ -55,7 +56,7 @@ const VIEWER: readonly Permission[] = [
   'users.read',
 ];
 
-const SUPPORT: readonly Permission[] = [...VIEWER, 'messages.retry', 'users.contact', 'users.write'];
+const SUPPORT: readonly Permission[] = [...VIEWER, 'messages.retry', 'pushes.test', 'users.contact', 'users.write'];
 
 const DEVELOPER: readonly Permission[] = [
   ...SUPPORT,
@@ -75,7 +76,7 @@ const DEVELOPER: readonly Permission[] = [
   'users.export',
 ];
 
-/** `users.contact`: e-mail addresses and phone numbers are shown in full. */
+/** `pushes.test`: pushes to own test devices. `users.contact`: e-mail addresses and phone numbers are shown in full. */
 export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
   developer: DEVELOPER,
   support: SUPPORT,

@@ -211,3 +211,17 @@ export class NameSignedInOperators1796820000000 extends ForwardMigration {
      END $$`,
   ];
 }
+
+// Why: an operator sends a push to devices at hand before it goes to others. `device_id`: the object id of an installation.
+export class AddTestDevices1796830000000 extends ForwardMigration {
+  override readonly statements = [
+    `CREATE TABLE console.test_devices (
+       operator_id uuid NOT NULL,
+       app_id      text NOT NULL,
+       device_id   text NOT NULL,
+       marked_at   timestamptz(3) NOT NULL DEFAULT now(),
+       CONSTRAINT test_devices_pkey PRIMARY KEY (operator_id, app_id, device_id),
+       ${operatorKey('test_devices')}
+     )`,
+  ];
+}

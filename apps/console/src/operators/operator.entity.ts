@@ -205,6 +205,23 @@ export class PasskeyEntity {
   lastUsedAt!: Date | null;
 }
 
+@Entity('test_devices')
+export class TestDeviceEntity {
+  @PrimaryColumn('uuid', { name: 'operator_id', primaryKeyConstraintName: 'test_devices_pkey' })
+  @ForeignKey(() => OperatorEntity, { name: 'test_devices_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string;
+
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'test_devices_pkey' })
+  appId!: string;
+
+  /** The object id of the installation. */
+  @PrimaryColumn('text', { name: 'device_id', primaryKeyConstraintName: 'test_devices_pkey' })
+  deviceId!: string;
+
+  @Column({ ...time, name: 'marked_at', default: () => 'now()' })
+  markedAt!: Date;
+}
+
 /** An authenticator may answer it once. Stored as SHA-256. */
 @Entity('challenges')
 export class ChallengeEntity {

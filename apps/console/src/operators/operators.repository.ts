@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { CHANGED_SINCE, type Grant } from '#console-api';
+import { CHANGED_SINCE, type Grant, MAX_TEST_DEVICES } from '#console-api';
 import { type Queryable, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import { ConsoleDatabase } from '../console.database.js';
 import { type OperatorRow, sortedGrants } from './operator.rules.js';
-import { HAS_FACTOR } from './second-factors.repository.js';
+import { type FactorOwner, HAS_FACTOR, lockOwner } from './second-factors.repository.js';
 
 export const OPERATOR_COLUMNS = `
   o.id, o.name, o.address, o.is_owner AS "isOwner", o.is_disabled AS "isDisabled",
@@ -161,6 +161,52 @@ export class OperatorsRepository {
               time_zone = CASE WHEN $6 THEN $7 ELSE time_zone END
         WHERE id = $1`,
       [id, name, theme, language !== undefined, language ?? null, timeZone !== undefined, timeZone ?? null],
+    );
+  }
+
+  /** Object ids of the installations that the operator has marked. */
+  async testDevices(operatorId: string, appId: string): Promise<string[]> {
+    const rows = await this.database.query<{ deviceId: string }>(
+      `SELECT device_id AS "deviceId" FROM console.test_devices WHERE operator_id = $1 AND app_id = $2
+        ORDER BY marked_at, device_id`,
+      [operatorId, appId],
+    );
+    return rows.map(({ deviceId }) => deviceId);
+  }
+
+  /**
+   * A marked device stays marked. @param missing marked devices that do not exist any more: their marks go
+   * @throws AppError UNAUTHORIZED if the session has ended, NO_EFFECT if the operator has `MAX_TEST_DEVICES` others
+   */
+  async markTestDevice(
+    operator: FactorOwner,
+    { appId, deviceId }: { readonly appId: string; readonly deviceId: string },
+    missing: readonly string[],
+  ): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await lockOwner(tx, operator);
+      await tx.query(
+        'DELETE FROM console.test_devices WHERE operator_id = $1 AND app_id = $2 AND device_id = ANY($3)',
+        [operator.id, appId, missing],
+      );
+      const rows = await tx.query(
+        `INSERT INTO console.test_devices AS t (operator_id, app_id, device_id) SELECT $1, $2, $3
+          WHERE (SELECT count(*) FROM console.test_devices
+                  WHERE operator_id = $1 AND app_id = $2 AND device_id <> $3) < ${MAX_TEST_DEVICES}
+         ON CONFLICT ON CONSTRAINT test_devices_pkey DO UPDATE SET marked_at = t.marked_at RETURNING 1`,
+        [operator.id, appId, deviceId],
+      );
+      if (rows.length === 0)
+        throw appError('NO_EFFECT', {
+          message: `You have ${MAX_TEST_DEVICES} test devices in this application. Remove one first.`,
+        });
+    });
+  }
+
+  async unmarkTestDevice(operatorId: string, appId: string, deviceId: string): Promise<void> {
+    await this.database.query(
+      'DELETE FROM console.test_devices WHERE operator_id = $1 AND app_id = $2 AND device_id = $3',
+      [operatorId, appId, deviceId],
     );
   }
 }

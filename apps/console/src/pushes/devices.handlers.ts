@@ -10,9 +10,10 @@ import {
   type RpcData,
   type RpcReply,
 } from '#contracts';
-import { appError, isAppError } from '#errors';
+import { type AppError, appError, isAppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
+import { OperatorsRepository } from '../operators/operators.repository.js';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { cursorOf, openedCursor, pageOf, pagesOf, sealedCursor } from '../routing/list.rules.js';
 import {
@@ -22,6 +23,7 @@ import {
   placeOf,
   shownDevice,
   UNCHANGEABLE_FIELDS,
+  withIds,
 } from './push.rules.js';
 
 type Api = typeof consoleApi;
@@ -40,6 +42,7 @@ export class DevicesHandlers {
   constructor(
     private readonly rpc: RpcClient,
     private readonly sealer: Sealer,
+    private readonly operators: OperatorsRepository,
   ) {}
 
   @Handles(consoleApi.listDevices)
@@ -92,6 +95,33 @@ export class DevicesHandlers {
     return { items, next: next === null ? null : sealedCursor(next, this.sealer, contextOf(appId)) };
   }
 
+  @Handles(consoleApi.listTestDevices)
+  async listTest(request: ConsoleRequest<Api['listTestDevices']>): Promise<RouteReply<Api['listTestDevices']>> {
+    const { appId } = request.params;
+    const marked = await this.operators.testDevices(request.operator.id, appId);
+    const found = await this.findMarked(request.caller, marked);
+    const states = await this.statesOf(appId, found);
+    const items = found.map((installation) => shownDevice(installation, states));
+    return { items, missing: marked.length - items.length };
+  }
+
+  @Handles(consoleApi.markTestDevice)
+  async mark({ caller, operator, params }: ConsoleRequest<Api['markTestDevice']>): Promise<Record<string, never>> {
+    const marked = await this.operators.testDevices(operator.id, params.appId);
+    const found = await this.findMarked(caller, [...marked, params.deviceId]);
+    const isMissing = (id: string) => !found.some(({ objectId }) => objectId === id);
+    if (isMissing(params.deviceId)) throw notFound();
+    const of = { id: operator.id, sessionId: operator.sessionId };
+    await this.operators.markTestDevice(of, params, marked.filter(isMissing));
+    return {};
+  }
+
+  @Handles(consoleApi.unmarkTestDevice)
+  async unmark({ operator, params }: ConsoleRequest<Api['unmarkTestDevice']>): Promise<Record<string, never>> {
+    await this.operators.unmarkTestDevice(operator.id, params.appId, params.deviceId);
+    return {};
+  }
+
   @Handles(consoleApi.getDevice)
   get(request: ConsoleRequest<Api['getDevice']>): Promise<OneDevice> {
     return this.device(request);
@@ -119,6 +149,12 @@ export class DevicesHandlers {
     request.act = { target: objectIds.join(' ').slice(0, 300) };
     await this.rpc.call(installationsRpc.remove, { caller: request.caller, className, objectIds });
     return { deleted: objectIds.length };
+  }
+
+  private async findMarked(caller: Caller, objectIds: readonly string[]): Promise<JsonObject[]> {
+    if (objectIds.length === 0) return [];
+    const { results } = await this.rpc.call(installationsRpc.find, { caller, className, ...withIds(objectIds) });
+    return results;
   }
 
   private async findSome(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
@@ -150,7 +186,7 @@ export class DevicesHandlers {
   private async find({ caller, params }: DeviceRequest): Promise<JsonObject> {
     const wanted = { caller, className, objectId: params.deviceId, returnAcl: false };
     const { object } = await this.rpc.call(installationsRpc.get, wanted);
-    if (object === null) throw appError('NOT_FOUND', { message: 'There is no such device.' });
+    if (object === null) throw notFound();
     return object;
   }
 
@@ -166,6 +202,10 @@ export class DevicesHandlers {
       throw error;
     }
   }
+}
+
+function notFound(): AppError {
+  return appError('NOT_FOUND', { message: 'There is no such device.' });
 }
 
 function conditionOf({ deviceType, channel, userId }: DeviceFilters): JsonObject {

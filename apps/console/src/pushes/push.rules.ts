@@ -1,5 +1,5 @@
 import { type consoleApi, type Device, PUSH_STATUSES, type RouteReply } from '#console-api';
-import type { JsonObject, JsonValue, pushOperationsRpc, RpcReply } from '#contracts';
+import type { JsonObject, JsonValue, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { DEVICE_ADDRESSES, isDeviceAddress } from '../audit/audit.rules.js';
 import { type ListPlace, readCursor } from '../routing/list.rules.js';
@@ -99,6 +99,13 @@ function assertNamesNoAddress({ key, order, query }: JsonObject): void {
   const name = fields.find(isDeviceAddress);
   if (name !== undefined)
     throw appError('INVALID_QUERY', { message: `where: a sub-query cannot have ${name} as its order or key.` });
+}
+
+const SHOWN_FIELDS = ['channels', 'deviceType', 'installationId', 'user', 'valid'];
+
+/** A query for the devices with these object ids, newest first, with the fields that `shownDevice` reads. */
+export function withIds(objectIds: readonly string[]): ObjectListQuery {
+  return { ...NEWEST_FIRST, where: { objectId: { $in: objectIds } }, limit: objectIds.length, keys: SHOWN_FIELDS };
 }
 
 /** Without the ids and tokens that address the device. @param states by installation id; undefined: the queue store is unavailable */

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type PushDetails, type RouteReply } from '#console-api';
-import { type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
+import { installationsRpc, type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { isAbsent } from '#objects';
 import { withoutAddresses } from '../audit/audit.rules.js';
+import { OperatorsRepository } from '../operators/operators.repository.js';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { pageOf } from '../routing/list.rules.js';
 import {
@@ -15,6 +16,7 @@ import {
   NEWEST_FIRST,
   objectOf,
   placeOf,
+  withIds,
 } from './push.rules.js';
 
 type Api = typeof consoleApi;
@@ -22,10 +24,16 @@ type Api = typeof consoleApi;
 /** Replaces an id or token in the condition of a push. */
 const HIDDEN = '(hidden)';
 
+/** The server sets the audience of a test push, which is sent at once. */
+const NOT_IN_TESTS = ['channels', 'cql', 'push_time', 'where'];
+
 /** Pushes are sent with the rights of the master key. */
 @Injectable()
 export class PushesHandlers {
-  constructor(private readonly rpc: RpcClient) {}
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly operators: OperatorsRepository,
+  ) {}
 
   @Handles(consoleApi.listPushes)
   async list({ query, caller }: ConsoleRequest<Api['listPushes']>): Promise<RouteReply<Api['listPushes']>> {
@@ -56,6 +64,25 @@ export class PushesHandlers {
     throw appError('PROOF_REQUIRED', {
       message: `A push to more than ${MAX_DEVICES_WITHOUT_PROOF} devices needs a proof of identity within the last ten minutes.`,
     });
+  }
+
+  @Handles(consoleApi.sendTestPush)
+  async sendTest(request: ConsoleRequest<Api['sendTestPush']>): Promise<RouteReply<Api['sendTestPush']>> {
+    const { caller, operator, params } = request;
+    const body = request.body.body as JsonObject;
+    const given = NOT_IN_TESTS.find((name) => Object.hasOwn(body, name));
+    if (given !== undefined) throw appError('INCORRECT_TYPE', { message: `${given}: a test push has none.` });
+    const marked = await this.operators.testDevices(operator.id, params.appId);
+    const asked = { caller, className: '_Installation', ...withIds(marked) };
+    const { results } = marked.length === 0 ? { results: [] } : await this.rpc.call(installationsRpc.find, asked);
+    // A push leaves out devices with an invalid token.
+    const ids = results.flatMap(({ objectId = '', valid }) => (valid === false ? [] : [objectId]));
+    if (ids.length === 0)
+      throw appError('NO_EFFECT', { message: 'You have no test device in this application. Mark one first.' });
+    const where = { objectId: { $in: ids } };
+    const sent = await this.rpc.call(pushOperationsRpc.send, { ...params, body: { ...body, where } });
+    request.act = { target: sent.objectId };
+    return { ...sent, devices: ids.length };
   }
 
   @Handles(consoleApi.countPushTargets)
