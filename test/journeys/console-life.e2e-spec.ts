@@ -27,6 +27,7 @@ import {
 } from '#testing';
 import { type Replica, startReplica } from '../load/replicas.js';
 import { type ServerWithConsole, startOneProcess, startServicesWithConsoles, useOperator } from './suites/operator.js';
+import { describeTestDevices } from './suites/test-devices.suite.js';
 
 const NEW_PASSWORD = 'five words are even better';
 /** Promised for connected devices; the page asks every second or two. */
@@ -273,6 +274,8 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
       .waitFor();
   });
 
+  describeTestDevices(server, operator);
+
   it('see a device within seconds of its connection, and no longer once it has left', async () => {
     const page = await operator().open('devices?connected=true');
     await page.getByText('No device is connected').waitFor();
@@ -336,7 +339,7 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await page.getByLabel('Text').fill('Autumn sale');
     await page.getByRole('radio', { name: 'Later' }).check();
     await page.getByLabel('Time (Asia/Shanghai)').fill(`${year}-11-27T09:00`);
-    await page.getByRole('button', { name: /^Send to / }).click();
+    await page.getByRole('button', { name: /^Send to \d/ }).click();
     await confirm(page, 'Send the push');
     await page.getByText('scheduled', { exact: true }).waitFor();
     await page.getByText(new RegExp(`^starts 27 Nov ${year}, 09:00`)).waitFor();

@@ -12,6 +12,7 @@ import { listOf } from '../parts/typed.rules';
 import { type Column, DataTable, Pager } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
+import { TestDeviceButton, useIsTestDevice } from './test-devices';
 
 const FROM = '/frame/apps/$appId/devices';
 const EVERY_MS = 5_000;
@@ -145,15 +146,19 @@ function ConnectedDevices({
 
 function useDeviceColumns(appId: string): readonly Column<Device>[] {
   const t = useTexts();
+  const isTest = useIsTestDevice(appId);
   const { number } = useFormats();
   return [
     {
       id: 'id',
       header: t.devices.device,
       cell: ({ objectId }) => (
-        <Link to="/apps/$appId/devices/$deviceId" params={{ appId, deviceId: objectId }}>
-          {objectId}
-        </Link>
+        <Group gap="xs">
+          <Link to="/apps/$appId/devices/$deviceId" params={{ appId, deviceId: objectId }}>
+            {objectId}
+          </Link>
+          {isTest?.(objectId) === true && <Badge>{t.devices.isTest}</Badge>}
+        </Group>
       ),
     },
     { id: 'type', header: t.devices.type, cell: ({ deviceType }) => deviceType },
@@ -199,17 +204,20 @@ export function DevicePage(): ReactNode {
     <Page
       title={t.devices.one}
       acts={
-        may('devices.write') && (
-          <Button
-            color="bad"
-            variant="light"
-            onClick={() => {
-              setAsking(true);
-            }}
-          >
-            {t.devices.delete}
-          </Button>
-        )
+        <>
+          <TestDeviceButton appId={appId} deviceId={deviceId} />
+          {may('devices.write') && (
+            <Button
+              color="bad"
+              variant="light"
+              onClick={() => {
+                setAsking(true);
+              }}
+            >
+              {t.devices.delete}
+            </Button>
+          )}
+        </>
       }
     >
       <Link to="/apps/$appId/devices" params={{ appId }}>

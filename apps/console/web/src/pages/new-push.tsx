@@ -11,6 +11,7 @@ import { Answer, CopyButton, Page, Panel } from '../parts/panel';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { commandOf, type Draft, EMPTY_DRAFT, INSTALLATION_FIELDS, pushBodyOf, requestIds } from './new-push.rules';
+import { TestPushButton } from './test-devices';
 
 const TYPING_MS = 400;
 const COUNT_EVERY_MS = 15_000;
@@ -36,6 +37,19 @@ function bodyOrProblem(
 
 const isComplete = (draft: Draft): boolean => draft.alert.trim() !== '' && (draft.when === 'now' || draft.at !== '');
 
+/** The server sets the audience of a test push, which is sent at once. The body is undefined while the draft has no text. */
+function testBodyOf(draft: Draft): ReturnType<typeof bodyOrProblem> {
+  const test: Draft = { ...draft, audience: 'all', when: 'now' };
+  const { body, ...problem } = bodyOrProblem(test, undefined);
+  return isComplete(test) && body !== undefined ? { body } : problem;
+}
+
+interface FormProps extends StepProps {
+  readonly appId: string;
+  /** The draft once its typing has paused. */
+  readonly settled: Draft;
+}
+
 export function NewPushPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: '/frame/apps/$appId/pushes/new' });
@@ -44,18 +58,29 @@ export function NewPushPage(): ReactNode {
   const change: Change = (part) => {
     setDraft((old) => ({ ...old, ...part }));
   };
+  const Form = useMay(appId)('pushes.send') ? PushForm : TestForm;
+  return (
+    <Page title={t.pushes.create}>
+      <Link to="/apps/$appId/pushes" params={{ appId }}>
+        {t.pushes.back}
+      </Link>
+      <Form appId={appId} draft={draft} settled={settled} change={change} />
+    </Page>
+  );
+}
+
+function PushForm({ appId, draft, settled, change }: FormProps): ReactNode {
+  const t = useTexts();
   const { body, problem } = bodyOrProblem(settled, useTimeZone());
   const complete = isComplete(settled) ? body : undefined;
+  const ready = (given: typeof body) => (draft === settled ? given : undefined);
   const count = useRead(
     consoleApi.countPushTargets,
     { params: { appId }, body: { body: body ?? {} } },
     { enabled: body !== undefined, everyMs: COUNT_EVERY_MS },
   );
   return (
-    <Page title={t.pushes.create}>
-      <Link to="/apps/$appId/pushes" params={{ appId }}>
-        {t.pushes.back}
-      </Link>
+    <>
       <Panel title={t.newPush.who}>
         <Who draft={draft} change={change} />
         {problem !== undefined && <NoJson problem={problem} />}
@@ -71,14 +96,29 @@ export function NewPushPage(): ReactNode {
       </Panel>
       <Panel title={t.newPush.when}>
         <Times draft={draft} change={change} />
+        <TestPushButton appId={appId} body={ready(testBodyOf(settled).body)} />
         <SendButton
           appId={appId}
-          body={draft === settled ? complete : undefined}
+          body={ready(complete)}
           isCounting={count.isPending || count.isPlaceholderData}
           count={count.isError ? undefined : count.data?.total}
         />
       </Panel>
-    </Page>
+    </>
+  );
+}
+
+/** For operators whose pushes go to their own test devices only. */
+function TestForm({ appId, draft, settled, change }: FormProps): ReactNode {
+  const t = useTexts();
+  const { body, problem } = testBodyOf(settled);
+  return (
+    <Panel title={t.newPush.what}>
+      <What draft={draft} change={change} />
+      {problem !== undefined && <NoJson problem={problem} />}
+      {body !== undefined && <Preview appId={appId} body={body} />}
+      <TestPushButton appId={appId} body={draft === settled ? body : undefined} />
+    </Panel>
   );
 }
 

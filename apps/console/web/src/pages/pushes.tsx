@@ -28,7 +28,7 @@ export function PushesPage(): ReactNode {
   const navigate = useNavigate({ from: '/apps/$appId/pushes' });
   const query = { ...(status === undefined ? {} : { status }), ...(after === undefined ? {} : { after }) };
   const pushes = useRead(consoleApi.listPushes, { params: { appId }, query }, { everyMs: EVERY_MS });
-  const newPush = may('pushes.send') && (
+  const newPush = (may('pushes.send') || may('pushes.test')) && (
     <Link to="/apps/$appId/pushes/new" params={{ appId }} className="button">
       <Icon name="add" size={16} />
       {t.pushes.create}
