@@ -9,9 +9,8 @@ import {
   languages,
   MAIL_KINDS,
 } from './application.schema.js';
-import { caller, principal } from './caller.schema.js';
-import { jsonObject, PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
-import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectWriteOptions } from './objects.contract.js';
+import { caller, jsonObject, PASSWORD_TIMEOUT_MS, principal, rpc } from './messages.schema.js';
+import { MAX_LIST_LIMIT, objectId, objectReadOptions, objectsRpc, objectWriteOptions } from './objects.contract.js';
 import { identity, identityChanges, MAX_IDENTITIES, platformKind, platformName, visibleUser } from './user.schema.js';
 
 /** A user after sign-up or login. Replicas that predate third-party accounts only created users and omit `isNew`. */
@@ -72,6 +71,26 @@ export const accountsRpc = {
   ),
   /** The principal of the caller's session token, with the user's roles. An unknown session token resolves to the anonymous principal. */
   resolvePrincipal: rpc('accounts.resolvePrincipal', z.object({ caller }), z.object({ principal })),
+};
+
+/** Timeout of a platform request (2.5 seconds) plus the longest timeout of accounts. */
+const PROOF_TIMEOUT_MS = 13_000;
+
+/** Requests whose body has `authData`: auth-linking proves the identities, then forwards the request to accounts, which replies. */
+export const authLinkingRpc = {
+  signUpOrLogIn: rpc(
+    'auth-linking.signUpOrLogIn',
+    z.object({ caller, fields: jsonObject, failOnNotExist: z.boolean() }),
+    accountsRpc.signUpOrLogInByIdentity.reply,
+    PROOF_TIMEOUT_MS,
+  ),
+  updateUser: rpc(
+    'auth-linking.updateUser',
+    accountsRpc.updateUser.request.omit({ identities: true }),
+    accountsRpc.updateUser.reply,
+    PROOF_TIMEOUT_MS,
+  ),
+  saveAll: rpc('auth-linking.saveAll', objectsRpc.saveAll.request, objectsRpc.saveAll.reply, PROOF_TIMEOUT_MS),
 };
 
 const appKey = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { languages, MAIL_KINDS } from './application.schema.js';
-import { event, type EventPayload } from './message-kinds.js';
+import { event, type EventPayload } from './messages.schema.js';
 import { CODE_PURPOSES, MAX_CODE_TTL_MINUTES, textMessageOptions } from './text-messages.contract.js';
 
 const userRef = z.object({ appId: z.string(), userId: z.string() });

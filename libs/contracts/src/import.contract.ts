@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appId } from './application.schema.js';
-import { jsonObject, rpc } from './message-kinds.js';
+import { jsonObject, rpc } from './messages.schema.js';
 import { objectId } from './objects.contract.js';
 import { MAX_UID_LENGTH, platformKind, platformName } from './user.schema.js';
 

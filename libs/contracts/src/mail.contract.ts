@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { appId, daysOfApp, languageTag, MAIL_KINDS } from './application.schema.js';
-import { rpc } from './message-kinds.js';
+import { rpc } from './messages.schema.js';
 
 /** `failed`: another attempt follows. `dead`: no attempt follows. `dropped`: the message was no longer needed. */
 export const DELIVERY_STATUSES = ['queued', 'failed', 'sent', 'dead', 'dropped'] as const;
@@ -95,32 +95,6 @@ export const deliveriesRpc = {
     'mail.retryDeadDeliveries',
     z.object({ appId: appId.optional() }),
     z.object({ retried: z.number().int() }),
-  ),
-};
-
-/** The context under which the link of an invitation is sealed. */
-export function sealedInvitationContext(email: string): string {
-  return `invitation of ${email}`;
-}
-
-/** RPCs for the operator console. */
-export const operatorMailsRpc = {
-  /**
-   * Queues the mail of an invitation. Such mails belong to no application: their `appId` is `.operators`, their kind `invitation`.
-   * Replies false where no SMTP server is configured, and queues none.
-   */
-  invite: rpc(
-    'mail.inviteOperator',
-    z.object({
-      email: z.email().max(254),
-      /** Name of the inviting operator. */
-      invitedBy: z.string(),
-      /** Sealed under `sealedInvitationContext`. */
-      sealedLink: z.string().max(4096),
-      language: z.enum(['en', 'zh']),
-      expiresAt: z.iso.datetime(),
-    }),
-    z.object({ isQueued: z.boolean() }),
   ),
 };
 

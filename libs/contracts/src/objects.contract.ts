@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { appId, CLASS_NAMES } from './application.schema.js';
-import { caller, principal } from './caller.schema.js';
-import { jsonObject, PASSWORD_TIMEOUT_MS, rpc } from './message-kinds.js';
+import { caller, jsonObject, PASSWORD_TIMEOUT_MS, principal, rpc } from './messages.schema.js';
 import { identityChanges } from './user.schema.js';
 
 /** The objects of a list whose request names no valid limit (rule of the API). */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { appId } from './application.schema.js';
-import { rpc } from './message-kinds.js';
+import { givenCredentials, rpc } from './messages.schema.js';
+import { platformKind, platformName } from './user.schema.js';
 
 /** Identifies a secret without revealing anything about it. */
 const keyId = z.string().regex(/^[0-9a-f]{8}$/);
@@ -141,5 +142,144 @@ export const gatewayRpc = {
     'gateway.listLimitedClients',
     z.object({ appId, limit: z.number().int().min(1).max(MAX_LIMITED_CLIENTS) }),
     z.object({ clients: z.array(limitedClient) }),
+  ),
+};
+
+/** Credentials as operators see them. */
+const shownCredentials = z.object({
+  platform: platformName,
+  kind: platformKind,
+  /** The fields that are not secret. */
+  shown: z.record(z.string(), z.string()),
+  /** Names of the secret fields that are set. */
+  secrets: z.array(z.string()),
+});
+
+export type ShownCredentials = z.output<typeof shownCredentials>;
+
+/** RPCs for operators about an application's platforms, available like `applicationsRpc`. */
+export const platformsRpc = {
+  /** Replaces the platform's credentials. `fields`: as `PLATFORM_CREDENTIALS` defines for the kind. */
+  set: rpc(
+    'auth-linking.setPlatformCredentials',
+    z.object({
+      appId,
+      platform: platformName,
+      kind: platformKind,
+      fields: givenCredentials,
+    }),
+    z.object({ credentials: shownCredentials }),
+  ),
+  remove: rpc('auth-linking.removePlatformCredentials', z.object({ appId, platform: platformName }), z.object({})),
+  list: rpc(
+    'auth-linking.listPlatformCredentials',
+    z.object({ appId }),
+    z.object({ platforms: z.array(shownCredentials) }),
+  ),
+};
+
+/** The context under which the link of an invitation is sealed. */
+export function sealedInvitationContext(email: string): string {
+  return `invitation of ${email}`;
+}
+
+/** RPCs for the operator console. */
+export const operatorMailsRpc = {
+  /**
+   * Queues the mail of an invitation. Such mails belong to no application: their `appId` is `.operators`, their kind `invitation`.
+   * Replies false where no SMTP server is configured, and queues none.
+   */
+  invite: rpc(
+    'mail.inviteOperator',
+    z.object({
+      email: z.email().max(254),
+      /** Name of the inviting operator. */
+      invitedBy: z.string(),
+      /** Sealed under `sealedInvitationContext`. */
+      sealedLink: z.string().max(4096),
+      language: z.enum(['en', 'zh']),
+      expiresAt: z.iso.datetime(),
+    }),
+    z.object({ isQueued: z.boolean() }),
+  ),
+};
+
+/** A link that is shown once and works once. */
+const link = z.object({ url: z.string(), endsAt: z.iso.datetime() });
+
+const address = z.string().max(254);
+
+const operator = z.object({
+  name: z.string(),
+  address: z.string(),
+  isOwner: z.boolean(),
+  state: z.enum(['active', 'invited', 'disabled']),
+  grants: z.array(z.object({ appId: z.string(), role: z.string() })),
+  lastSeenAt: z.iso.datetime().nullable(),
+});
+
+const auditEntry = z.object({
+  id: z.uuid(),
+  begunAt: z.iso.datetime(),
+  operatorName: z.string(),
+  way: z.enum(['console', 'cli']),
+  appId: z.string().nullable(),
+  action: z.string(),
+  target: z.string().nullable(),
+  outcome: z.string(),
+  errorName: z.string().nullable(),
+});
+
+/** Maximum number of audit entries in one page. */
+export const MAX_AUDIT_PAGE = 200;
+
+/** Acts of the command line that go through all rows: their audit entries stay open for up to a day. */
+export const LONG_COMMANDS = ['importObjects', 'rotateSecret'] as const;
+
+/** RPCs about the operator console, available like `applicationsRpc`. `by`: the system user who runs the command. */
+export const consoleRpc = {
+  /** A link for the first owner. Earlier ones end. Null where an owner exists. */
+  createSetUpLink: rpc(
+    'console.createSetUpLink',
+    z.object({ by: z.string().max(100) }),
+    z.object({ link: link.nullable() }),
+  ),
+  /** A link with which an operator sets a new password. Earlier links of the operator end. Fails with NOT_FOUND. */
+  recoverOperator: rpc('console.recoverOperator', z.object({ address, by: z.string().max(100) }), z.object({ link })),
+  /** A disabled operator cannot sign in; the sessions end. Fails with NOT_FOUND, and with NO_EFFECT for the last active owner. */
+  disableOperator: rpc('console.disableOperator', z.object({ address, by: z.string().max(100) }), z.object({})),
+  listOperators: rpc('console.listOperators', z.object({}), z.object({ operators: z.array(operator) })),
+  /** Newest first. `after`: `next` of the page before. */
+  listAudit: rpc(
+    'console.listAudit',
+    z.object({
+      appId: z.string().max(64).optional(),
+      action: z.string().max(100).optional(),
+      after: z.string().max(1_024).optional(),
+      limit: z.number().int().min(1).max(MAX_AUDIT_PAGE),
+    }),
+    z.object({ entries: z.array(auditEntry), next: z.string().nullable() }),
+  ),
+  /** Writes an audit entry before an act of the command line. */
+  beginAction: rpc(
+    'console.beginAction',
+    z.object({
+      by: z.string().max(100),
+      appId: z.string().max(64).optional(),
+      action: z.string().max(100),
+      target: z.string().max(300).optional(),
+      change: z.record(z.string(), z.unknown()),
+    }),
+    z.object({ id: z.uuid() }),
+  ),
+  /** Writes the outcome of such an act. Fails with NOT_FOUND where it has one. */
+  endAction: rpc(
+    'console.endAction',
+    z.object({
+      id: z.uuid(),
+      outcome: z.enum(['done', 'refused', 'failed']),
+      errorName: z.string().max(100).optional(),
+    }),
+    z.object({}),
   ),
 };

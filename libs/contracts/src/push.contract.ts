@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { appId, daysOfApp } from './application.schema.js';
-import { caller } from './caller.schema.js';
-import { directMessage, jsonObject, rpc } from './message-kinds.js';
+import { caller, directMessage, jsonObject, rpc } from './messages.schema.js';
 import { objectId, objectListQuery } from './objects.contract.js';
 
 /** Status of a push (docs/api.md). `done`: every targeted device has received the push, or has it in its queue. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { appId } from './application.schema.js';
-import { credentialSecret, credentialText, givenCredentials } from './caller.schema.js';
-import { rpc } from './message-kinds.js';
+import { credentialSecret, credentialText, givenCredentials, rpc } from './messages.schema.js';
 
 /** Text of a message: no control characters and no unpaired surrogates. */
 const printable = (maxLength: number) =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { lockoutState } from './accounts.contract.js';
 import { appId, daysOfApp } from './application.schema.js';
-import { jsonObject, rpc } from './message-kinds.js';
+import { jsonObject, rpc } from './messages.schema.js';
 import { objectId } from './objects.contract.js';
 import { platformKind, platformName, visibleUser } from './user.schema.js';
 

@@ -1,6 +1,12 @@
 import { z } from 'zod';
-import { type CredentialField, credentialFieldsOf, credentialSecret, credentialText } from './caller.schema.js';
-import { jsonObject, type JsonObject } from './message-kinds.js';
+import {
+  type CredentialField,
+  credentialFieldsOf,
+  credentialSecret,
+  credentialText,
+  type JsonObject,
+  jsonObject,
+} from './messages.schema.js';
 
 const id = credentialText(255);
 const secret = credentialSecret;

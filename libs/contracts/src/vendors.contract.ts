@@ -6,8 +6,8 @@ import {
   credentialSecret,
   credentialText,
   givenCredentials,
-} from './caller.schema.js';
-import { rpc } from './message-kinds.js';
+  rpc,
+} from './messages.schema.js';
 
 const APPLE_ID = /^[A-Z0-9]{10}$/;
 /** Bundle ids and their suffixes, such as `com.example.app.voip`. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, appError, type ErrorName, ERRORS } from './errors.js';
-import { fromWireError, toAppError, toWireError } from './wire-error.js';
+import { fromWireError, toAppError, toWireError } from './failures.js';
 
 const rows = Object.entries(ERRORS) as [ErrorName, (typeof ERRORS)[ErrorName]][];
 

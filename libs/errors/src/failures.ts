@@ -1,4 +1,4 @@
-import { AppError } from './errors.js';
+import { AppError, appError } from './errors.js';
 
 /** The text of any thrown value, for logs and operators. It may contain details that clients must not see. */
 export function messageOf(thrown: unknown): string {
@@ -39,4 +39,57 @@ export async function withTimeout<T, U>(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Code and status are included for older receivers, which may not know the error. */
+interface WireError {
+  readonly kind: 'AppError';
+  readonly name: string;
+  readonly code: number;
+  readonly status: number;
+  readonly message: string;
+  readonly retryAfterSeconds?: number;
+}
+
+/** Any thrown value but an AppError becomes INTERNAL; it stays the cause, for the log. */
+export function toAppError(thrown: unknown): AppError {
+  return thrown instanceof AppError ? thrown : appError('INTERNAL', { cause: thrown });
+}
+
+/** The wire form of an error, without cause and stack. */
+export function toWireError(error: AppError): WireError {
+  return {
+    kind: 'AppError',
+    name: error.errorName,
+    code: error.code,
+    status: error.status,
+    message: error.message,
+    ...(error.retryAfterSeconds === undefined ? {} : { retryAfterSeconds: error.retryAfterSeconds }),
+  };
+}
+
+function isWireError(value: unknown): value is WireError {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, name, code, status, message } = value as Record<keyof WireError, unknown>;
+  return (
+    kind === 'AppError' &&
+    typeof name === 'string' &&
+    Number.isInteger(code) &&
+    Number.isInteger(status) &&
+    (status as number) >= 400 &&
+    (status as number) <= 599 &&
+    typeof message === 'string'
+  );
+}
+
+/** Parses the wire form; any other value becomes INTERNAL. */
+export function fromWireError(value: unknown): AppError {
+  if (!isWireError(value)) return appError('INTERNAL', { cause: new Error('malformed error on the wire') });
+  const { name, code, status, message, retryAfterSeconds } = value;
+  return new AppError(name, {
+    code,
+    status,
+    message,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  });
 }

@@ -1,3 +1,11 @@
 export { AppError, appError, type ErrorName, ERRORS, isAppError } from './errors.js';
-export { isServerAway, messageOf, reasonOf, ServerAway, withTimeout } from './failures.js';
-export { fromWireError, toAppError, toWireError } from './wire-error.js';
+export {
+  fromWireError,
+  isServerAway,
+  messageOf,
+  reasonOf,
+  ServerAway,
+  toAppError,
+  toWireError,
+  withTimeout,
+} from './failures.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '#contracts';
-import { grants, parseAcl } from './access.js';
+import { grants, parseAcl } from './values.js';
 
 describe('parseAcl', () => {
   it.each<JsonValue>([

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { JsonObject, JsonValue } from '#contracts';
 import { type AppError, appError, type ErrorName } from '#errors';
-import type { Acl } from './access.js';
 import { type FieldChange, isOperation, type RelationChange } from './operations/change.js';
 import type { QueryColumn, QueryRelation } from './query/query.js';
+import type { Acl } from './values.js';
 
 /** A field with a column of its own. The row has a member of the same name. */
 export interface FieldDefinition {

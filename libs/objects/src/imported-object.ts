@@ -16,7 +16,6 @@ import {
   unionIdFamily,
 } from '#contracts';
 import { AppError, appError } from '#errors';
-import { parseAcl } from './access.js';
 import type { FieldDefinitions } from './class-definition.js';
 import { installationClass } from './classes/installation.class.js';
 import { roleClass } from './classes/role.class.js';
@@ -25,7 +24,7 @@ import { requiredField } from './import-claims.js';
 import type { ObjectClass } from './object-class.js';
 import type { FieldChange } from './operations/change.js';
 import { isAbsent } from './stored-object.js';
-import { dateOf, isJsonObject, reachesPrototype } from './values.js';
+import { dateOf, isJsonObject, parseAcl, reachesPrototype } from './values.js';
 
 /** A row of another server's export: what is stored of it, and what is left out. */
 type ParsedRow =

@@ -1,4 +1,3 @@
-export { type Acl, ANONYMOUS, granteesOf, grants, writeForbidden } from './access.js';
 export type { ObjectView } from './class-definition.js';
 /** For a class of one's own. @public */
 export type { ObjectRow } from './class-definition.js';
@@ -50,4 +49,15 @@ export {
   storedBytes,
   touched,
 } from './stored-object.js';
-export { dateOf, invalidFieldName, isJsonObject, isStorableText, reachesPrototype } from './values.js';
+export {
+  type Acl,
+  ANONYMOUS,
+  dateOf,
+  granteesOf,
+  grants,
+  invalidFieldName,
+  isJsonObject,
+  isStorableText,
+  reachesPrototype,
+  writeForbidden,
+} from './values.js';

@@ -1,6 +1,5 @@
 import { isObjectId, type JsonObject, type JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { type Acl, parseAcl } from './access.js';
 import {
   type ClassDefinition,
   type FieldDefinition,
@@ -15,7 +14,7 @@ import {
 import { type FieldChange, isDelete, parseChanges, type RelationChange, rootOf } from './operations/change.js';
 import type { QueryClass, QueryColumn } from './query/query.js';
 import { isAbsent, readOnlyKey } from './stored-object.js';
-import { isJsonObject } from './values.js';
+import { type Acl, isJsonObject, parseAcl } from './values.js';
 
 /** The columns that each class has. */
 const COMMON_COLUMNS: readonly [string, QueryColumn][] = [

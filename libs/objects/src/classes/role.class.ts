@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { JsonValue } from '#contracts';
 import { appError } from '#errors';
-import type { Acl } from '../access.js';
 import type { ObjectRow } from '../class-definition.js';
 import { defineClass } from '../object-class.js';
+import type { Acl } from '../values.js';
 
 /** A stored role, without its application and its members. */
 export interface RoleRow extends ObjectRow {

@@ -1,11 +1,9 @@
-import type { JsonValue } from '#contracts';
 import { type FieldIndex, fieldValue } from './field-index.js';
 import {
   type FieldPath,
   type FieldTestKind,
   type FieldTestOf,
   invalidQuery,
-  isPlace,
   type QueryClass,
   type QueryColumn,
   type QueryScope,
@@ -127,54 +125,4 @@ function jsonValueOf(path: FieldPath, context: CompileContext): string {
 /** The values of a field in the results of a sub-query, as the rows of `selected(value)`, NULLs included. */
 export function selectedValues({ query, key }: FieldTestOf<'isSelected'>, { select }: CompileContext): string {
   return `(${select(query, (within) => jsonValueOf(key, within))}) AS selected(value)`;
-}
-
-/**
- * A path into the JSON column, in two parts. Up to the last step that can be a list index, the path is followed exactly; the rest is
- * followed by names and through the items of lists, as the API defines.
- */
-export interface JsonTarget {
-  readonly path: FieldPath;
-  /** Number of steps that are followed exactly. */
-  readonly exactSteps: number;
-  /** The value at the end of the exact steps. Each call binds parameters, and the statement must use all of them. */
-  readonly base: () => string;
-  /** The rest as a JSON path. Its names consist of characters without a special meaning. */
-  readonly jsonPath: string;
-}
-
-/** The target of a query's path. */
-export function jsonTarget(path: FieldPath, context: CompileContext): JsonTarget {
-  const exactSteps = path.findLastIndex((step, index) => index > 0 && isPlace(step)) + 1;
-  const [field, ...steps] = path.slice(0, exactSteps);
-  const base = () => (field === undefined ? context.queryClass.jsonColumn : jsonAt([field, ...steps], context));
-  const names = path.slice(exactSteps).map((name) => `."${name}"`);
-  return { path, exactSteps, base, jsonPath: `lax $${names.join('')}` };
-}
-
-/** The number of documents that `documentsOf` returns for one value. */
-export function documentCount({ path, exactSteps }: JsonTarget): number {
-  const ways = path.map((step, index) => wayCount(step, index, exactSteps));
-  return ways.reduce((product, count) => product * count, 2);
-}
-
-function wayCount(step: string, index: number, exactSteps: number): number {
-  if (index === 0) return 1;
-  return index >= exactSteps || isPlace(step) ? 2 : 1;
-}
-
-/**
- * All documents that a JSON column can contain (`@>`) where the value is at the path: in a member or in the members of a list, by itself or
- * as an item of a list. Containment of one of them is necessary for equality, but not always sufficient.
- */
-export function documentsOf({ path, exactSteps }: JsonTarget, value: JsonValue): JsonValue[] {
-  return path.reduceRight<JsonValue[]>(
-    (inner, step, index) => {
-      const asMember = inner.map((document) => ({ [step]: document }));
-      if (index === 0 || (index < exactSteps && !isPlace(step))) return asMember;
-      const asItem = index < exactSteps ? inner.map((document) => [document]) : asMember.map((document) => [document]);
-      return [...asMember, ...asItem];
-    },
-    [value, [value]],
-  );
 }

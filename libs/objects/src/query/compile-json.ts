@@ -4,15 +4,12 @@ import {
   allOf,
   anyOf,
   type CompileContext,
-  documentCount,
-  documentsOf,
   jsonAt,
-  type JsonTarget,
   matchText,
   selectedValues,
   type TestCompilers,
 } from './compile-context.js';
-import type { Condition, FieldPath, FieldTestOf } from './query.js';
+import { type Condition, type FieldPath, type FieldTestOf, isPlace } from './query.js';
 
 /** The condition on the distance. */
 function isNear(test: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
@@ -220,4 +217,49 @@ function pathArguments(
 
 function someItem(rows: string, condition: string): string {
   return `EXISTS (SELECT FROM ${rows} WHERE ${condition})`;
+}
+
+/** A path into the JSON column: exact up to the last step that can be a list index, then by names and through lists, as the API defines. */
+interface JsonTarget {
+  readonly path: FieldPath;
+  readonly exactSteps: number;
+  /** The value at the end of the exact steps. Each call binds parameters, and the statement must use all of them. */
+  readonly base: () => string;
+  /** The rest as a JSON path. Its names consist of characters without a special meaning. */
+  readonly jsonPath: string;
+}
+
+export function jsonTarget(path: FieldPath, context: CompileContext): JsonTarget {
+  const exactSteps = path.findLastIndex((step, index) => index > 0 && isPlace(step)) + 1;
+  const [field, ...steps] = path.slice(0, exactSteps);
+  const base = () => (field === undefined ? context.queryClass.jsonColumn : jsonAt([field, ...steps], context));
+  const names = path.slice(exactSteps).map((name) => `."${name}"`);
+  return { path, exactSteps, base, jsonPath: `lax $${names.join('')}` };
+}
+
+/** The number of documents that `documentsOf` returns for one value. */
+function documentCount({ path, exactSteps }: JsonTarget): number {
+  const ways = path.map((step, index) => wayCount(step, index, exactSteps));
+  return ways.reduce((product, count) => product * count, 2);
+}
+
+function wayCount(step: string, index: number, exactSteps: number): number {
+  if (index === 0) return 1;
+  return index >= exactSteps || isPlace(step) ? 2 : 1;
+}
+
+/**
+ * All documents that a JSON column can contain (`@>`) where the value is at the path: in a member or in the members of a list, by itself or
+ * as an item of a list. Containment of one of them is necessary for equality, but not always sufficient.
+ */
+function documentsOf({ path, exactSteps }: JsonTarget, value: JsonValue): JsonValue[] {
+  return path.reduceRight<JsonValue[]>(
+    (inner, step, index) => {
+      const asMember = inner.map((document) => ({ [step]: document }));
+      if (index === 0 || (index < exactSteps && !isPlace(step))) return asMember;
+      const asItem = index < exactSteps ? inner.map((document) => [document]) : asMember.map((document) => [document]);
+      return [...asMember, ...asItem];
+    },
+    [value, [value]],
+  );
 }

@@ -1,7 +1,6 @@
 import { allOf, anyOf, bytewise, type CompileContext, isIndexed, jsonAt, not, Statement } from './compile-context.js';
-import { compileField, searchParts, sortable } from './compile-field.js';
+import { compileField, isMemberOf, searchParts, sortable } from './compile-field.js';
 import { orderByDistance } from './compile-json.js';
-import { isMemberOf } from './compile-relation.js';
 import {
   bestFit,
   conjunction,

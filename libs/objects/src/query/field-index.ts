@@ -1,4 +1,4 @@
-import type { JsonValue } from '#contracts';
+import { type JsonValue, MAX_INDEXED_FIELDS } from '#contracts';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { Condition, FieldCondition, FieldTestOf, ObjectQuery, QueryClass, SortKey } from './query.js';
 
@@ -139,7 +139,7 @@ export function bestFit(
 }
 
 /** Whether the field is in the JSON column and can be queried. */
-export function isCustom(field: string, { columns, relations, hidden }: QueryClass): boolean {
+function isCustom(field: string, { columns, relations, hidden }: QueryClass): boolean {
   return isFieldName(field) && !columns.has(field) && !relations.has(field) && !hidden.has(field);
 }
 
@@ -234,4 +234,68 @@ function isOrderOf(order: readonly SortKey[], fields: readonly string[], queryCl
 function defaultOrderFields({ columns, defaultOrderColumn, idColumn }: QueryClass): (string | undefined)[] {
   const nameOf = (wanted: string) => [...columns].find(([, { sql }]) => sql === wanted)?.[0];
   return [nameOf(defaultOrderColumn), nameOf(idColumn)];
+}
+
+/** A kind of query: tests, fields and order. It contains no values. */
+export interface QueryKind {
+  readonly question: string;
+  /** Fields of an index that would serve the query; empty where no index would. */
+  readonly fields: readonly string[];
+}
+
+const MAX_KIND_LENGTH = 300;
+
+const WORDS = {
+  isAnyOf: '=',
+  holdsAll: '$all',
+  exists: '$exists',
+  hasSize: '$size',
+  matches: '$regex',
+  isNear: '$nearSphere',
+  isWithin: '$within',
+  isInQuery: '$inQuery',
+  isSelected: '$select',
+} as const;
+
+export function queryKind(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): QueryKind {
+  const conditions = [...new Set(conjunction(query.where).map(describeTest))].sort();
+  const order = query.order.map(({ field, direction }) => `${direction === 'DESC' ? '-' : ''}${field.join('.')}`);
+  const question = [conditions.join(', '), ...(order.length === 0 ? [] : [`order ${order.join(',')}`])];
+  const text = question.filter((part) => part !== '').join('; ');
+  return {
+    question: (text === '' ? 'all' : text).slice(0, MAX_KIND_LENGTH),
+    fields: indexableFields(query, queryClass),
+  };
+}
+
+function describeTest(condition: Condition): string {
+  switch (condition.kind) {
+    case 'and':
+      return condition.conditions.map(describeTest).join(', ');
+    case 'or':
+      return `(${[...new Set(condition.conditions.map(describeTest))].join(' or ')})`;
+    case 'not':
+      return `not (${describeTest(condition.condition)})`;
+    case 'related':
+      return '$relatedTo';
+    case 'field': {
+      const { field, test } = condition;
+      return `${field.join('.')} ${test.kind === 'compares' ? test.operator : WORDS[test.kind]}`;
+    }
+  }
+}
+
+/** The fields with equality, followed by those of the order, or by one with a range. */
+function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): readonly string[] {
+  const tests = conjunction(query.where).flatMap((condition) => {
+    if (condition.kind !== 'field' || condition.field.length > 1 || !isCustom(condition.field[0], queryClass))
+      return [];
+    return [{ field: condition.field[0], kind: condition.test.kind }];
+  });
+  const equal = tests.filter(({ kind }) => kind === 'isAnyOf').map(({ field }) => field);
+  const ordered = query.order.map(({ field }) => field.join('.')).filter((field) => isCustom(field, queryClass));
+  const bounded = tests.filter(({ kind }) => kind === 'compares').map(({ field }) => field);
+  const last = ordered.length > 0 ? ordered : bounded.slice(0, 1);
+  const fields = [...new Set([...equal, ...last])].slice(0, MAX_INDEXED_FIELDS);
+  return fields.length > 0 && bestFit(query, [{ fields }], queryClass) !== undefined ? fields : [];
 }

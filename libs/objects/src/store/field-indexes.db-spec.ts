@@ -7,9 +7,8 @@ import { eventually, newDatabase } from '#testing';
 import type { QueryClass, QueryColumn } from '../query/query.js';
 import { bestFit } from '../query/field-index.js';
 import { parseWhere } from '../query/parse.js';
-import { FieldIndexes } from './field-indexes.js';
+import { FieldIndexes, IndexBuilder } from './field-indexes.js';
 import { createFieldIndexTables, FieldIndexesRepository } from './field-indexes.repository.js';
-import { IndexBuilder } from './index-builder.js';
 import { SlowQueries } from './slow-queries.js';
 
 const users: QueryClass = {

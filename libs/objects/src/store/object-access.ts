@@ -1,10 +1,10 @@
-import type { ClassOperation, ClassPermissions, Principal } from '#contracts';
-import { appError } from '#errors';
-import { classForbidden, granteesOf, grants, isGranted, writeForbidden } from '../access.js';
+import type { ClassOperation, ClassPermission, ClassPermissions, Principal } from '#contracts';
+import { type AppError, appError } from '#errors';
 import type { ObjectRow } from '../class-definition.js';
 import type { QueryScope } from '../query/query.js';
+import { granteesOf, grants, writeForbidden } from '../values.js';
+import { ALWAYS_MET, type UpdateCondition, updateCondition } from './query-database.js';
 import type { AccessContext, Requester, StoredClasses } from './stored-classes.js';
-import { ALWAYS_MET, type UpdateCondition, updateCondition } from './update-condition.js';
 
 /** The source of the engine for the rights of a caller. Each service that stores classes provides one. */
 export abstract class AccessSource {
@@ -110,4 +110,15 @@ export class ObjectAccess {
 function permissionOf(permissions: ClassPermissions, className: string, operation: ClassOperation) {
   const ofClass = Object.hasOwn(permissions, className) ? permissions[className as keyof ClassPermissions] : undefined;
   return ofClass?.[operation] ?? DEFAULT_PERMISSION;
+}
+
+/** Whether a class permission admits the principal. */
+export function isGranted(permission: ClassPermission, principal: Principal): boolean {
+  if (permission === 'everyone') return true;
+  if (permission === 'users') return principal.userId !== undefined;
+  return granteesOf(principal).some((grantee) => permission.includes(grantee));
+}
+
+function classForbidden(operation: ClassOperation, className: string): AppError {
+  return appError('FORBIDDEN', { message: `Forbidden to ${operation} by class '${className}' permissions.` });
 }

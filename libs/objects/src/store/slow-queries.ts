@@ -1,70 +1,9 @@
 import { Logger } from '@nestjs/common';
-import { type ClassName, MAX_INDEXED_FIELDS, type SlowQuery } from '#contracts';
+import type { ClassName, SlowQuery } from '#contracts';
 import type { Database } from '#database';
 import { messageOf } from '#errors';
-import { bestFit, conjunction, isCustom } from '../query/field-index.js';
-import type { Condition, ObjectQuery, QueryClass } from '../query/query.js';
-
-/** A kind of query: tests, fields and order. It contains no values. */
-interface QueryKind {
-  readonly question: string;
-  /** Fields of an index that would serve the query; empty where no index would. */
-  readonly fields: readonly string[];
-}
-
-const MAX_LENGTH = 300;
-
-const WORDS = {
-  isAnyOf: '=',
-  holdsAll: '$all',
-  exists: '$exists',
-  hasSize: '$size',
-  matches: '$regex',
-  isNear: '$nearSphere',
-  isWithin: '$within',
-  isInQuery: '$inQuery',
-  isSelected: '$select',
-} as const;
-
-function queryKind(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): QueryKind {
-  const conditions = [...new Set(conjunction(query.where).map(describe))].sort();
-  const order = query.order.map(({ field, direction }) => `${direction === 'DESC' ? '-' : ''}${field.join('.')}`);
-  const question = [conditions.join(', '), ...(order.length === 0 ? [] : [`order ${order.join(',')}`])];
-  const text = question.filter((part) => part !== '').join('; ');
-  return { question: (text === '' ? 'all' : text).slice(0, MAX_LENGTH), fields: indexableFields(query, queryClass) };
-}
-
-function describe(condition: Condition): string {
-  switch (condition.kind) {
-    case 'and':
-      return condition.conditions.map(describe).join(', ');
-    case 'or':
-      return `(${[...new Set(condition.conditions.map(describe))].join(' or ')})`;
-    case 'not':
-      return `not (${describe(condition.condition)})`;
-    case 'related':
-      return '$relatedTo';
-    case 'field': {
-      const { field, test } = condition;
-      return `${field.join('.')} ${test.kind === 'compares' ? test.operator : WORDS[test.kind]}`;
-    }
-  }
-}
-
-/** The fields with equality, followed by those of the order, or by one with a range. */
-function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): readonly string[] {
-  const tests = conjunction(query.where).flatMap((condition) => {
-    if (condition.kind !== 'field' || condition.field.length > 1 || !isCustom(condition.field[0], queryClass))
-      return [];
-    return [{ field: condition.field[0], kind: condition.test.kind }];
-  });
-  const equal = tests.filter(({ kind }) => kind === 'isAnyOf').map(({ field }) => field);
-  const ordered = query.order.map(({ field }) => field.join('.')).filter((field) => isCustom(field, queryClass));
-  const bounded = tests.filter(({ kind }) => kind === 'compares').map(({ field }) => field);
-  const last = ordered.length > 0 ? ordered : bounded.slice(0, 1);
-  const fields = [...new Set([...equal, ...last])].slice(0, MAX_INDEXED_FIELDS);
-  return fields.length > 0 && bestFit(query, [{ fields }], queryClass) !== undefined ? fields : [];
-}
+import { type QueryKind, queryKind } from '../query/field-index.js';
+import type { ObjectQuery, QueryClass } from '../query/query.js';
 
 /** Queries above this duration are recorded, in milliseconds. A look-up takes one or two. */
 const SLOW_MS = 20;

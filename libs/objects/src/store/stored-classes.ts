@@ -15,7 +15,7 @@ import type { QueryClass, QueryScope } from '../query/query.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { ImportRules } from './import-judgement.js';
 import type { ObjectRepository } from './object.repository.js';
-import type { UpdateCondition } from './update-condition.js';
+import type { UpdateCondition } from './query-database.js';
 
 /** The caller of a request. A service without users receives the principal with the request. */
 export type Requester = Caller & { readonly principal?: Principal };

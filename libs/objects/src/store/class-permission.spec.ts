@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ClassPermission, Principal } from '#contracts';
-import { ANONYMOUS, isGranted } from './access.js';
+import { ANONYMOUS } from '../values.js';
+import { isGranted } from './object-access.js';
 
 const ada: Principal = { userId: 'ada', roles: ['editors'] };
 

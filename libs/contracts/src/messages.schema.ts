@@ -1,6 +1,73 @@
 import { z } from 'zod';
 import { languages } from './application.schema.js';
 
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+export type JsonObject = Record<string, JsonValue>;
+
+/** Any JSON object. The schema does not check the values: the output of `JSON.parse` is JSON already. */
+export const jsonObject = z.custom<JsonObject>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  'must be a JSON object',
+);
+
+/** A request that one service serves. The pattern begins with the name of that service: `accounts.signUp`. */
+export interface RpcContract<Request extends z.ZodType = z.ZodType, Reply extends z.ZodType = z.ZodType> {
+  readonly pattern: string;
+  readonly request: Request;
+  readonly reply: Reply;
+  readonly timeoutMs: number;
+}
+
+export type RpcData<C extends RpcContract> = z.output<C['request']>;
+export type RpcReply<C extends RpcContract> = z.output<C['reply']>;
+
+const DEFAULT_TIMEOUT_MS = 5_000;
+/** For RPCs that wait for a thread to hash a password; clients still wait this long. */
+export const PASSWORD_TIMEOUT_MS = 10_000;
+
+export function rpc<Request extends z.ZodType, Reply extends z.ZodType>(
+  pattern: string,
+  request: Request,
+  reply: Reply,
+  timeoutMs: number = DEFAULT_TIMEOUT_MS,
+): RpcContract<Request, Reply> {
+  return { pattern, request, reply, timeoutMs };
+}
+
+/** A committed fact, named `noun.pastTense.vN`. Changes within a version are additive. */
+export interface EventContract<Payload extends z.ZodType = z.ZodType> {
+  readonly pattern: string;
+  readonly payload: Payload;
+  /** The publisher declares the queues of these services before it publishes, so that events wait for one that has never run. */
+  readonly subscribers: readonly string[];
+}
+
+export type EventPayload<C extends EventContract> = z.output<C['payload']>;
+
+/** The broker drops an event without subscribers. */
+export function event<Payload extends z.ZodType>(
+  pattern: string,
+  payload: Payload,
+  { subscribers = [] }: { subscribers?: readonly string[] } = {},
+): EventContract<Payload> {
+  return { pattern, payload, subscribers };
+}
+
+/** A direct message to one process, addressed by name. It is lost with the process, and with the process's connection to the broker. */
+export interface DirectMessageContract<Payload extends z.ZodType = z.ZodType> {
+  readonly pattern: string;
+  readonly payload: Payload;
+}
+
+export type DirectMessagePayload<C extends DirectMessageContract> = z.output<C['payload']>;
+
+export function directMessage<Payload extends z.ZodType>(
+  pattern: string,
+  payload: Payload,
+): DirectMessageContract<Payload> {
+  return { pattern, payload };
+}
+
 /** The party whose permissions apply: anonymous, or a user with its roles. */
 export const principal = z.object({
   userId: z.string().optional(),
@@ -15,7 +82,6 @@ export const caller = z.object({
   /** One id per HTTP request. Every service adds it to the log lines of errors. */
   requestId: z.string().max(64),
   appId: z.string().min(1),
-  /** The request was authenticated with the application's master key. */
   isMaster: z.boolean(),
   sessionToken: z.string().max(256).optional(),
   /** Languages of the Accept-Language header, for mails that the request causes. */
@@ -27,19 +93,17 @@ export type Caller = z.output<typeof caller>;
 /** Credentials that operators enter: a strict object of texts, some of them secret. */
 export type CredentialSchema = z.ZodObject<Record<string, z.ZodString | z.ZodOptional<z.ZodString>>>;
 
-/** Text on one line. */
 export const credentialText = (maxLength: number): z.ZodString =>
   z
     .string()
     .regex(new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${maxLength}}$`, 'u'), `must be 1 to ${maxLength} printable characters`);
 
-/** A secret that is sealed at rest and never shown again. */
+/** Sealed at rest and never shown again. */
 export const credentialSecret: z.ZodString = z.string().min(1).max(8_192).meta({ isSecret: true });
 
 /** Credentials as received, before their schema is applied. */
 export const givenCredentials = z.record(z.string(), z.string().max(8_192));
 
-/** A field of credentials, as operators see it. */
 export interface CredentialField {
   readonly name: string;
   readonly isSecret: boolean;
@@ -55,7 +119,6 @@ export interface SplitCredentials {
   readonly secrets: Fields;
 }
 
-/** The fields of credentials, in the order of their schema. */
 export function credentialFieldsOf({ shape }: CredentialSchema): CredentialField[] {
   return Object.entries(shape).map(([name, field]) => {
     const isRequired = !(field instanceof z.ZodOptional);
@@ -64,7 +127,6 @@ export function credentialFieldsOf({ shape }: CredentialSchema): CredentialField
   });
 }
 
-/** Splits credentials that their schema has accepted. */
 export function splitCredentials(schema: CredentialSchema, fields: Fields): SplitCredentials {
   const secretNames = new Set(credentialFieldsOf(schema).flatMap(({ name, isSecret }) => (isSecret ? [name] : [])));
   const entries = Object.entries(fields);
