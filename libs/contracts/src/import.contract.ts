@@ -4,9 +4,7 @@ import { jsonObject, rpc } from './messages.schema.js';
 import { objectId } from './objects.contract.js';
 import { MAX_UID_LENGTH, platformKind, platformName } from './user.schema.js';
 
-/** Maximum number of objects in one request of an import. */
 export const MAX_IMPORTED_OBJECTS = 1_000;
-/** Maximum number of members in one request of an import. */
 export const MAX_IMPORTED_MEMBERS = 10_000;
 /** With `wrapPasswords` a batch waits for hashing threads. */
 const IMPORT_TIMEOUT_MS = 20_000;
@@ -19,7 +17,6 @@ export const importedPassword = z.discriminatedUnion('scheme', [
 
 export type ImportedPassword = z.output<typeof importedPassword>;
 
-/** A linked account, as it is stored. */
 const importedIdentity = z.object({
   platform: platformName,
   uid: z.string().min(1).max(MAX_UID_LENGTH),
@@ -39,7 +36,6 @@ export const importedObject = z.object({
   acl: jsonObject.nullable(),
   /** The built-in fields of the class, by name. */
   columns: jsonObject,
-  /** The custom fields. */
   fields: jsonObject,
   password: importedPassword.optional(),
   sessionToken: z.string().min(1).max(128).optional(),
@@ -53,10 +49,7 @@ const importNote = z.object({ field: z.string(), reason: z.string(), by: z.strin
 
 export type ImportNote = z.output<typeof importNote>;
 
-/**
- * The fields that an import adds to a stored user of the same `updatedAt`. The first export can have lacked them, or another user had the
- * address or number.
- */
+/** The fields that an import adds to a stored user of the same `updatedAt`: an earlier import can have left them out. */
 export const COMPLETED_FIELDS = ['password', 'sessionToken', 'email', 'mobilePhoneNumber'] as const;
 
 export type CompletedField = (typeof COMPLETED_FIELDS)[number];
@@ -72,7 +65,6 @@ const importVerdict = z.object({
 
 export type ImportVerdict = z.output<typeof importVerdict>;
 
-/** The objects of one class in an import, in the order of the export. */
 const importObjectsRequest = z.object({
   appId,
   className: z.enum(['_User', '_Role', '_Installation']),
@@ -109,12 +101,11 @@ const importObjectsReply = z.object({
 
 export type ImportObjectsReply = z.output<typeof importObjectsReply>;
 
-/** Imports objects of another server. For operators; available like `applicationsRpc`. */
 function importRpc(service: 'accounts' | 'push-delivery') {
   return {
     /**
-     * Stores the objects in transactions of up to 100, idempotent by `objectId`: the same `updatedAt` adds what is missing, a newer object replaces, an older
-     * one is kept. No mail, text message or event follows. Fails with NOT_FOUND where there is no such application or class.
+     * Idempotent by `objectId`: the same `updatedAt` adds what is missing, a newer object replaces, an older one is kept. No mail, text
+     * message or event follows. Fails with NOT_FOUND where there is no such application or class.
      */
     importObjects: rpc(`${service}.importObjects`, importObjectsRequest, importObjectsReply, IMPORT_TIMEOUT_MS),
   };
@@ -123,7 +114,6 @@ function importRpc(service: 'accounts' | 'push-delivery') {
 export type ObjectImportRpc = ReturnType<typeof importRpc>;
 
 const member = z.object({
-  /** The id of the role, or its name. */
   role: z.string().min(1).max(255),
   /** The id of the user or role, or its username or name. */
   member: z.string().min(1).max(255),

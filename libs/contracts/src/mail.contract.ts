@@ -7,6 +7,8 @@ export const DELIVERY_STATUSES = ['queued', 'failed', 'sent', 'dead', 'dropped']
 
 export const MAX_DELIVERY_LIST_LIMIT = 500;
 
+const count = z.number().int().min(0);
+
 const deliveryAttempt = z.object({
   at: z.iso.datetime(),
   outcome: z.enum(['sent', 'failed', 'dead']),
@@ -16,10 +18,8 @@ const deliveryAttempt = z.object({
 
 export type DeliveryAttempt = z.output<typeof deliveryAttempt>;
 
-/** The place of a delivery in a list. */
 const deliveryPlace = z.object({ createdAt: z.iso.datetime(), id: z.uuid() });
 
-/** A mail or a text message, without its content. */
 const shownDelivery = z.object({
   id: z.uuid(),
   appId: z.string(),
@@ -36,7 +36,6 @@ const shownDelivery = z.object({
   lastError: z.string().nullable(),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
-  /** Null once no attempt follows. */
   nextAttemptAt: z.iso.datetime().nullable(),
   settledAt: z.iso.datetime().nullable(),
 });
@@ -59,22 +58,19 @@ export const deliveriesRpc = {
       kind: z.string().max(64).optional(),
       channel: z.enum(['mail', 'sms']).optional(),
       userId: z.string().max(64).optional(),
-      /** Inclusive. */
       from: z.iso.datetime().optional(),
       /** Exclusive. */
       to: z.iso.datetime().optional(),
-      /** `next` of the page before. */
       after: deliveryPlace.optional(),
       counts: z.boolean().optional(),
       limit: z.number().int().min(1).max(MAX_DELIVERY_LIST_LIMIT),
     }),
     z.object({
       deliveries: z.array(shownDelivery),
-      /** Null: no page follows. */
       next: deliveryPlace.nullable().default(null),
       /** `isExact` false: among the newest 10,000. */
       counts: z
-        .object({ byStatus: z.partialRecord(z.enum(DELIVERY_STATUSES), z.number().int()), isExact: z.boolean() })
+        .object({ byStatus: z.partialRecord(z.enum(DELIVERY_STATUSES), count), isExact: z.boolean() })
         .optional(),
     }),
   ),
@@ -83,19 +79,14 @@ export const deliveriesRpc = {
     'mail.countDeliveriesByDay',
     daysOfApp,
     z.object({
-      days: z.array(z.object({ day: z.iso.date(), sent: z.number().int().min(0), dead: z.number().int().min(0) })),
+      days: z.array(z.object({ day: z.iso.date(), sent: count, dead: count })),
     }),
   ),
-  /** Fails with NOT_FOUND. */
   get: rpc('mail.getDelivery', ofDelivery, reply),
   /** Sends a dead delivery again. Fails with NOT_FOUND, or with NO_EFFECT where the delivery is not dead or has expired. */
   retry: rpc('mail.retryDelivery', ofDelivery, reply),
   /** Sends dead deliveries again that have not expired, in batches; a reply of 0 means that none is left. */
-  retryDead: rpc(
-    'mail.retryDeadDeliveries',
-    z.object({ appId: appId.optional() }),
-    z.object({ retried: z.number().int() }),
-  ),
+  retryDead: rpc('mail.retryDeadDeliveries', z.object({ appId: appId.optional() }), z.object({ retried: count })),
 };
 
 const MAX_SUBJECT_LENGTH = 500;
@@ -103,20 +94,21 @@ const MAX_BODY_LENGTH = 262_144;
 
 const templateKey = z.object({ appId, kind: z.enum(MAIL_KINDS), language: languageTag });
 
-/** The Handlebars sources of a template. */
 const sources = z.object({
   subject: z.string().min(1).max(MAX_SUBJECT_LENGTH),
   html: z.string().min(1).max(MAX_BODY_LENGTH),
   text: z.string().min(1).max(MAX_BODY_LENGTH),
 });
 
-/** The fictitious user of a preview. */
-const sample = z.object({ username: z.string().max(255).optional(), email: z.string().max(254).optional() });
+const preview = templateKey.extend({
+  applicationName: z.string(),
+  parts: sources.partial().optional(),
+  sample: z.object({ username: z.string().max(255).optional(), email: z.string().max(254).optional() }).optional(),
+});
 
 const listedTemplate = z.object({
   kind: z.enum(MAIL_KINDS),
   language: z.string(),
-  /** True for the application's own template, false for the built-in one. */
   isOwn: z.boolean(),
 });
 
@@ -135,29 +127,14 @@ export const templatesRpc = {
     templateKey.extend({ parts: sources.partial(), former: sources.optional() }),
     z.object({ template: shownTemplate }),
   ),
-  /**
-   * Same as `get`, rendered with a fictitious user. `parts` replace those that are stored; they are checked as in `set`. Fails with
-   * INCORRECT_TYPE where a part does not render.
-   */
+  /** Rendered with a fictitious user. `parts` replace those that are stored, and are checked as in `set`. */
   preview: rpc(
     'mail.previewTemplate',
-    templateKey.extend({ applicationName: z.string(), parts: sources.partial().optional(), sample: sample.optional() }),
+    preview,
     z.object({ mail: listedTemplate.extend({ subject: z.string(), html: z.string(), text: z.string() }) }),
   ),
-  /**
-   * Queues the mail of a template to one address, with a link that has no effect. It is sent and limited like any other mail; its kind in
-   * the list of deliveries is `test`. Fails as `preview`.
-   */
-  sendTest: rpc(
-    'mail.sendTestMail',
-    templateKey.extend({
-      applicationName: z.string(),
-      parts: sources.partial().optional(),
-      sample: sample.optional(),
-      to: z.email().max(254),
-    }),
-    z.object({ id: z.uuid() }),
-  ),
+  /** The link of this mail has no effect; its kind in the list of deliveries is `test`. Fails as `preview`. */
+  sendTest: rpc('mail.sendTestMail', preview.extend({ to: z.email().max(254) }), z.object({ id: z.uuid() })),
   /** Removes an application's own template. Fails with NOT_FOUND, or with NO_EFFECT where its sources are not `former`. */
   reset: rpc('mail.resetTemplate', templateKey.extend({ former: sources.optional() }), z.object({})),
 };

@@ -4,7 +4,7 @@ import { languages } from './application.schema.js';
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = Record<string, JsonValue>;
 
-/** Any JSON object. The schema does not check the values: the output of `JSON.parse` is JSON already. */
+/** The values are not checked: the output of `JSON.parse` is JSON already. */
 export const jsonObject = z.custom<JsonObject>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   'must be a JSON object',
@@ -54,10 +54,7 @@ export function event<Payload extends z.ZodType>(
 }
 
 /** A direct message to one process, addressed by name. It is lost with the process, and with the process's connection to the broker. */
-export interface DirectMessageContract<Payload extends z.ZodType = z.ZodType> {
-  readonly pattern: string;
-  readonly payload: Payload;
-}
+export type DirectMessageContract<Payload extends z.ZodType = z.ZodType> = Omit<EventContract<Payload>, 'subscribers'>;
 
 export type DirectMessagePayload<C extends DirectMessageContract> = z.output<C['payload']>;
 
@@ -71,7 +68,6 @@ export function directMessage<Payload extends z.ZodType>(
 /** The party whose permissions apply: anonymous, or a user with its roles. */
 export const principal = z.object({
   userId: z.string().optional(),
-  /** Names of the user's roles, inherited roles included. */
   roles: z.array(z.string()).readonly(),
 });
 
@@ -84,7 +80,6 @@ export const caller = z.object({
   appId: z.string().min(1),
   isMaster: z.boolean(),
   sessionToken: z.string().max(256).optional(),
-  /** Languages of the Accept-Language header, for mails that the request causes. */
   languages: languages.optional(),
 });
 
@@ -101,7 +96,6 @@ export const credentialText = (maxLength: number): z.ZodString =>
 /** Sealed at rest and never shown again. */
 export const credentialSecret: z.ZodString = z.string().min(1).max(8_192).meta({ isSecret: true });
 
-/** Credentials as received, before their schema is applied. */
 export const givenCredentials = z.record(z.string(), z.string().max(8_192));
 
 export interface CredentialField {
@@ -113,11 +107,7 @@ export interface CredentialField {
 
 type Fields = Readonly<Record<string, string>>;
 
-/** Credentials, split into fields that may be shown and fields that are sealed. */
-export interface SplitCredentials {
-  readonly shown: Fields;
-  readonly secrets: Fields;
-}
+export type SplitCredentials = Readonly<Record<'shown' | 'secrets', Fields>>;
 
 export function credentialFieldsOf({ shape }: CredentialSchema): CredentialField[] {
   return Object.entries(shape).map(([name, field]) => {

@@ -2,12 +2,6 @@ import { z } from 'zod';
 import { appId } from './application.schema.js';
 import { credentialSecret, credentialText, givenCredentials, rpc } from './messages.schema.js';
 
-/** Text of a message: no control characters and no unpaired surrogates. */
-const printable = (maxLength: number) =>
-  z
-    .string()
-    .regex(new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${maxLength}}$`, 'u'), `must be 1 to ${maxLength} printable characters`);
-
 /** Maximum length of the texts about the application and the purpose of a message, in characters. */
 export const MAX_MESSAGE_LABEL_LENGTH = 100;
 /** Maximum length of the name of a template or signature of the provider, in characters. */
@@ -19,16 +13,16 @@ export const MAX_TEMPLATE_VARIABLES = 20;
 export const textMessageOptions = z.object({
   smsType: z.enum(['sms', 'voice']),
   /** Name of the application in the message. */
-  name: printable(MAX_MESSAGE_LABEL_LENGTH).optional(),
+  name: credentialText(MAX_MESSAGE_LABEL_LENGTH).optional(),
   /** Purpose of the code, for the template. */
-  op: printable(MAX_MESSAGE_LABEL_LENGTH).optional(),
-  template: printable(MAX_TEMPLATE_NAME_LENGTH).optional(),
-  sign: printable(MAX_TEMPLATE_NAME_LENGTH).optional(),
+  op: credentialText(MAX_MESSAGE_LABEL_LENGTH).optional(),
+  template: credentialText(MAX_TEMPLATE_NAME_LENGTH).optional(),
+  sign: credentialText(MAX_TEMPLATE_NAME_LENGTH).optional(),
   /** Variables of the template. */
   variables: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must have names of letters, digits and _'),
-      printable(200),
+      credentialText(200),
     )
     .refine(
       (variables) => Object.keys(variables).length <= MAX_TEMPLATE_VARIABLES,

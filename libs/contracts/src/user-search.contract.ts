@@ -5,19 +5,15 @@ import { jsonObject, rpc } from './messages.schema.js';
 import { objectId } from './objects.contract.js';
 import { platformKind, platformName, visibleUser } from './user.schema.js';
 
-/** Maximum number of users in one page of a search. */
 export const MAX_FOUND_USERS = 1_000;
 /** Up to this number the total of a search is exact, but for a frequent text in the mode `contains`. */
 export const MAX_EXACT_TOTAL = 10_000;
-/** An application with more users needs the search index for searches in the mode `contains`. */
 export const MAX_USERS_WITHOUT_SEARCH_INDEX = 20_000;
 /** Minimum number of characters for searches in the mode `contains`: an index of trigrams finds no shorter text. */
 export const MIN_CONTAINED_CHARACTERS = 3;
 const MAX_TEXT_LENGTH = 255;
 /** A username that is an e-mail address or a phone number, also for PostgreSQL. Operators who see neither see it masked. */
 export const CONTACT_NAME = /^(?:.+@|\+?[0-9]{7,}$)/s;
-/** In a search: by username in the order of its lower-case form; by time of sign-up. */
-const ORDERS = ['newest', 'oldest', 'username'] as const;
 
 const count = z.number().int().min(0);
 /** `isExact` false: an estimate. */
@@ -31,14 +27,11 @@ const place = z.object({ key: z.string().max(MAX_TEXT_LENGTH), objectId });
 const filters = z.object({
   emailVerified: z.boolean().optional(),
   phoneVerified: z.boolean().optional(),
-  /** Has an account on this platform. */
   platform: platformName.optional(),
   hasPassword: z.boolean().optional(),
-  /** Has one of these ids. */
   ids: z.array(objectId).max(MAX_FOUND_USERS).optional(),
   /** Is locked out now. At most 1,000 locked users are considered, those whose lock ends first. */
   locked: z.literal(true).optional(),
-  /** Inclusive. */
   createdFrom: z.iso.datetime().optional(),
   /** Exclusive. */
   createdTo: z.iso.datetime().optional(),
@@ -52,39 +45,30 @@ const foundUser = z.object({
   mobilePhoneNumber: z.string().nullable(),
   mobilePhoneVerified: z.boolean(),
   hasPassword: z.boolean(),
-  /** The platforms of the linked accounts, in alphabetical order. */
   platforms: z.array(z.string()),
   createdAt: z.iso.datetime(),
-  /** The time of the last change or login. */
   updatedAt: z.iso.datetime(),
-  /** Null: not locked. */
   lockedUntil: z.iso.datetime().nullable(),
-  /** The application's own fields, where the request asks for them. */
   fields: jsonObject.optional(),
 });
 
 export type FoundUser = z.output<typeof foundUser>;
 
 const searchIndex = z.object({
-  /** `off`: not requested. `failed`: `problem` gives the reason; add it again. */
   state: z.enum(['off', 'building', 'ready', 'failed', 'removing']),
   problem: z.string().nullable(),
-  /** Of the build, according to PostgreSQL; null before it starts. */
   progress: z.object({ phase: z.string(), percent: z.number().min(0).max(100).nullable() }).nullable(),
   bytes: count,
-  /** Whether searches in the mode `contains` are possible now: with the index, or among few users. */
   isContainsPossible: z.boolean(),
 });
 
 const ofApplication = z.object({ appId });
 
-/** RPCs for operators about users, available like `applicationsRpc`. They fail with NOT_FOUND where there is no such application. */
+/** For operators, available like `applicationsRpc`. They fail with NOT_FOUND where there is no such application. */
 export const userSearchRpc = {
   /**
-   * One page of the users that match. `prefix`: the value begins with the text; usernames and addresses in any case of ASCII letters, phone
-   * numbers with or without their `+` and the prefix 86. `contains`: the value contains the text, which has at least 3 characters; ids are
-   * compared by prefix all the same. Fails with INVALID_QUERY, with QUERY_TIMED_OUT after 3 seconds, and with SEARCH_INDEX_REQUIRED for
-   * `contains` among more than 20,000 users without the search index.
+   * `text` ignores the case of ASCII letters, and the `+` and the prefix 86 of phone numbers; ids are compared by prefix in both modes.
+   * Fails with INVALID_QUERY, with QUERY_TIMED_OUT after 3 seconds, and with SEARCH_INDEX_REQUIRED.
    */
   search: rpc(
     'accounts.searchUsers',
@@ -96,18 +80,15 @@ export const userSearchRpc = {
       /** `text` finds no user by a username that is a `CONTACT_NAME`. */
       withoutContactNames: z.boolean().optional(),
       filters: filters.default({}),
-      /** A condition as in queries of the API. */
       where: jsonObject.optional(),
-      order: z.enum(ORDERS).default('newest'),
+      order: z.enum(['newest', 'oldest', 'username']).default('newest'),
       /** Add `fields`. The page ends early where the fields together exceed 8 MiB. */
       withFields: z.boolean().optional(),
-      /** `next` of the page before. */
       after: place.optional(),
       limit: z.number().int().min(1).max(MAX_FOUND_USERS),
     }),
     z.object({
       users: z.array(foundUser),
-      /** Null: no page follows. */
       next: place.nullable(),
       /** Of all pages, exact up to 10,000, for a part of a text up to 2,000; can be null on pages after the first. */
       total: boundedCount.nullable(),
@@ -118,16 +99,14 @@ export const userSearchRpc = {
     'accounts.describeUser',
     z.object({ appId, userId: objectId }),
     z.object({
-      /** As the master key sees it, with ACL and without `authData`. */
       user: visibleUser,
       hasPassword: z.boolean(),
-      /** The names of all roles that the user has, directly or through another role. */
+      /** Inherited ones included. */
       roles: z.array(z.string()),
       /** In alphabetical order of the platforms. Tokens of the platforms are left out. */
       linkedAccounts: z.array(
         z.object({
           platform: z.string(),
-          /** Null for an unknown platform. */
           kind: platformKind.nullable(),
           uid: z.string(),
           isVerified: z.boolean(),
@@ -140,9 +119,7 @@ export const userSearchRpc = {
     'accounts.countUsers',
     ofApplication,
     z.object({
-      /** Exact up to 10,000. */
       total: boundedCount,
-      /** Sign-ups of the last 24 hours. */
       createdLastDay: boundedCount,
       createdLastWeek: boundedCount,
       /** Users and names that are locked out now; exact below 1,000. */
@@ -155,7 +132,6 @@ export const userSearchRpc = {
     daysOfApp,
     z.object({ days: z.array(z.object({ day: z.iso.date(), signUps: count, logins: count })) }),
   ),
-  /** Of the index that searches in the mode `contains` use. */
   getIndex: rpc('accounts.getSearchIndex', ofApplication, searchIndex),
   /** Replies once the request is stored; the build follows beside the traffic. */
   addIndex: rpc('accounts.addSearchIndex', ofApplication, z.object({})),

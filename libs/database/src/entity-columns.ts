@@ -1,6 +1,5 @@
 import { type ColumnType, getMetadataArgsStorage } from 'typeorm';
 
-/** A column as its entity declares it. */
 interface EntityColumn<Property> {
   readonly property: Property;
   readonly name: string;
@@ -8,15 +7,12 @@ interface EntityColumn<Property> {
   readonly isPrimary: boolean;
 }
 
-/** The columns of an entity, in their order. */
 interface Selection<Entity> {
   readonly except?: readonly (keyof Entity & string)[];
 }
 
-/** A statement that writes a row of an entity. */
 interface RowStatement<Entity> {
   readonly text: string;
-  /** The parameters of the text. */
   readonly values: (row: Readonly<Record<keyof Entity, unknown>>) => unknown[];
 }
 
@@ -39,10 +35,7 @@ export function columnsOf<Entity extends object>(
     }));
 }
 
-/**
- * The list of a hand-written SELECT, which returns rows with the entity's property names: `username, object_id AS "objectId"`.
- * @param options `table` qualifies the columns of a join
- */
+/** The list of a SELECT whose rows have the property names of the entity: `username, object_id AS "objectId"`. */
 export function selectList<Entity extends object>(
   entity: EntityClass<Entity>,
   { table, except }: Selection<Entity> & { readonly table?: string } = {},
@@ -53,7 +46,6 @@ export function selectList<Entity extends object>(
     .join(', ');
 }
 
-/** Inserts a row with all columns of the entity. */
 export function insertStatement<Entity extends object>(
   entity: EntityClass<Entity>,
   table: string,
@@ -80,7 +72,7 @@ export function updateStatement<Entity extends object>(
   };
 }
 
-/** A statement that writes rows of an entity. They are one JSON parameter. */
+/** Its rows are one JSON parameter. */
 interface RowsStatement<Entity> {
   readonly text: string;
   readonly values: (rows: readonly Readonly<Record<keyof Entity, unknown>>[]) => unknown[];

@@ -21,9 +21,7 @@ const ELSEWHERE: ReadonlySet<string | undefined> = new Set(['MOVED', 'ASK', 'TRY
 export class ClusterConnection implements Connection {
   readonly commands: Cluster;
   readonly state = { generation: 0, bytesRead: 0 };
-  /** The masters with slots, according to the latest topology. */
   #masters: readonly Client[] = [];
-  /** The number of the key that was in a slot of the master at its latest probe. */
   readonly #probes = new WeakMap<Client, number>();
 
   constructor(
@@ -53,12 +51,7 @@ export class ClusterConnection implements Connection {
         socketTimeout: COMMAND_TIMEOUT_MS,
       },
     });
-    this.commands.on('ready', () => {
-      this.#learn();
-    });
-    this.commands.on('refresh', () => {
-      this.#learn();
-    });
+    for (const event of ['ready', 'refresh']) this.commands.on(event, () => this.#learn());
     this.commands.on('node error', (error: Error, address: string) => {
       events.failed(`${address}: ${error.message}`);
     });
@@ -105,7 +98,6 @@ export class ClusterConnection implements Connection {
     this.#probes.delete(master);
   }
 
-  /** The connection of each node times out by itself (socketTimeout). */
   giveUp(): Promise<void> {
     return Promise.resolve();
   }
@@ -130,7 +122,6 @@ export class ClusterConnection implements Connection {
     master.on('end', () => {
       if (this.#masters.includes(master)) this.events.lost();
     });
-    // The event "node error" reports the reason.
     if (master.status === 'wait') master.connect().catch(() => undefined);
   }
 }

@@ -3,10 +3,7 @@ import { type AppError, appError } from '#errors';
 import { isJsonObject } from '../values.js';
 import { type BitOperator, canonicalText, type FieldChange, inField, type Operation } from './change.js';
 
-/**
- * The value after the operation; undefined for a missing value, before or after.
- * @throws AppError INCORRECT_TYPE where the operation does not match the value's type
- */
+/** @returns undefined for a missing value. @throws AppError INCORRECT_TYPE where the operation does not match the value's type */
 function applyOperation(operation: Operation, current: JsonValue | undefined): JsonValue | undefined {
   switch (operation.kind) {
     case 'set':
@@ -84,10 +81,7 @@ type Container = JsonObject | JsonValue[];
 
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
 
-/**
- * Returns a new document with the changes applied in order; the given document stays unchanged.
- * @throws AppError INCORRECT_TYPE where a change does not match the existing value
- */
+/** The given document stays unchanged. @throws AppError INCORRECT_TYPE where a change does not match the existing value */
 export function applyChanges(document: JsonObject, changes: readonly FieldChange[]): JsonObject {
   const draft = structuredClone(document);
   for (const change of changes) {
@@ -112,7 +106,6 @@ function applyChange(draft: JsonObject, { path, operation }: FieldChange): void 
   }
 }
 
-/** Nests the value in objects with the given names, the outermost first. */
 function nest(value: JsonValue, names: readonly string[]): JsonValue {
   return names.reduceRight((inner, name) => ({ [name]: inner }), value);
 }

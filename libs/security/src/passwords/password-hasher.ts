@@ -9,7 +9,6 @@ import { AppError, appError } from '#errors';
 import type { Metrics } from '#observability';
 import { leancloudHash } from '../imported-password.mjs';
 
-/** The scheme of a stored hash, so later schemes can be distinguished. */
 const SCHEME = 'bcrypt-sha256:';
 /** The scheme of a LeanCloud hash that an import has hashed again: the salt of the inner hash stands before the outer one. */
 const WRAPPED_SCHEME = 'bcrypt-leancloud:';
@@ -29,20 +28,15 @@ export type HashingJob = { readonly text: string } & (
   | { readonly imported: ImportedPassword; readonly password: string; readonly cost: number }
 );
 
-/** How a process hashes passwords. */
 export interface PasswordHashing {
-  /** The exponent of bcrypt's number of rounds. */
   readonly passwordCost: number;
-  /** Passwords that are hashed at once, each on a thread. */
   readonly passwordConcurrency: number;
-  /** Passwords that may wait for a thread. */
   readonly passwordQueueLimit: number;
 }
 
 /**
- * Hashes passwords: bcrypt of a SHA-256 digest, so bytes beyond the 72nd and NUL bytes count. A bounded number of jobs runs at once, each on
- * a thread of low priority, so that hashing neither blocks the event loop nor occupies the libuv threads of files and DNS. The rest
- * waits in a bounded queue; a full queue and a wait of over three seconds throw SERVICE_UNAVAILABLE.
+ * Hashes passwords: bcrypt of a SHA-256 digest, so bytes beyond the 72nd and NUL bytes count. Its threads of low priority leave the event
+ * loop and the libuv threads free. A full queue, or a wait of over three seconds, throws SERVICE_UNAVAILABLE.
  */
 export class PasswordHasher implements OnApplicationShutdown {
   readonly #turns: ConcurrencyLimiter;
@@ -82,11 +76,7 @@ export class PasswordHasher implements OnApplicationShutdown {
     return (await this.#limited(comparison(password, stored))) === true;
   }
 
-  /**
-   * Verifies a password by the hash of another server, in the time of `verify` whether it is right or wrong; a bcrypt hash of a higher cost
-   * takes its own time.
-   * @returns our own hash of the right password; undefined for a wrong one
-   */
+  /** Takes the time of `verify`, or that of the hash's cost. @returns our own hash of the right password; undefined for a wrong one */
   async verifyImported(password: string, imported: ImportedPassword): Promise<string | undefined> {
     const hash = await this.#limited({ text: digest(password), imported, password, cost: this.#cost });
     return typeof hash === 'string' ? `${SCHEME}${hash}` : undefined;
@@ -104,7 +94,6 @@ export class PasswordHasher implements OnApplicationShutdown {
     return false;
   }
 
-  /** Whether a stored hash has another scheme than ours, or another cost than the configured one. */
   isOutdated(stored: string): boolean {
     return !stored.startsWith(SCHEME) || bcrypt.getRounds(stored.slice(SCHEME.length)) !== this.#cost;
   }
@@ -125,7 +114,6 @@ export class PasswordHasher implements OnApplicationShutdown {
       stop();
       return result;
     } catch (error) {
-      // Threads know no such error: the turn was refused.
       if (!(error instanceof AppError)) throw error;
       this.#countWaiting(-1);
       this.metrics.passwordsRefused.inc();
@@ -139,7 +127,6 @@ export class PasswordHasher implements OnApplicationShutdown {
   }
 }
 
-/** @throws Error for a hash that is not ours */
 function comparison(password: string, stored: string): HashingJob {
   if (stored.startsWith(SCHEME)) return { text: digest(password), hash: stored.slice(SCHEME.length) };
   const [, salt, hash] = stored.startsWith(WRAPPED_SCHEME) ? stored.split(':', 3) : [];
