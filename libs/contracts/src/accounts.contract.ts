@@ -16,7 +16,6 @@ import { identity, identityChanges, MAX_IDENTITIES, platformKind, platformName, 
 /** A user after sign-up or login. Replicas that predate third-party accounts only created users and omit `isNew`. */
 const authenticatedUser = z.object({ user: visibleUser, isNew: z.boolean().default(true) });
 
-/** Maximum number of ids in one reply of `accounts.listApplicationIds`. */
 export const MAX_LISTED_APPLICATIONS = 10_000;
 
 export const accountsRpc = {
@@ -25,7 +24,6 @@ export const accountsRpc = {
     z.object({ appId: z.string().max(128) }),
     z.object({ application: application.nullable() }),
   ),
-  /** The ids of applications, newest first, at most 10,000. */
   listApplicationIds: rpc(
     'accounts.listApplicationIds',
     z.object({}),
@@ -94,7 +92,6 @@ export const authLinkingRpc = {
 };
 
 const appKey = z.string().regex(/^[A-Za-z0-9_-]{8,64}$/, 'must be 8 to 64 letters, digits, _ or -');
-/** Ten years. */
 const MAX_KEEP_OLD_SECONDS = 315_360_000;
 const appName = z.string().regex(/^[^\p{Cc}]{1,100}$/u, 'must be 1 to 100 characters');
 
@@ -141,7 +138,6 @@ export const applicationsRpc = {
     }),
     z.object({ application }),
   ),
-  /** Revokes all old keys of these kinds. */
   revokeOldKeys: rpc(
     'accounts.revokeOldApplicationKeys',
     z.object({ id: appId, appKey: z.boolean(), masterKey: z.boolean() }),
@@ -149,7 +145,6 @@ export const applicationsRpc = {
   ),
 };
 
-/** Lists the platforms on which users of an application have accounts. For operators. */
 export const identitiesRpc = {
   count: rpc(
     'accounts.countIdentities',
@@ -191,10 +186,8 @@ const failedLogin = z.object({
 
 export type FailedLogin = z.output<typeof failedLogin>;
 
-/** The lock of a user and the failed logins behind it. */
 export const lockoutState = z.object({
   lockedUntil: z.iso.datetime().nullable(),
-  /** Null: not locked. */
   lockedSince: z.iso.datetime().nullable().default(null),
   /** The failed logins that count now; 0 under a lock. */
   failures: z.number().int(),
@@ -214,7 +207,6 @@ export const lockoutsRpc = {
     }),
     z.object({ lockedUsers: z.array(lockedUser) }),
   ),
-  /** `user`: an id or a username. */
   get: rpc(
     'accounts.getLockout',
     z.object({ appId, user: z.string().min(1).max(MAX_NAME_LENGTH) }),
@@ -228,8 +220,8 @@ const kind = z.enum(MAIL_KINDS);
 const nothing = z.object({});
 
 /**
- * The current state of a mailed link. `open`: the link can be used. `done`: the address is already verified. `expired`: the link has no
- * effect; where the names are null, the service cannot determine whether the link was ever valid.
+ * `done`: the address is already verified. `expired`: the link has no effect; where the names are null, the service cannot determine
+ * whether it was ever valid.
  */
 const mailLink = z.object({
   state: z.enum(['open', 'done', 'expired']),
@@ -237,7 +229,6 @@ const mailLink = z.object({
   /** The recipient and the user's name, as long as both are still current. */
   email: z.string().nullable(),
   username: z.string().nullable(),
-  /** Whether `renewLink` sends another link. */
   canBeRenewed: z.boolean(),
 });
 
@@ -247,7 +238,6 @@ export type MailLink = z.output<typeof mailLink>;
 export const emailsRpc = {
   requestVerification: rpc('accounts.requestEmailVerification', z.object({ caller, body: jsonObject }), nothing),
   requestPasswordReset: rpc('accounts.requestPasswordReset', z.object({ caller, body: jsonObject }), nothing),
-  /** Read-only. */
   inspectLink: rpc('accounts.inspectMailLink', z.object({ kind, token }), z.object({ link: mailLink })),
   /** Sends a new link to the same address in place of an expired one. Fails with LINK_EXPIRED, TOO_MANY_EMAILS. */
   renewLink: rpc('accounts.renewMailLink', z.object({ kind, token, languages }), nothing),
@@ -265,7 +255,6 @@ export const emailsRpc = {
 /** The code as the path contains it; accounts refuses an invalid code with an error of its own. */
 const code = z.string().max(1024);
 const request = z.object({ caller, body: jsonObject });
-/** RPCs about phone numbers and the codes of text messages. */
 export const phoneNumbersRpc = {
   requestCode: rpc('accounts.requestSmsCode', request, nothing),
   verifyCode: rpc('accounts.verifySmsCode', request.extend({ code }), nothing),

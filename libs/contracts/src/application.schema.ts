@@ -7,12 +7,10 @@ export type MailKind = (typeof MAIL_KINDS)[number];
 
 export const MAX_LANGUAGES = 6;
 
-/** A language tag such as `zh-CN` (BCP 47). */
 export const languageTag = z
   .string()
   .regex(/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,3}$/, 'must be a language such as en or zh-CN');
 
-/** Languages that a recipient reads, in order of preference. */
 export const languages = z.array(languageTag).max(MAX_LANGUAGES);
 
 /** The context under which the token of a mail is sealed: the token does not open for another user. */
@@ -23,10 +21,7 @@ export function sealedTokenContext({ appId, userId }: Readonly<Record<'appId' | 
 const OBJECT_ID = /^[0-9A-Za-z_-]{1,64}$/;
 const ROLE = /^role:[A-Za-z0-9_]{1,128}$/;
 
-/**
- * Whether a text can be an object id. Ids generated here have 24 hexadecimal digits; imported objects keep ids of other forms. `__proto__`
- * is refused, because as the key of an ACL it would set a prototype.
- */
+/** Ids of imported objects have any form. `__proto__` is refused, because as the key of an ACL it would set a prototype. */
 export function isObjectId(text: string): boolean {
   return OBJECT_ID.test(text) && text !== '__proto__';
 }
@@ -38,13 +33,9 @@ export function isUserOrRole(text: string): boolean {
 
 const MAX_GRANTEES = 100;
 
-/** A user id, or `role:<name>`. */
 const grantee = z.string().refine(isUserOrRole, 'must be everyone, users, nobody, user ids, or role:<name>');
 
-/**
- * The principals that a class permission admits: everyone, logged-in users, or the listed users and roles. An empty list admits the master
- * key only.
- */
+/** Everyone, logged-in users, or the listed users and roles. An empty list admits the master key only. */
 export const classPermission = z.union([z.literal('everyone'), z.literal('users'), z.array(grantee).max(MAX_GRANTEES)]);
 
 export type ClassPermission = z.output<typeof classPermission>;
@@ -92,7 +83,6 @@ const pageUrl = z.union(
 const FORWARD_URL_FORM =
   'must be a URL such as https://app.example.com without a user, a query and a fragment, or empty';
 
-/** The server that gets what Gatepost does not serve; empty: none. */
 const forwardUrl = z
   .string()
   .max(MAX_PAGE_URL_LENGTH)
@@ -103,10 +93,7 @@ function isPlainUrl(url: string): boolean {
   return /^https?:\/\/[^/\s\\]/.test(url) && URL.canParse(url) && !hasUser && !/[?#]/.test(url);
 }
 
-/**
- * Paths that SDKs call beside accounts, roles, installations and push. A `*` in the middle stands for one segment, a `*` at the end
- * for one or more.
- */
+/** A `*` in the middle stands for one segment, a `*` at the end for one or more. */
 const FORWARD_PATHS = [
   '/1.1/classes/*',
   '/1.1/scan/*',
@@ -143,7 +130,6 @@ const forwardPath = z
     'paths must begin with /1.1/, and * stands for a whole part, such as /1.1/classes/*',
   );
 
-/** Settings of an application with their defaults. docs/api.md describes their effect. */
 export const applicationSettings = z.object({
   verifyEmailOnSignUp: z.boolean().default(false).describe('A new or changed e-mail address starts as unverified.'),
   forbidUnverifiedEmailLogin: z
@@ -214,13 +200,11 @@ export function isConcealedSetting(name: string): boolean {
   return name === 'testPhones' || SECRET_SETTING_NAMES.some((secret) => secret === name);
 }
 
-/** The id of an application, as operators write it. */
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 
 /** Counts by day of UTC are asked for from this day on. The reply leaves days without anything out. */
 export const daysOfApp = z.object({ appId, from: z.iso.date() });
 
-/** A replaced key that is still valid for a limited time. */
 const oldKey = z.object({
   kind: z.enum(['app', 'master']),
   key: z.string(),
@@ -236,13 +220,11 @@ export const application = z.object({
   name: z.string(),
   appKey: z.string(),
   masterKey: z.string(),
-  /** Only the old keys that are valid now. */
   oldKeys: z.array(oldKey).default([]),
   settings: applicationSettings,
   classPermissions: classPermissions.prefault({}),
   /** Only for services, in the reply of `accounts.findApplication`. */
   forwardSecret: z.string().optional(),
-  /** The secret settings that have a value. */
   secretsSet: z.array(z.string()).default([]),
   createdAt: z.iso.datetime(),
 });

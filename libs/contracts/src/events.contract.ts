@@ -24,18 +24,13 @@ const mailRequest = userRef.extend({
   sealedToken: z.string().max(4096),
   /** The application's page that the link leads to; null: the built-in page. */
   pageUrl: z.string().nullable(),
-  /** Languages for the mail, in order of preference. */
   languages,
-  /**
-   * The user's `updatedAt` for this address, or a later time at which the user had it; it orders requests before and after a change of the
-   * address.
-   */
+  /** Or a later time at which the user had this address; it orders requests before and after a change of the address. */
   userUpdatedAt: z.iso.datetime(),
   requestedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),
 });
 
-/** Events that services publish through their outbox. */
 export const events = {
   userRegistered: event('user.registered.v1', userRef),
   /** The address of an existing user was changed, or removed (null). `changedAt` is the user's `updatedAt` after the change. */
@@ -56,10 +51,8 @@ export type TextMessageRequest = EventPayload<typeof events.smsRequested>;
 /** Broadcasts to every process. Best effort: they only shorten a delay that is bounded without them. */
 export const broadcastContracts = {
   applicationChanged: event('application.changed', z.object({ appId: z.string() })),
-  /** Platform credentials were set or removed. */
   platformsChanged: event('platforms.changed', z.object({ appId: z.string() })),
   /** Credentials of vendor channels were set or removed, or lanes were paused; `resumed`: the lanes that go on. */
   vendorsChanged: event('vendors.changed', z.object({ appId: z.string(), resumed: z.array(z.string()).default([]) })),
-  /** Devices of a push wait for a sender. */
   vendorBatchesAdded: event('vendor-batches.added', z.object({})),
 };

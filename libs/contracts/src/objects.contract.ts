@@ -7,12 +7,9 @@ import { identityChanges } from './user.schema.js';
 export const DEFAULT_LIST_LIMIT = 100;
 export const MAX_LIST_LIMIT = 1000;
 export const MAX_LIST_SKIP = 1_000_000_000;
-/** Maximum number of ids in one deletion. */
 export const MAX_REMOVED_OBJECTS = 200;
-/** Maximum number of writes in one `POST /1.1/batch/save`. */
 export const MAX_SAVED_OBJECTS = 100;
 
-/** The name of a class. The service that stores the class refuses an unknown one. */
 const className = z.string().min(1).max(128);
 
 export const objectId = z.string().min(1).max(64);
@@ -23,7 +20,6 @@ const include = z.string().max(1024).optional();
 /** The parameter `where` as parsed JSON; the service that runs the query validates it. */
 const where = z.unknown().optional();
 
-/** The parameters of a query. */
 export const objectListQuery = z.object({
   where,
   order: z.string().max(1024).optional(),
@@ -37,15 +33,11 @@ export const objectListQuery = z.object({
 
 export type ObjectListQuery = z.output<typeof objectListQuery>;
 
-/** The options for reading one object. */
 export const objectReadOptions = z.object({ keys, include, returnAcl: z.boolean() });
 
 export type ObjectReadOptions = z.output<typeof objectReadOptions>;
 
-/**
- * The options for changing one object. `where`: change the object only if it matches. `returnNew`: include the changed fields in the
- * response.
- */
+/** `where`: change the object only if it matches. `returnNew`: include the changed fields in the response. */
 export const objectWriteOptions = z.object({ returnNew: z.boolean(), where });
 
 export type ObjectWriteOptions = z.output<typeof objectWriteOptions>;
@@ -53,7 +45,6 @@ export type ObjectWriteOptions = z.output<typeof objectWriteOptions>;
 /** Removes all given objects or none. `where`: remove only objects that match. */
 const objectRemoval = z.object({ caller, objectIds: z.array(objectId).min(1).max(MAX_REMOVED_OBJECTS), where });
 
-/** One write of `POST /1.1/batch/save`. */
 const objectWrite = objectWriteOptions.extend({
   className,
   /** Identifies the object within request and response. The client generates it for a new object. */
@@ -71,7 +62,6 @@ const objectWrite = objectWriteOptions.extend({
 
 export type ObjectWrite = z.output<typeof objectWrite>;
 
-/** The RPCs that every class has, in the service that stores it. */
 export type ObjectsRpc = ReturnType<typeof objectsOf>;
 
 /** @param timeoutMs of a batch save */
@@ -113,13 +103,10 @@ function objectsOf(service: string, timeoutMs?: number) {
   };
 }
 
-/** RPCs about the classes that accounts stores. A joint save can hash passwords. */
 export const objectsRpc = objectsOf('accounts', PASSWORD_TIMEOUT_MS);
 
-/** RPCs about the class `_Installation`. */
 export const installationsRpc = objectsOf('push-delivery');
 
-/** RPCs about objects of other services that point to objects of accounts. */
 export const includesRpc = {
   /** Adds the fields of the objects behind Pointers, where the caller may get them. Then it picks the keys. */
   resolve: rpc(
@@ -129,7 +116,6 @@ export const includesRpc = {
   ),
 };
 
-/** Maximum number of fields of one index. */
 export const MAX_INDEXED_FIELDS = 3;
 
 const indexedClass = z.enum(CLASS_NAMES);
@@ -140,7 +126,6 @@ const fields = z
   .max(MAX_INDEXED_FIELDS);
 const count = z.number().int().min(0);
 
-/** An index of custom fields that an operator has requested. */
 const fieldIndex = z.object({
   className: indexedClass,
   fields: z.array(z.string()),
@@ -163,7 +148,6 @@ const slowQuestion = z.object({
   maxMs: count,
   /** Fields of an index that would serve the query; empty where no index would help. */
   fields: z.array(z.string()),
-  /** Whether such an index exists. */
   isIndexed: z.boolean(),
 });
 
@@ -173,16 +157,10 @@ export type SlowQuery = z.output<typeof slowQuestion>;
 function fieldIndexesRpc(service: 'accounts' | 'push-delivery') {
   const named = z.object({ appId, className: indexedClass, fields });
   return {
-    /**
-     * Replies once the request is stored; the build follows. Fails with INVALID_QUERY where the fields cannot be indexed or a limit is
-     * reached.
-     */
+    /** Replies once the request is stored; the build follows. Fails with INVALID_QUERY where the fields cannot be indexed or a limit is reached. */
     add: rpc(`${service}.addFieldIndex`, named, z.object({})),
     list: rpc(`${service}.listFieldIndexes`, z.object({ appId }), z.object({ indexes: z.array(fieldIndex) })),
-    /**
-     * Replies once the removal is stored. Other processes may use the index for up to a second more; PostgreSQL drops it afterwards. Fails
-     * with NOT_FOUND.
-     */
+    /** Replies once the removal is stored. Fails with NOT_FOUND. */
     remove: rpc(`${service}.removeFieldIndex`, named, z.object({})),
     /** The slow queries of the last day, ordered by total time, longest first. */
     listSlowQuestions: rpc(

@@ -11,15 +11,14 @@ const rowKey = z.array(z.string().max(256)).max(8);
 /** RPCs for operators about the sealed values of a service, available like `applicationsRpc`. */
 function sealingRpcOf(service: string) {
   return {
-    /** The sealing key and the accepted keys of the replying process (`instance`), and the names of the service's sealed tables. */
     describe: rpc(
       `${service}.describeSealing`,
       z.object({}),
       z.object({ instance: z.uuid(), keyId, acceptedKeyIds: z.array(keyId), tables: z.array(tableName) }),
     ),
     /**
-     * Processes one page of one table: counts values by the key that sealed them and, if requested, reseals those of accepted keys. Fails
-     * with NO_EFFECT where the replying process seals with another key than `keyId`.
+     * One page of one table: counts values by the key that sealed them and, if requested, reseals those of accepted keys. Fails with
+     * NO_EFFECT where the replying process seals with another key than `keyId`.
      */
     walk: rpc(
       `${service}.walkSealed`,
@@ -35,14 +34,11 @@ function sealingRpcOf(service: string) {
 
 export type SealingRpc = ReturnType<typeof sealingRpcOf>;
 
-/** The sealed values of accounts. Accounts also stores the time when a rotation was complete for the whole deployment. */
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),
   /** Records that no value at rest needs another key. `isChanged`: until now, some value needed one. */
   noteRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
-  /**
-   * Until when values outside the databases (mailed links, codes of text messages) may need another key. Null: no rotation was recorded.
-   */
+  /** Until when mailed links and codes of text messages may need another key. Null: no rotation was recorded. */
   getRotation: rpc(
     'accounts.getSecretRotation',
     z.object({ keyId }),
@@ -50,16 +46,12 @@ export const accountsSealingRpc = {
   ),
 };
 
-/** The sealed values of auth-linking. */
 export const authLinkingSealingRpc = sealingRpcOf('auth-linking');
 
-/** The sealed values of mail. */
 export const mailSealingRpc = sealingRpcOf('mail');
 
-/** The sealed values of the operator console. */
 export const consoleSealingRpc = sealingRpcOf('console');
 
-/** The sealed values of push-delivery. */
 export const pushSealingRpc = sealingRpcOf('push-delivery');
 
 /** The stored secret of the standalone server, in its data folder. */
@@ -74,7 +66,6 @@ const MAX_WAIT_MS = 8_000;
 
 const serverReport = z.object({
   name: z.string(),
-  /** The reason why the server did not reply. */
   problem: z.string().nullable(),
   facts: z
     .object({
@@ -90,7 +81,6 @@ const serverReport = z.object({
 export const processReport = z.object({
   /** Distinguishes the process from other replicas of its service. */
   instance: z.uuid(),
-  /** The name of the service. */
   service: z.string(),
   host: z.string(),
   pid: z.number().int(),
@@ -98,7 +88,6 @@ export const processReport = z.object({
   node: z.string(),
   isProduction: z.boolean(),
   now: z.iso.datetime(),
-  /** The problems that `/readyz` reports. */
   problems: z.array(z.string()),
   servers: z.array(serverReport),
   settings: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
@@ -119,7 +108,6 @@ export const diagnosticsRpc = {
   standalone: examineRpcOf('standalone'),
 };
 
-/** Maximum number of clients in one reply of `gateway.listLimitedClients`. */
 export const MAX_LIMITED_CLIENTS = 1_000;
 
 const limitedClient = z.object({
@@ -129,7 +117,6 @@ const limitedClient = z.object({
   network: z.string(),
   /** Requests of the current window, those that were refused included. */
   count: z.number().int().min(0),
-  /** The end of the window. */
   until: z.iso.datetime(),
 });
 
@@ -145,13 +132,10 @@ export const gatewayRpc = {
   ),
 };
 
-/** Credentials as operators see them. */
 const shownCredentials = z.object({
   platform: platformName,
   kind: platformKind,
-  /** The fields that are not secret. */
   shown: z.record(z.string(), z.string()),
-  /** Names of the secret fields that are set. */
   secrets: z.array(z.string()),
 });
 
@@ -178,24 +162,17 @@ export const platformsRpc = {
   ),
 };
 
-/** The context under which the link of an invitation is sealed. */
 export function sealedInvitationContext(email: string): string {
   return `invitation of ${email}`;
 }
 
-/** RPCs for the operator console. */
 export const operatorMailsRpc = {
-  /**
-   * Queues the mail of an invitation. Such mails belong to no application: their `appId` is `.operators`, their kind `invitation`.
-   * Replies false where no SMTP server is configured, and queues none.
-   */
+  /** The mail's `appId` is `.operators`, its kind `invitation`. Replies false where no SMTP server is configured, and queues none. */
   invite: rpc(
     'mail.inviteOperator',
     z.object({
       email: z.email().max(254),
-      /** Name of the inviting operator. */
       invitedBy: z.string(),
-      /** Sealed under `sealedInvitationContext`. */
       sealedLink: z.string().max(4096),
       language: z.enum(['en', 'zh']),
       expiresAt: z.iso.datetime(),
@@ -204,7 +181,6 @@ export const operatorMailsRpc = {
   ),
 };
 
-/** A link that is shown once and works once. */
 const link = z.object({ url: z.string(), endsAt: z.iso.datetime() });
 
 const address = z.string().max(254);
@@ -230,7 +206,6 @@ const auditEntry = z.object({
   errorName: z.string().nullable(),
 });
 
-/** Maximum number of audit entries in one page. */
 export const MAX_AUDIT_PAGE = 200;
 
 /** Acts of the command line that go through all rows: their audit entries stay open for up to a day. */
@@ -260,7 +235,6 @@ export const consoleRpc = {
     }),
     z.object({ entries: z.array(auditEntry), next: z.string().nullable() }),
   ),
-  /** Writes an audit entry before an act of the command line. */
   beginAction: rpc(
     'console.beginAction',
     z.object({

@@ -11,11 +11,9 @@ const count = z.number().int().min(0);
 /** Results of one push on one platform. targeted = delivered + queued + expired + overflowed + unreachable + vendor. */
 export const deliveryCounts = z.object({
   targeted: count,
-  /** Acknowledged by the device. */
   delivered: count,
   queued: count,
   expired: count,
-  /** Dropped because the device's queue was full. */
   overflowed: count,
   /** Devices without a delivery channel. */
   unreachable: count,
@@ -28,15 +26,12 @@ export type DeliveryCounts = z.output<typeof deliveryCounts>;
 /** Results of one push in the channel of one vendor. targeted = accepted + invalid + rejected + expired + waiting. */
 export const vendorCounts = z.object({
   targeted: count,
-  /** Taken by the vendor. */
   accepted: count,
   /** Devices whose token the vendor reports as dead. */
   invalid: count,
   /** Refused by the vendor for another reason. */
   rejected: count,
-  /** Not taken before the push expired. */
   expired: count,
-  /** Not settled yet. */
   waiting: count,
   /** Those of them whose channel the operator has paused; absent where there are none. */
   paused: count.optional(),
@@ -46,7 +41,6 @@ export const vendorCounts = z.object({
 
 export type VendorCounts = z.output<typeof vendorCounts>;
 
-/** The id of a push in `scheduledPushMessages`. */
 const scheduledId = z.number().int().min(1);
 const accepted = z.object({ objectId, createdAt: z.iso.datetime() });
 const pushRequest = z.object({
@@ -56,9 +50,7 @@ const pushRequest = z.object({
   prod: z.enum(['dev', 'prod']),
 });
 
-/** RPCs about pushes, for applications. */
 export const pushRpc = {
-  /** Replies once the push is stored. */
   send: rpc('push-delivery.sendPush', pushRequest, accepted),
   sendToDevices: rpc('push-delivery.sendPushToDevices', pushRequest, accepted),
   /** Fails with NOT_FOUND. */
@@ -97,38 +89,32 @@ export const pushRpc = {
 export const installationId = z.string().min(1).max(128);
 
 /**
- * Limits of a push (rules of the API): the bytes of its JSON without `device_ids`, the number of these ids, and `flow_control` in devices
- * per second. A lower flow than the least, also 0 or a negative one, counts as the least.
+ * Rules of the API: the bytes of the JSON without `device_ids`, the number of these ids, and `flow_control` in devices per second. Less
+ * than the least, also 0 or a negative number, counts as the least.
  */
 export const PUSH_LIMITS = { bytes: 4_095, deviceIds: 500, leastFlow: 1_000, mostFlow: 1_000_000_000 } as const;
-/** Maximum number of devices in one request of `describeDevices`. */
 export const MAX_DESCRIBED_DEVICES = 200;
-/** Maximum number of connected devices that a page asks for. */
 export const MAX_CONNECTED_DEVICES = 500;
 /** The scan of a push walks through this many partitions. */
 export const PUSH_PARTITIONS = 64;
 
-/** A connection of a device. */
 const deviceConnection = z.object({
   /** Null for a connection that a version before 0.1.0 has opened. */
   since: z.iso.datetime().nullable(),
   /** The form of the frames: `gatepost`, `json`, `protobuf`, `base64`. */
   protocol: z.string().nullable(),
-  /** The connector that holds it. */
   node: z.string(),
 });
 
 /** RPCs for operators about pushes, available like `applicationsRpc`. */
 export const pushOperationsRpc = {
   send: rpc('push-delivery.sendPushAsOperator', z.object({ appId, body: jsonObject }), accepted),
-  /** Fails with NOT_FOUND. */
   getStatus: rpc(
     'push-delivery.getPushStatus',
     z.object({ appId, objectId }),
     z.object({
       objectId,
       status: z.enum(NOTIFICATION_STATUSES),
-      /** The reason for the status `error`. */
       error: z.string().nullable(),
       createdAt: z.iso.datetime(),
       expiresAt: z.iso.datetime(),
@@ -141,14 +127,10 @@ export const pushOperationsRpc = {
       /** The search for devices: partitions that are done. Pushes to few devices need no partitions, and are done at once. */
       progress: z.object({ partition: count, of: z.literal(PUSH_PARTITIONS) }).optional(),
       platforms: z.record(z.string(), deliveryCounts),
-      /** By vendor; empty where no vendor takes part. */
       vendors: z.record(z.string(), vendorCounts),
     }),
   ),
-  /**
-   * The devices that the push would target now, found by the search of pushes. Not exact after 3 seconds: then at least this many. Fails
-   * with the errors of a push for the body.
-   */
+  /** Not exact after 3 seconds: then at least this many. Fails with the errors of a push for the body. */
   countTargets: rpc(
     'push-delivery.countTargets',
     z.object({ appId, body: jsonObject }),
@@ -160,11 +142,9 @@ export const pushOperationsRpc = {
       unreachable: count,
       /** Matching devices that no push reaches: marked as invalid, or not seen for 90 days. Null: the count took too long. */
       leftOut: z.object({ invalid: count, notSeen: count }).nullable(),
-      /** Five of the devices. */
       sample: z.array(z.object({ objectId, installationId: z.string().nullable(), platform: z.string() })),
     }),
   ),
-  /** A push as devices would receive it. */
   preview: rpc(
     'push-delivery.previewPush',
     z.object({ appId, body: jsonObject }),
@@ -172,7 +152,6 @@ export const pushOperationsRpc = {
       /** Of the request as JSON. */
       bytes: count,
       maxBytes: count,
-      /** Null where `problem` is set. */
       message: z
         .object({
           /** JSON text for all platforms without a body of their own. */
@@ -185,7 +164,6 @@ export const pushOperationsRpc = {
           expiresAt: z.iso.datetime(),
         })
         .nullable(),
-      /** The error that sending the push would have. */
       problem: z.object({ name: z.string(), code: z.number().int(), message: z.string() }).nullable(),
     }),
   ),
@@ -194,7 +172,6 @@ export const pushOperationsRpc = {
     'push-delivery.listConnected',
     z.object({
       appId,
-      /** `next` of the page before. */
       after: z
         .object({
           partition: z
@@ -209,11 +186,9 @@ export const pushOperationsRpc = {
     }),
     z.object({
       devices: z.array(deviceConnection.extend({ installationId })),
-      /** Null: no page follows. */
       next: z.object({ partition: z.number().int(), cursor: z.string() }).nullable(),
     }),
   ),
-  /** Connection and queue of some devices, in the order of the request. */
   describeDevices: rpc(
     'push-delivery.describeDevices',
     z.object({ appId, installationIds: z.array(installationId).min(1).max(MAX_DESCRIBED_DEVICES) }),
@@ -221,9 +196,7 @@ export const pushOperationsRpc = {
       devices: z.array(
         z.object({
           installationId,
-          /** Null: not connected. */
           connection: deviceConnection.nullable(),
-          /** Messages that the device has not acknowledged. */
           waiting: count,
           /** Messages that its full queue has dropped and that it does not know of yet. */
           dropped: count,
@@ -231,10 +204,7 @@ export const pushOperationsRpc = {
       ),
     }),
   ),
-  /**
-   * Messages by the day of their push, once for each device: those queued for it, and those that it has acknowledged. Messages of vendors'
-   * channels are in neither. Fails with QUERY_TIMED_OUT after 3 seconds.
-   */
+  /** Messages by the day of their push, once for each device, without those of vendors' channels. Fails with QUERY_TIMED_OUT after 3 seconds. */
   countByDay: rpc(
     'push-delivery.countPushesByDay',
     daysOfApp,
@@ -246,13 +216,11 @@ export const pushOperationsRpc = {
     z.object({ appId }),
     z.object({
       platforms: z.record(z.string(), z.object({ installations: count, targeted: count })),
-      /** Sockets of this application's devices. */
       connected: count,
     }),
   ),
 };
 
-/** One push as devices receive it. */
 export const pushMessage = z.object({
   /** The notification's object id: devices recognise repeated deliveries of a message by it. */
   id: z.string(),
@@ -269,12 +237,8 @@ export const pushMessage = z.object({
 
 export type PushMessage = z.output<typeof pushMessage>;
 
-/**
- * Direct messages of dispatchers and connectors to one connector. They only speed up delivery: every message also waits in the device's
- * queue.
- */
+/** They only speed up delivery: every message also waits in the device's queue. */
 export const connectorMessages = {
-  /** Messages were added to the queues of devices that were connected to this connector. */
   deliver: directMessage(
     'connector.deliver',
     z.object({
@@ -282,7 +246,6 @@ export const connectorMessages = {
       wakeUps: z.array(
         z.object({
           message: pushMessage,
-          /** Installation id and platform. */
           targets: z.array(z.tuple([installationId, z.string()])),
           /** The message may be a repetition: the connector reads the queue instead of sending at once. */
           isRepeated: z.boolean(),

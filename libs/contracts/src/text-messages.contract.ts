@@ -2,23 +2,17 @@ import { z } from 'zod';
 import { appId } from './application.schema.js';
 import { credentialSecret, credentialText, givenCredentials, rpc } from './messages.schema.js';
 
-/** Maximum length of the texts about the application and the purpose of a message, in characters. */
 export const MAX_MESSAGE_LABEL_LENGTH = 100;
-/** Maximum length of the name of a template or signature of the provider, in characters. */
 export const MAX_TEMPLATE_NAME_LENGTH = 64;
-/** Maximum number of variables of a template. */
 export const MAX_TEMPLATE_VARIABLES = 20;
 
 /** Options that a client may set for the message with its code. */
 export const textMessageOptions = z.object({
   smsType: z.enum(['sms', 'voice']),
-  /** Name of the application in the message. */
   name: credentialText(MAX_MESSAGE_LABEL_LENGTH).optional(),
-  /** Purpose of the code, for the template. */
   op: credentialText(MAX_MESSAGE_LABEL_LENGTH).optional(),
   template: credentialText(MAX_TEMPLATE_NAME_LENGTH).optional(),
   sign: credentialText(MAX_TEMPLATE_NAME_LENGTH).optional(),
-  /** Variables of the template. */
   variables: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/, 'must have names of letters, digits and _'),
@@ -33,7 +27,6 @@ export const textMessageOptions = z.object({
 
 export type TextMessageOptions = z.output<typeof textMessageOptions>;
 
-/** Maximum lifetime of a code, in minutes. */
 export const MAX_CODE_TTL_MINUTES = 30;
 /** Lifetime of a code whose request names none, in minutes. */
 export const DEFAULT_CODE_TTL_MINUTES = 10;
@@ -62,10 +55,7 @@ const webhookUrl = z
   .regex(/^https?:\/\/[^\s@#]+$/, 'must be a URL such as https://example.com/sms without a user and a fragment')
   .refine((text) => URL.canParse(text), 'must be a URL such as https://example.com/sms');
 
-/**
- * Credentials of an application's text message provider, by provider. A field with `isSecret` in its metadata is never shown again
- * (docs/mail.md).
- */
+/** A field with `isSecret` in its metadata is never shown again (docs/mail.md). */
 export const TEXT_MESSAGE_PROVIDERS = {
   webhook: z.strictObject({
     url: webhookUrl.describe('Address of the application that receives each message by POST.'),
@@ -104,12 +94,9 @@ export type TextMessageProviderCredentials<Kind extends TextMessageProviderKind 
 
 const kind = z.enum(TEXT_MESSAGE_PROVIDER_KINDS);
 
-/** A provider as operators see it. */
 const shownProvider = z.object({
   kind,
-  /** The fields that are not secret. */
   shown: z.record(z.string(), z.string()),
-  /** Names of the secret fields that are set. */
   secrets: z.array(z.string()),
 });
 

@@ -23,10 +23,7 @@ const title = credentialText(50)
   .optional()
   .describe('Title of pushes without one; unset: the name of the application.');
 
-/**
- * Credentials of an application for the push services of vendors, by vendor. A field with `isSecret` in its metadata is never shown
- * again (docs/vendors).
- */
+/** A field with `isSecret` in its metadata is never shown again (docs/vendors). */
 export const VENDOR_CREDENTIALS = {
   apns: z.strictObject({
     teamId: z
@@ -102,14 +99,12 @@ export const VENDOR_CREDENTIALS = {
   meizu: z.strictObject({ appId: vendorId, appSecret: credentialSecret, title }),
 } as const;
 
-/** A push service of a vendor that Gatepost sends through. */
 export type Vendor = keyof typeof VENDOR_CREDENTIALS;
 
 export const VENDORS = Object.keys(VENDOR_CREDENTIALS) as [Vendor, ...Vendor[]];
 
 export type VendorCredentials<Name extends Vendor = Vendor> = z.output<(typeof VENDOR_CREDENTIALS)[Name]>;
 
-/** The fields of a vendor's credentials. */
 export function vendorFields(vendor: Vendor): CredentialField[] {
   return credentialFieldsOf(VENDOR_CREDENTIALS[vendor]);
 }
@@ -124,11 +119,8 @@ const profile = z.string().regex(/^(?:_default|[A-Za-z][A-Za-z0-9_]{0,63})$/, 'm
 const part = z.string().max(64);
 const key = z.object({ vendor, profile, part });
 
-/** Credentials as operators see them. */
 const shownVendor = key.extend({
-  /** The fields that are not secret. */
   shown: z.record(z.string(), z.string()),
-  /** Names of the secret fields that are set. */
   secrets: z.array(z.string()),
 });
 
@@ -138,13 +130,11 @@ export type ShownVendor = z.output<typeof shownVendor>;
 const laneState = z.object({
   /** `<vendor>/<profile>/<part>/<dev or prod>` */
   lane: z.string(),
-  /** The operator has paused it. */
   isPaused: z.boolean(),
   /** The vendor calls so many tokens invalid that none is removed. */
   isDoubted: z.boolean(),
   /** The operator trusts it for the rest of an hour: no token is doubted. */
   isTrusted: z.boolean(),
-  /** Devices that wait. */
   devices: z.number().int(),
   /** Time since the oldest of them was due. */
   seconds: z.number(),
@@ -155,22 +145,15 @@ export type VendorLaneState = z.output<typeof laneState>;
 /** A check signs in at the vendor, whose time limit is 10 seconds. */
 const CHECK_TIMEOUT_MS = 30_000;
 
-/** RPCs for operators about an application's vendor channels, available like `applicationsRpc`. */
 export const vendorsRpc = {
-  /**
-   * Replaces the credentials of the vendor, profile and team, unless the vendor refuses them. `fields`: as `VENDOR_CREDENTIALS`
-   * defines. `problem`: why the vendor could not be asked; null where it was, or where `isUnchecked`.
-   */
+  /** The vendor must accept them. `problem`: why the vendor could not be asked; null where it was, or where `isUnchecked`. */
   set: rpc(
     'push-delivery.setVendorCredentials',
     z.object({ appId, vendor, profile, fields: givenCredentials, isUnchecked: z.boolean().optional() }),
     z.object({ credentials: shownVendor, problem: z.string().nullish() }),
     CHECK_TIMEOUT_MS,
   ),
-  /**
-   * `pause`: nothing is sent, and pushes wait until they expire. `trust`: for an hour all tokens that the vendor calls invalid count
-   * as dead. Fails with NOT_FOUND.
-   */
+  /** `pause`: pushes wait until they expire. `trust`: for an hour all tokens that the vendor calls invalid count as dead. Fails with NOT_FOUND. */
   change: rpc(
     'push-delivery.changeVendorLanes',
     key.extend({ appId, change: z.enum(['pause', 'resume', 'trust']) }),

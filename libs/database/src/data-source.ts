@@ -17,26 +17,21 @@ const MAX_NUMBER = 2 ** 31;
 /** An unreachable PostgreSQL does not confirm the end of a connection. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
-/** A connection with the number of look-ups that it has not answered. */
 interface Lane {
   readonly client: Client;
   readonly connected: Promise<unknown>;
   inFlight: number;
-  /** Whether statements are held back until the end of this turn of the event loop. */
   isGathering: boolean;
 }
 
 /**
- * Connections on which many look-ups are in flight at once: each is sent without waiting for the reply to those before it, so that
- * one system call carries several (ADR 41). Each reply repeats the number of its look-up, so that a reply to another one is never
- * used. Each statement is followed by a Sync and is therefore a transaction of its own: a failed one does not affect the others.
- * PostgreSQL runs the statements of a connection one after the other, so only reads of a row by its key belong here: they wait for no
- * lock of a row.
+ * Connections on which many look-ups are in flight at once, so that one system call carries several (ADR 41). Each reply repeats the
+ * number of its look-up, so that a reply to another one is never used. Each statement is a transaction of its own. PostgreSQL runs those
+ * of a connection one after the other, so only reads of a row by its key belong here: they wait for no lock of a row.
  */
 export class LookupConnections {
   readonly #logger = new Logger('PostgreSQL');
   readonly #lanes: (Lane | undefined)[];
-  /** Numbered texts, by statement name. */
   readonly #texts = new Map<string, string>();
   #number = 0;
   #hasEnded = false;
@@ -49,11 +44,7 @@ export class LookupConnections {
     this.#lanes = Array.from({ length: count }, () => undefined);
   }
 
-  /**
-   * Runs a look-up on the connection with the fewest in flight.
-   * @param name of the prepared statement; it must be unique to the text
-   * @throws the error of node-postgres, also where the time-out of another look-up has closed the connection
-   */
+  /** @param name it must be unique to the text. @throws the error of node-postgres, also where another look-up has closed the connection */
   async find<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
     const lane = this.#leastBusy();
     lane.inFlight += 1;
@@ -70,7 +61,6 @@ export class LookupConnections {
     }
   }
 
-  /** Closes the connections after the look-ups in flight, and breaks those that are not closed after two seconds. */
   async end(): Promise<void> {
     this.#hasEnded = true;
     const clients = this.#lanes.flatMap((lane) => lane?.client ?? []);
@@ -92,7 +82,6 @@ export class LookupConnections {
     return created;
   }
 
-  /** None of the replies that are still to come can be trusted. */
   #close(lane: Lane, error: MismatchedReply): void {
     this.#forget(lane);
     this.#logger.error(error.message);
@@ -123,7 +112,6 @@ export class LookupConnections {
     return this.#lanes[index]?.inFlight ?? 0.5;
   }
 
-  /** The next look-up opens another connection in its place. */
   #forget(lane: Lane): void {
     const index = this.#lanes.indexOf(lane);
     if (index !== -1) this.#lanes[index] = undefined;
@@ -165,7 +153,6 @@ const PLANS = {
   once: '-c plan_cache_mode=force_generic_plan -c enable_sort=off',
 } as const;
 
-/** A service's database: its URL, its schema, the migrations and the entities of the schema. */
 export interface DatabaseOptions {
   readonly url: string;
   readonly schema: string;
@@ -179,16 +166,13 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs?: number;
   /** Timeout of statements, in milliseconds. Default: 5 seconds. */
   readonly statementTimeoutMs?: number;
-  /**
-   * How prepared statements are planned: `each-run` for the values of each run, where no generic plan fits; `once` where one generic plan
-   * always fits. Default: PostgreSQL decides.
-   */
+  /** `each-run`: for the values of each run. `once`: one generic plan always fits. Default: PostgreSQL decides. */
   readonly plans?: 'each-run' | 'once';
 }
 
 /**
- * TypeORM's access to a service's database: the metadata of its entities, their repositories, and the pool that the hand-written
- * statements of `Database` share (ADR 8). It connects on demand, so a service starts while PostgreSQL is unavailable.
+ * TypeORM's access to a service's database, and the pool that the statements of `Database` share (ADR 8). It connects on demand, so a
+ * service starts while PostgreSQL is unavailable.
  */
 export class ServiceDataSource extends DataSource {
   /** node-postgres' pool, which TypeORM calls `driver.master`. */
@@ -216,14 +200,12 @@ export class ServiceDataSource extends DataSource {
     Object.assign(this.driver, { master: this.pool });
   }
 
-  /** Reads the metadata of the entities. It makes no connection. */
   override async initialize(): Promise<this> {
     await this.buildMetadatas();
     Object.assign(this, { isInitialized: true });
     return this;
   }
 
-  /** Closes all connections, once. */
   override async destroy(): Promise<void> {
     Object.assign(this, { isInitialized: false });
     if (!this.pool.ending) await Promise.all([this.pool.end(), this.lookups.end()]);

@@ -10,7 +10,6 @@ import { isMigrated } from './migrate.js';
 const OWN_OPTIONS = Symbol('DatabaseOptions');
 const OWN_DATABASE = Symbol('OwnDatabase');
 
-/** Provides the `Database` of a service, and a readiness check for it. */
 @Module({})
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(
@@ -25,10 +24,7 @@ export class DatabaseModule implements OnApplicationShutdown {
     readiness.registerFitness(`postgresql (${options.schema})`, () => this.check());
   }
 
-  /**
-   * @param token the class that the service injects. Services that can share a process need one each, a subclass of `Database`, so that
-   *   each module has its own pool.
-   */
+  /** @param token a subclass of `Database` where services can share a process, so that each module has its own pool */
   static forRoot(options: DatabaseOptions, token: typeof Database = Database): DynamicModule {
     const name = options.schema;
     return {

@@ -27,21 +27,17 @@ export function sqlSpan(sql: string): SpanOptions {
 /** Runs SQL. Values are always parameters; the text comes from the code. */
 export interface Queryable {
   /**
-   * @param statementName keeps the statement prepared on its connection; the name must be unique to this text. For look-ups by key: after a
-   *   few runs PostgreSQL plans them independently of the values, unless the database's `plans` option says otherwise.
+   * @param statementName keeps the statement prepared; it must be unique to this text. For look-ups by key: PostgreSQL soon plans them
+   *   independently of the values, unless the option `plans` says otherwise.
    */
   query<Row>(sql: string, parameters?: readonly unknown[], statementName?: string): Promise<Row[]>;
 }
 
-/** Runs writes, in a transaction or each in its own. */
 export interface SqlExecutor extends Queryable {
   run<Row>(statement: Statement): Promise<Row[]>;
 }
 
-/**
- * An open transaction. Repository methods that must be part of a transaction require this type, so that the compiler detects a missing one.
- * Only `Database.transaction` creates it.
- */
+/** Methods that must be part of a transaction require this type, which only `Database.transaction` creates. */
 export class Tx implements SqlExecutor {
   readonly #client: PoolClient;
   readonly #dataSource: ServiceDataSource;
@@ -103,10 +99,7 @@ export class Database implements SqlExecutor {
     return run<Row>(this.#pool, sql, parameters, statementName);
   }
 
-  /**
-   * Reads rows by a key, over connections that carry many look-ups at once. The statement must not wait for locks of rows, and must return few
-   * rows: those behind it wait for it.
-   */
+  /** Shares connections with other look-ups (`LookupConnections`): it must not wait for locks of rows, and must return few rows. */
   lookUp<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
     return guarded(text, () => this.#dataSource.lookups.find<Row>(text, values, name));
   }
@@ -138,7 +131,6 @@ export class Database implements SqlExecutor {
     }
   }
 
-  /** The state of the connection pool. */
   get pool(): { readonly used: number; readonly idle: number; readonly limit: number; readonly waiting: number } {
     const { totalCount, idleCount, waitingCount, options } = this.#pool;
     return { used: totalCount - idleCount, idle: idleCount, limit: options.max, waiting: waitingCount };
@@ -200,7 +192,6 @@ async function guarded<T>(sql: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Registers the metrics of a database's connection pool; they are read at every scrape. */
 export function registerPoolMetrics(database: Pick<Database, 'pool'>, pool: string, metrics: Metrics): void {
   metrics.sample({
     // Other pools set the same gauges with other labels.

@@ -34,10 +34,7 @@ const LOCK_CONFLICT = /^(40P01|55P03)$/;
 const INVALID_REGULAR_EXPRESSION = '2201B';
 const SHOWN_SQL_LENGTH = 200;
 
-/**
- * A statement that PostgreSQL refused. The message contains the statement, never its values, because it is logged and values may be
- * secrets.
- */
+/** Its message contains the statement, never its values, because it is logged and values may be secrets. */
 class StatementError extends Error {
   override readonly name = 'StatementError';
 
@@ -64,7 +61,6 @@ const CONDITIONS = new Map([
   [QUERY_CANCELED, 'query canceled'],
 ]);
 
-/** A failure that a retry may resolve. */
 class TransientFailure extends Error {
   constructor(readonly reason: string) {
     const condition = CONDITIONS.get(reason);
@@ -78,10 +74,7 @@ interface DriverFailure {
   readonly constraint?: unknown;
 }
 
-/**
- * Converts a failure that a retry may resolve to SERVICE_UNAVAILABLE (caused by ServerAway where the connection failed), and a refused
- * statement to StatementError.
- */
+/** A failure that a retry may resolve becomes SERVICE_UNAVAILABLE, with the cause ServerAway where the connection failed. */
 export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint }: DriverFailure = error ?? {};
   const reason = typeof code === 'string' ? code : String(message);
@@ -99,8 +92,8 @@ export function isStatementTimeout(error: unknown): boolean {
 }
 
 /**
- * Whether a statement failed for a reason outside of it: a missing or refused connection, or the lock of another transaction. False where
- * PostgreSQL gave it up, for want of disk or memory or at its timeout: the same work would end the same way.
+ * Whether a statement failed for a reason outside of it. False where PostgreSQL gave it up, for want of disk or memory or at its timeout:
+ * the same work would end the same way.
  */
 export function isInterrupted(error: unknown): boolean {
   if (isServerAway(error)) return true;
@@ -109,17 +102,14 @@ export function isInterrupted(error: unknown): boolean {
   return LOCK_CONFLICT.test(reason) || REFUSED_CONNECTION.test(reason);
 }
 
-/** Whether PostgreSQL refused a regular expression as invalid or too complex. */
 export function isRefusedPattern(error: unknown): boolean {
   return error instanceof StatementError && error.sqlState === INVALID_REGULAR_EXPRESSION;
 }
 
-/** The name of the violated unique constraint. */
 export function violatedUniqueConstraint(error: unknown): string | undefined {
   return violatedConstraint(error, UNIQUE_VIOLATION);
 }
 
-/** The name of the violated foreign key. */
 export function violatedForeignKey(error: unknown): string | undefined {
   return violatedConstraint(error, FOREIGN_KEY_VIOLATION);
 }

@@ -16,16 +16,12 @@ export abstract class ForwardMigration implements MigrationInterface {
   }
 }
 
-/**
- * Statements that build indexes beside the traffic, in a migration without a transaction. They can be repeated after an interruption.
- * @param indexes by name, what follows ON
- */
+/** For a migration without a transaction. They can be repeated. @param indexes by name, what follows ON */
 export function indexesBesideTraffic(schema: string, indexes: Readonly<Record<string, string>>): string[] {
   const builds = Object.entries(indexes).flatMap(([name, definition]) => [
     `DROP INDEX CONCURRENTLY IF EXISTS ${schema}.${name}`,
     `CREATE INDEX CONCURRENTLY ${name} ON ${schema}.${definition}`,
   ]);
-  // The builds wait for running transactions, but block neither reads nor writes.
   return ['SET lock_timeout = 0', ...builds, 'RESET lock_timeout'];
 }
 
@@ -33,7 +29,6 @@ export function indexesBesideTraffic(schema: string, indexes: Readonly<Record<st
 const MIGRATION_LOCK = 7_236_401;
 const POLL_MS = 200;
 
-/** Runs statements on a connection of its own, because the lock belongs to the connection. */
 interface LockHolder {
   query(sql: string, parameters?: unknown[]): Promise<unknown>;
 }
@@ -54,7 +49,6 @@ async function takeMigrationLock(holder: LockHolder, waitMs: number): Promise<vo
   }
 }
 
-/** Releases the migration lock. A lost connection has released it already. */
 async function releaseMigrationLock(holder: LockHolder): Promise<void> {
   await holder.query('SELECT pg_advisory_unlock($1)', [MIGRATION_LOCK]).catch(() => undefined);
 }
@@ -89,9 +83,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /** Delay between attempts to lock a table, in which the statements queued behind the attempt run. */
 const RETRY_MS = 1_000;
 
-/** The timeouts of a migration, in milliseconds. */
 interface MigrationTimeouts {
-  /** Wait for another migration. */
   readonly otherMigrationMs: number;
   /** Wait of one attempt for the lock of a table; other statements on the table queue behind it meanwhile. */
   readonly tableMs: number;
@@ -101,7 +93,6 @@ interface MigrationTimeouts {
 
 const TIMEOUTS: MigrationTimeouts = { otherMigrationMs: 300_000, tableMs: 2_000, tablesMs: 120_000 };
 
-/** The state of a schema's migrations. */
 interface MigrationStatus {
   /** Known to this version and not applied. */
   readonly pending: readonly string[];
@@ -110,10 +101,8 @@ interface MigrationStatus {
 }
 
 /**
- * Migrates a service's schema to the newest version. Concurrent calls run one after the other. Each migration is one transaction, unless it
- * declares `transaction = false`; such a migration can be repeated after an interruption. Where a
- * table that it changes is in use, the attempt gives up its lock request and retries, so that other statements do not queue behind it for
- * long.
+ * Concurrent calls run one after the other. Each migration is one transaction, unless it declares `transaction = false`. Where a table is
+ * in use, the attempt gives up its lock request and retries, so that other statements do not queue behind it for long.
  * @returns the names of the applied migrations
  * @throws Error where another migration, or the use of a table, lasts too long
  */
@@ -132,7 +121,6 @@ export async function migrate(options: DatabaseOptions, timeouts = TIMEOUTS): Pr
   }
 }
 
-/** Reads the state of the migrations without changes. */
 export async function migrationStatus(options: DatabaseOptions): Promise<MigrationStatus> {
   const database = new Database(options);
   try {
@@ -147,7 +135,6 @@ export async function migrationStatus(options: DatabaseOptions): Promise<Migrati
   }
 }
 
-/** Whether every migration of the service is applied. */
 export async function isMigrated(database: Queryable, options: DatabaseOptions): Promise<boolean> {
   const applied = await appliedMigrations(database, options.schema);
   return applied !== undefined && options.migrations.every(({ name }) => applied.has(name));

@@ -47,7 +47,6 @@ class OutboxLease {
     return renewed.length > 0;
   }
 
-  /** The statement that releases the lease, to be combined with the last write under it. */
   release(): Statement {
     return {
       name: `${this.schema}.outbox.release`,
@@ -68,7 +67,6 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 const FIRST_RETRY_SECONDS = 1;
 const LONGEST_RETRY_SECONDS = 300;
-/** Limit of the count of waiting events. */
 const MAX_COUNTED = 10_000;
 
 interface OutboxRow {
@@ -80,7 +78,6 @@ interface OutboxRow {
   readonly traceparent: string | null;
 }
 
-/** The outcome of a batch: its rows by id, and the reasons for those that remain. */
 interface BatchOutcome {
   readonly published: readonly string[];
   /** Not accepted now: the same events go first when the broker is available again. */
@@ -104,7 +101,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   private readonly stop = new AbortController();
   /** Also finds rows whose process crashed before it could relay them. */
   private readonly polling = new PollingWorker({ round: () => this.round() });
-  /** The start of the last batch, where it was idle. */
   private idleBatchAtMs: number | undefined;
   private failuresInARow = 0;
 
@@ -133,7 +129,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     await this.letOthersRelay();
   }
 
-  /** Notifies the relay that rows may be waiting. */
   wake(): void {
     this.polling.wake();
   }
@@ -212,7 +207,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     return !this.publisher.isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
   }
 
-  /** The errors of publishes do not say that the connection is lost. */
   private unavailability(reason: unknown): unknown {
     if (this.publisher.isConnected()) return reason;
     return appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('message broker: the connection was lost') });

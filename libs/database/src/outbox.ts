@@ -7,7 +7,6 @@ import { Database, type Tx } from './database.js';
 import { OutboxRelay } from './outbox.relay.js';
 import type { Statement } from './statement.js';
 
-/** An event that its transaction has committed and the broker has not confirmed yet. */
 @Entity('outbox')
 export class OutboxEventEntity {
   @PrimaryGeneratedColumn('identity', {
@@ -54,7 +53,6 @@ export class OutboxLeaseEntity {
   heldUntil!: Date;
 }
 
-/** An event that the service has handled. */
 @Entity('inbox')
 @Index('inbox_received_at_idx', ['receivedAt'])
 export class InboxMessageEntity {
@@ -65,7 +63,6 @@ export class InboxMessageEntity {
   receivedAt!: Date;
 }
 
-/** The tables of a service that publishes events. */
 export const OUTBOX_ENTITIES = [OutboxEventEntity, OutboxLeaseEntity];
 
 /** The tables for the first migration of a publishing service. Frozen: later changes are separate migrations. */
@@ -132,10 +129,7 @@ export class Outbox {
     await tx.run(this.addition(contract, payload, origin));
   }
 
-  /**
-   * The statement that adds the event, to be combined with the write that causes it.
-   * @param origin the request that causes the event, where it is known: subscribers log its id
-   */
+  /** @param origin the request that causes the event, where it is known: subscribers log its id */
   addition<C extends EventContract>(contract: C, payload: EventPayload<C>, { requestId }: EventOrigin = {}): Statement {
     return {
       name: `${this.schema}.outbox.add`,
@@ -163,7 +157,6 @@ export class Outbox {
   }
 }
 
-/** The outbox of one service, in its own schema, with its relay. */
 @Module({})
 export class OutboxModule {
   /** @param token the service's database class, where several services can share a process (`DatabaseModule.forRoot`) */
@@ -189,7 +182,6 @@ const RETENTION = "interval '30 days'";
 /** Expired entries that each new message deletes. */
 const CLEANUP_BATCH_SIZE = 20;
 
-/** Records which events a service has handled, so that a redelivered event has no effect. */
 export class Inbox {
   constructor(
     private readonly database: Database,
@@ -219,7 +211,6 @@ export class Inbox {
   }
 }
 
-/** The inbox of one service, in its own schema. */
 @Module({})
 export class InboxModule {
   /** @param token the service's database class, where several services can share a process (`DatabaseModule.forRoot`) */

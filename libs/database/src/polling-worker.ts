@@ -27,7 +27,6 @@ export class PollingWorker {
     this.#loop = this.#run();
   }
 
-  /** Begins no further round, and resolves when the current one has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.wake();
@@ -68,7 +67,6 @@ interface ClaimOptions<Item> {
   readonly work: (item: Item) => Promise<void>;
   readonly maxWaitMs?: PollingOptions['maxWaitMs'];
   readonly logger: Logger;
-  /** The subject of the log lines about failed claims. */
   readonly claiming: string;
 }
 

@@ -1,16 +1,13 @@
 import { type Connection, type FieldDef, Query, types } from 'pg';
 
-/** A statement with its values. */
 export interface Statement {
   /** The name under which the statement stays prepared on each connection; it must be unique to this text. */
   readonly name: string;
   readonly text: string;
   readonly values: readonly unknown[];
-  /** Called once the statement's changes are committed. */
   readonly afterCommit?: () => void;
 }
 
-/** By the names of the combined statements. */
 const texts = new Map<string, string>();
 
 /**
@@ -58,7 +55,6 @@ interface NamedStatement extends Pick<Statement, 'name' | 'text' | 'values'> {
 /** The columns that `numbered` puts before those of the statement: the number, and whether there is a row. */
 const NUMBER_COLUMNS = 2;
 
-/** The reply to another query arrived. */
 export class MismatchedReply extends Error {
   constructor() {
     super('Connection terminated: a reply of PostgreSQL did not belong to its look-up');
@@ -76,7 +72,6 @@ interface Column {
   readonly parse: (text: string) => unknown;
 }
 
-/** Of a message of node-postgres, what a query reads. */
 interface RowDescription {
   readonly fields: readonly Pick<FieldDef, 'name' | 'dataTypeID'>[];
 }
@@ -97,12 +92,10 @@ interface Preparing {
 
 type Answered = (error: Error | null | undefined, rows: unknown[]) => void;
 
-/** A pool or a connection, as its types do not describe it: it accepts a query of our own with a callback. */
 interface Accepting {
   query(query: PreparedQuery, answered: Answered): unknown;
 }
 
-/** By connection: the columns of its prepared statements, by statement name. */
 const described = new WeakMap<Connection, Map<string, readonly Column[]>>();
 const usual = Query.prototype as unknown as Preparing;
 
@@ -128,7 +121,6 @@ class PreparedQuery extends Query {
     this.#number = number === undefined ? undefined : String(number);
   }
 
-  /** Called by node-postgres when the connection is ready to send the query. */
   prepare(connection: Connection): void {
     if (isBeingPrepared(this.name, connection)) Object.assign(this, { name: '' });
     else this.#described = describedOn(connection);
@@ -175,7 +167,6 @@ class PreparedQuery extends Query {
   }
 }
 
-/** Runs a named statement on a pool or on a connection. @throws the error of node-postgres, or MismatchedReply */
 export function runPrepared<Row>(runner: object, statement: NamedStatement): Promise<Row[]> {
   return new Promise((resolve, reject) => {
     (runner as Accepting).query(new PreparedQuery(statement), (error, rows) => {

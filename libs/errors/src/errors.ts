@@ -7,7 +7,6 @@ interface ErrorDefinition {
   readonly status: number;
   readonly message: string;
   readonly logLevel?: ErrorLogLevel;
-  /** Value of the `Retry-After` header, in seconds. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -278,7 +277,6 @@ export function appError(name: ErrorName, options: AppErrorOptions = {}): AppErr
   return new AppError(name, options);
 }
 
-/** Whether a thrown value is the named error. */
 export function isAppError(thrown: unknown, name: ErrorName): thrown is AppError {
   return thrown instanceof AppError && thrown.is(name);
 }

@@ -56,7 +56,6 @@ export function toAppError(thrown: unknown): AppError {
   return thrown instanceof AppError ? thrown : appError('INTERNAL', { cause: thrown });
 }
 
-/** The wire form of an error, without cause and stack. */
 export function toWireError(error: AppError): WireError {
   return {
     kind: 'AppError',

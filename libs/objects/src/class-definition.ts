@@ -7,17 +7,14 @@ import type { Acl } from './values.js';
 
 /** A field with a column of its own. The row has a member of the same name. */
 export interface FieldDefinition {
-  /** The value in JSON, for the API reference. Its description is shown there. */
   readonly schema: z.ZodType;
   /** Parses a value to be stored. Absent: requests cannot set the field. @throws AppError of an invalid value */
   readonly parse?: (value: JsonValue) => unknown;
-  /** `null`, the empty text and the operation Delete remove the value. */
   readonly isRemovable?: true;
   /** A new object needs the field; the error of a request without it. */
   readonly missingError?: ErrorName;
   /** The value of a new object that does not set the field. Default: null. */
   readonly initial?: JsonValue;
-  /** A change cannot give the field another value. */
   readonly isImmutable?: true;
   /** The column has a unique constraint per application, and this is the error of a value that another object has. */
   readonly takenError?: ErrorName;
@@ -25,7 +22,6 @@ export interface FieldDefinition {
   readonly isForMaster?: true;
   /** The error for a part of the field (`ACL.x`). Default: INVALID_KEY_NAME. */
   readonly partError?: ErrorName;
-  /** The column as queries use it. Absent: queries cannot name the field. */
   readonly query?: Omit<QueryColumn, 'sql'>;
   /** The value in responses. Absent: the stored value, if there is one. `hidden`: never in a response. */
   readonly present?: 'hidden' | ((row: never, view: ObjectView) => JsonValue | undefined);
@@ -35,16 +31,13 @@ export interface FieldDefinition {
   readonly mayBeContact?: true;
 }
 
-/** A relation, whose members are stored in a table of pairs. */
 interface RelationDefinition extends Omit<QueryRelation, 'appColumn'> {
   readonly description: string;
 }
 
 /** A class of objects: its fields, their parsers, the columns of queries, and the JSON that callers see. */
 export interface ClassDefinition<Fields extends FieldDefinitions = FieldDefinitions> {
-  /** The name in the API, such as `_User`. */
   readonly name: string;
-  /** The table with its schema, such as `accounts.users`. */
   readonly table: string;
   readonly description: string;
   readonly fields: Fields;
@@ -61,18 +54,14 @@ export interface ClassDefinition<Fields extends FieldDefinitions = FieldDefiniti
   readonly formats?: Readonly<Record<string, FieldFormat>>;
 }
 
-/** The format of a custom field. */
 interface FieldFormat {
-  /** The value, or an operation on it, in a request. */
   readonly schema: z.ZodType;
-  /** The value in a response. */
   readonly responseSchema: z.ZodType;
   readonly parse: (change: FieldChange) => FieldChange;
 }
 
 export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>;
 
-/** The values that a write sets, by field. */
 type ParsedFields<Fields extends FieldDefinitions> = {
   readonly [Name in keyof Fields as Fields[Name] extends { parse: unknown } ? Name : never]?: ParsedField<Fields[Name]>;
 };
@@ -83,20 +72,16 @@ type ParsedField<Field> = Field extends { parse: (value: JsonValue) => infer Val
 /** The requested changes of an object: valid in themselves, not yet compared with the stored object. Absent members do not change. */
 export type ObjectChanges<Fields extends FieldDefinitions = FieldDefinitions> = ParsedFields<Fields> & {
   readonly acl?: Acl | null;
-  /** Changes of custom fields. */
   readonly custom: readonly FieldChange[];
   /** Changes of relations, in the order of their execution. Absent: none. */
   readonly members?: readonly RelationChange[];
 };
 
-/** The parsed request for a new object. */
 export interface NewObject<Fields extends FieldDefinitions> {
-  /** The id of the existing object that the request names. */
   readonly objectId?: string;
   readonly changes: ObjectChanges<Fields>;
 }
 
-/** The view of one caller on an object. */
 export interface ObjectView {
   /** The object itself is the caller, or has just been written by it; the master key; or another caller. */
   readonly viewer: 'owner' | 'master' | 'other';
@@ -107,7 +92,6 @@ export interface ObjectView {
   readonly returnAcl?: boolean;
 }
 
-/** The members that each stored object has. */
 export interface ObjectRow {
   readonly objectId: string;
   readonly acl: Acl | null;

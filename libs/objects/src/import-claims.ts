@@ -5,7 +5,6 @@ export function isTokenClaim(key: string): boolean {
   return key.startsWith('sessionToken ');
 }
 
-/** The field without which an object of the class cannot be stored. */
 const REQUIRED: Readonly<Partial<Record<ClassName, string>>> = { _User: 'username', _Role: 'name' };
 
 /** A value that one object of a class at most can have. */
@@ -15,7 +14,6 @@ export interface ImportClaim {
   readonly key: string;
 }
 
-/** The values of an object that must be unique. */
 export function claimsOf(
   className: ClassName,
   object: Pick<ImportedObject, 'columns' | 'sessionToken'> & {
@@ -31,7 +29,6 @@ export function claimsOf(
   return [...claims, ...identities.flatMap(({ platform, uid }) => claimOf(`authData.${platform}`, uid))];
 }
 
-/** The field without which an object of the class cannot be stored. */
 export function requiredField(className: ClassName): string | undefined {
   return REQUIRED[className];
 }

@@ -16,7 +16,6 @@ import type { QueryClass, QueryColumn } from './query/query.js';
 import { isAbsent, readOnlyKey } from './stored-object.js';
 import { type Acl, isJsonObject, parseAcl } from './values.js';
 
-/** The columns that each class has. */
 const COMMON_COLUMNS: readonly [string, QueryColumn][] = [
   ['objectId', { sql: 'object_id', type: 'text', isUnique: true }],
   ['createdAt', { sql: 'created_at', type: 'date' }],
@@ -46,10 +45,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return this.definition.name;
   }
 
-  /**
-   * Parses the fields of a new object or of a change.
-   * @throws AppError with the code of the first invalid field; custom fields and relations are parsed last
-   */
+  /** Custom fields and relations are parsed last. @throws AppError of the first invalid field */
   parse(fields: JsonObject, isMaster: boolean): ObjectChanges<Fields> {
     const draft: Record<string, unknown> = {};
     const others: [string, JsonValue][] = [];
@@ -64,10 +60,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return { ...draft, ...this.#parseOthers(Object.fromEntries(others)) } as ObjectChanges<Fields>;
   }
 
-  /**
-   * Parses the fields of a new object.
-   * @throws AppError as `parse`; the error of a required field or ACL that is missing
-   */
+  /** @throws AppError as `parse`; the error of a required field or ACL that is missing */
   parseNew({ objectId, ...rest }: JsonObject, isMaster: boolean): NewObject<Fields> {
     const isFoundById = this.definition.isFoundById === true;
     const fields = isFoundById || objectId === undefined ? rest : { objectId, ...rest };
@@ -89,7 +82,6 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return shown;
   }
 
-  /** The columns of a new object, before the values of a request are applied. */
   blankColumns(): Readonly<Record<string, JsonValue>> {
     const entries = Object.entries<FieldDefinition>(this.definition.fields);
     return Object.fromEntries(entries.map(([name, { initial = null }]) => [name, initial]));
@@ -208,7 +200,6 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
   }
 }
 
-/** A new object, before the values of a request are applied. */
 export function newRow<Row extends ObjectRow>(
   objectClass: ObjectClass<FieldDefinitions, Row>,
   objectId: string,
@@ -222,7 +213,6 @@ export function newRow<Row extends ObjectRow>(
     createdAt: now,
     updatedAt: now,
   };
-  // The definition has a field for each further column of the row.
   return row as Row;
 }
 
@@ -232,7 +222,6 @@ interface PresentedField {
   readonly isContact: boolean;
 }
 
-/** The column that a field of a request sets, if any. @throws AppError READ_ONLY_KEY, and as the field's parser */
 function parsedColumn(key: string, field: FieldDefinition, value: JsonValue, isMaster: boolean): object {
   if (field.isForMaster === true && !isMaster) throw readOnlyKey(key);
   const parsed = field.isRemovable === true && isNothing(value) ? null : field.parse?.(value);
@@ -262,7 +251,6 @@ function columnName(field: string): string {
   return field.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** null, the empty string and the Delete operation all remove the value. */
 function isNothing(value: JsonValue): boolean {
   return isAbsent(value) || isDelete(value);
 }

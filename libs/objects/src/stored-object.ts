@@ -8,9 +8,7 @@ export function newObjectId(now: Date): string {
   return seconds.toString(16).padStart(8, '0') + randomBytes(8).toString('hex');
 }
 
-/** Names with their children. Paths with a common prefix share its nodes. */
 export class NameTree extends Map<string, NameTree> {
-  /** @param paths dotted names */
   static of(paths: readonly string[]): NameTree {
     const tree = new NameTree();
     for (const path of paths) {
@@ -32,10 +30,7 @@ const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];
 /** The members that define a typed value. */
 const TYPE_KEYS = ['__type', 'className', 'objectId'];
 
-/**
- * The fields that the parameter `keys` selects; names may be paths. A leading minus excludes a field. Where both kinds occur, only the
- * exclusions apply.
- */
+/** Names may be paths. A leading minus excludes a field; where both kinds occur, only the exclusions apply. */
 export function pickKeys(object: JsonObject, keys: readonly string[] | undefined): JsonObject {
   if (keys === undefined || keys.length === 0) return object;
   const excluded = keys.filter((key) => key.startsWith('-')).map((key) => key.slice(1));
@@ -85,7 +80,6 @@ export function isAbsent(value: JsonValue | undefined): value is undefined | nul
   return value === undefined || value === null || value === '';
 }
 
-/** The error for a field that a request cannot set. */
 export function readOnlyKey(key: string): AppError {
   return appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
 }
@@ -104,14 +98,12 @@ export function storedBytes(value: JsonObject): number {
   return Buffer.byteLength(text) + (EXPONENT.test(text) ? zerosOf(value) : 0);
 }
 
-/** The zeros that the exponents of a value stand for. */
 function zerosOf(value: JsonValue): number {
   if (typeof value === 'number') return Math.abs(Number(String(value).split('e')[1] ?? 0));
   if (typeof value !== 'object' || value === null) return 0;
   return Object.values(value).reduce<number>((sum, member) => sum + zerosOf(member), 0);
 }
 
-/** The current values of the fields that a write names, and the id. */
 export function changedFields(whole: JsonObject, names: readonly string[]): JsonObject {
   const shown = new Set(['objectId', 'updatedAt', ...names]);
   return Object.fromEntries(Object.entries(whole).filter(([name]) => shown.has(name)));

@@ -6,7 +6,6 @@ export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Whether a JSON value is an object: neither a list nor null. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -41,10 +40,7 @@ export function assertNestedKey(key: string): void {
 const ISO_TIME =
   /^(?<day>\d{4}-\d\d-\d\d)(?:T(?<time>(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?)(?:Z|(?<offset>[+-]\d\d:?\d\d))?)?$/;
 
-/**
- * The time of a Date value or a bare ISO 8601 string; undefined where it is invalid. Without an offset the time is UTC. Years are 1 to
- * 9999, so that the canonical texts sort chronologically.
- */
+/** Undefined where it is invalid. Without an offset the time is UTC. Years are 1 to 9999, so that the canonical texts sort chronologically. */
 export function dateOf(value: JsonValue | undefined): Date | undefined {
   if (typeof value === 'string') return dateOfText(value);
   const iso = isJsonObject(value) && value['__type'] === 'Date' ? value['iso'] : undefined;
@@ -68,13 +64,11 @@ function withColon(offset: string): string {
   return offset.length === 5 ? `${offset.slice(0, 3)}:${offset.slice(3)}` : offset;
 }
 
-/** A point, in degrees: latitude -90 to 90, longitude -180 to 180. */
 export interface GeoPoint {
   readonly latitude: number;
   readonly longitude: number;
 }
 
-/** The point of a GeoPoint value; undefined where it is invalid. */
 export function geoPointOf(value: JsonValue | undefined): GeoPoint | undefined {
   if (!isJsonObject(value) || value['__type'] !== 'GeoPoint') return undefined;
   const { latitude, longitude } = value;
@@ -93,7 +87,6 @@ function isWithin(value: JsonValue | undefined, degrees: number): value is numbe
   return typeof value === 'number' && Math.abs(value) <= degrees;
 }
 
-/** The object that a Pointer refers to. */
 export interface Pointer {
   readonly className: string;
   readonly objectId: string;
@@ -124,10 +117,9 @@ const typedValues = new Map<JsonValue, (value: JsonObject, depth: number) => Jso
 ]);
 
 /**
- * Parses a value to be stored, and converts typed values to their canonical form, so that equal values are stored identically.
+ * Converts typed values to their canonical form, so that equal values are stored identically.
  * @param depth number of levels of the field above the value
- * @throws AppError INCORRECT_TYPE where the value cannot be stored or has an unknown type; INVALID_KEY_NAME, INVALID_NESTED_KEY for a name
- *   in it; MALFORMED_POINTER
+ * @throws AppError INCORRECT_TYPE, INVALID_KEY_NAME, INVALID_NESTED_KEY, MALFORMED_POINTER
  */
 export function parseValue(value: JsonValue, depth = 0): JsonValue {
   if (depth > MAX_NESTING) throw incorrect(`Values may be nested at most ${MAX_NESTING} levels deep.`);
@@ -209,17 +201,12 @@ export function granteesOf({ userId, roles }: Principal): string[] {
 
 type Permission = 'read' | 'write';
 
-/** The read and write permissions of one object (specification, Access control list). */
 export type Acl = Readonly<Record<string, Readonly<Partial<Record<Permission, true>>>>>;
 
 const PERMISSIONS: ReadonlySet<string> = new Set<Permission>(['read', 'write']);
 const MAX_ENTRIES = 1_000;
 
-/**
- * Values are always `true` (specification, Access control list). The SDKs for Flutter, C#, PHP and Java send `false`, too, which grants
- * nothing and is left out.
- * @throws AppError INVALID_ACL where the value is not an ACL
- */
+/** SDKs for Flutter, C#, PHP and Java send `false`, too: it grants nothing and is left out. @throws AppError INVALID_ACL */
 export function parseAcl(value: JsonValue): Acl {
   const entries = isJsonObject(value) ? Object.entries(value) : undefined;
   if (entries === undefined || entries.length > MAX_ENTRIES || !entries.every(isEntry)) throw appError('INVALID_ACL');
@@ -236,7 +223,6 @@ export function grants(acl: Acl | null, permission: Permission, grantees: readon
   return acl === null || grantees.some((grantee) => Object.hasOwn(acl, grantee) && acl[grantee]?.[permission] === true);
 }
 
-/** The error for a write that the ACL forbids. */
 export function writeForbidden(): AppError {
   return appError('FORBIDDEN', { message: "Forbidden writing by object's ACL." });
 }

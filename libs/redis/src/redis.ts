@@ -15,14 +15,11 @@ import {
 } from './single-connection.js';
 
 /**
- * A Lua script, which Redis runs atomically. It must take its keys from KEYS, or derive them from one of those with the same hash tag, so
- * that all keys are on one node of a cluster; and the time from `TIME`, because the clocks of replicas differ.
- * A script with several keys also gets one key that never exists. While a cluster moves the keys of a slot to another node one by one, a
- * script could find only some of its keys. With a missing key among its keys, both nodes refuse the script with TRYAGAIN before it starts,
- * until all keys have moved.
+ * A Lua script, which Redis runs atomically. Its keys are from KEYS, or derived from one of those with the same hash tag, so that all are
+ * on one node of a cluster; its time is that of `TIME`, because the clocks of replicas differ. A script with several keys also gets one
+ * that never exists: while a cluster moves a slot key by key, both nodes then refuse the script with TRYAGAIN before it starts.
  */
 export class RedisScript {
-  /** The name of the script in Redis. */
   readonly sha1: string;
 
   constructor(readonly lua: string) {
@@ -36,10 +33,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
-/**
- * Lua source of `isBehind(one, other)`: whether a text sorts after another one by bytes, as JavaScript and PostgreSQL's collation "C" sort
- * ids. Lua's operators use the locale of the server.
- */
+/** `isBehind(one, other)`: by bytes, as JavaScript and the collation "C" sort ids. Lua's operators use the locale of the server. */
 export const IS_BEHIND = `
 local function isBehind(one, other)
   for place = 1, math.min(#one, #other) do
@@ -50,7 +44,6 @@ local function isBehind(one, other)
 end
 `;
 
-/** The address of Redis, and the names that this process uses there. */
 export interface RedisOptions {
   /** A URL in the form of REDIS_URL: one server, a cluster or Sentinels. It may contain a password. */
   readonly url: string;
@@ -60,18 +53,13 @@ export interface RedisOptions {
   readonly connectionName: string;
 }
 
-/** Properties that a Redis server reports. */
 export interface RedisDescription {
-  /** The fields of INFO. */
   readonly info: ReadonlyMap<string, string>;
   /** The server's time, in milliseconds since 1970. */
   readonly time: number;
 }
 
-/**
- * The process's connection to Redis: one server, or each master of a cluster. It connects in the background and reconnects by itself. While
- * it is not connected, every command fails at once with SERVICE_UNAVAILABLE; no command is queued or repeated.
- */
+/** Connects in the background. Until then, every command fails at once with SERVICE_UNAVAILABLE; none is queued or repeated. */
 export class Redis {
   private readonly logger = new Logger('Redis');
   readonly #connection: Connection;
@@ -99,20 +87,15 @@ export class Redis {
     });
   }
 
-  /** For a cluster: whether all masters are connected. */
   get isConnected(): boolean {
     return this.#connection.isReady;
   }
 
-  /** The number of commands that wait for a reply. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /**
-   * Runs a script. The namespace is prepended to each key.
-   * @throws AppError SERVICE_UNAVAILABLE where Redis does not reply; the script may or may not have run then
-   */
+  /** @throws AppError SERVICE_UNAVAILABLE where Redis does not reply; the script may or may not have run then */
   async run<Reply>(script: RedisScript, keys: readonly string[], values: readonly (string | number)[]): Promise<Reply> {
     const named = [...keys.map((key) => this.#prefix + key), ...values];
     const { commands } = this.#connection;
@@ -131,11 +114,7 @@ export class Redis {
     await this.#answered(() => this.#connection.ping(`${this.#prefix}never`));
   }
 
-  /**
-   * Identifies the current contents of Redis' memory: a changed id means that a server has restarted or was replaced, so that earlier
-   * writes may be lost.
-   * @throws as `ping`
-   */
+  /** A changed id means that a server has restarted or was replaced, so that earlier writes may be lost. @throws as `ping` */
   async memory(): Promise<string> {
     const runs = await this.#answered(() => Promise.all(this.#connection.masters().map(runOf)));
     return runs.sort().join(' ');
@@ -223,7 +202,6 @@ interface RedisModuleOptions extends RedisOptions {
   readonly isRequired: boolean;
 }
 
-/** Provides the `Redis` of a service. */
 @Module({})
 export class RedisModule implements OnApplicationShutdown {
   constructor(
@@ -256,7 +234,6 @@ export class RedisModule implements OnApplicationShutdown {
     };
   }
 
-  /** By address where there is more than one server. */
   private servers(): ReadonlyMap<string, () => Promise<ServerInfo>> {
     const servers = [...this.redis.servers()];
     if (servers.length === 0) return new Map([['redis', () => Promise.reject(new Error('not connected'))]]);

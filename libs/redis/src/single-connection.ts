@@ -6,13 +6,11 @@ import { appError, messageOf, ServerAway } from '#errors';
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Callers respond within a second, even where Redis refuses, is silent or is unreachable. */
 export const COMMAND_TIMEOUT_MS = 800;
-/** Maximum time for closing a connection that is given up, in milliseconds. */
 const DISCONNECT_TIMEOUT_MS = 500;
 const FIRST_RETRY_MS = 50;
 export const LONGEST_RETRY_MS = 2_000;
 const KEEP_ALIVE_MS = 10_000;
 
-/** The options of every connection to a Redis server. */
 export const CONNECTION_OPTIONS = {
   connectTimeout: CONNECT_TIMEOUT_MS,
   commandTimeout: COMMAND_TIMEOUT_MS,
@@ -20,10 +18,8 @@ export const CONNECTION_OPTIONS = {
   keepAlive: KEEP_ALIVE_MS,
 } satisfies RedisOptions;
 
-/** @returns the delay before the next connection attempt, in milliseconds */
 export const retryDelay = (attempt: number): number => Math.min(FIRST_RETRY_MS * attempt, LONGEST_RETRY_MS);
 
-/** The events of a connection. */
 export interface ConnectionEvents {
   /** The connection is fully usable. */
   connected(): void;
@@ -33,7 +29,6 @@ export interface ConnectionEvents {
   failed(reason: string): void;
 }
 
-/** Which connection a command uses, and how much that connection had received when the command was sent. */
 export interface ConnectionState {
   readonly generation: number;
   readonly bytesRead: number;
@@ -47,13 +42,8 @@ export interface Connection {
   readonly state: ConnectionState;
   /** The servers that accept writes, as currently known. */
   masters(): readonly Client[];
-  /** The masters and their replicas. */
   servers(): readonly Client[];
-  /**
-   * Deletes keys that never exist, because a server that refuses writes still answers PING.
-   * @param key the beginning of their names
-   * @throws Error where a write to some key would fail now; not where only the memory is full
-   */
+  /** A server that refuses writes still answers PING, so this deletes keys that never exist. @throws Error where a write would fail now */
   ping(key: string): Promise<void>;
   /** Replaces the connection on which a command timed out, if nothing was received since the command was sent. */
   giveUp(since: ConnectionState): Promise<void>;
@@ -77,8 +67,8 @@ export function codeOf(message: string): string | undefined {
 }
 
 /**
- * Converts the error of a command. An error without a reply of Redis means that it is unreachable: SERVICE_UNAVAILABLE. Other error replies
- * indicate a programming error and stay unchanged, without the arguments of their command, which logs must not show.
+ * An error without a reply of Redis means that it is unreachable: SERVICE_UNAVAILABLE. Other error replies indicate a programming error
+ * and stay unchanged, without the arguments of their command, which logs must not show.
  */
 export function translateRedisError(error: unknown): unknown {
   const message = messageOf(error);
@@ -95,7 +85,6 @@ function withoutCommand(error: Error & { command?: unknown }): Error {
   return error;
 }
 
-/** Whether Redis does not know the script because it was restarted or flushed. */
 export function isUnknownScript(error: unknown): boolean {
   return isReply(error) && messageOf(error).startsWith('NOSCRIPT');
 }

@@ -13,9 +13,7 @@ type WalkReply = RpcReply<SealingRpc['walk']>;
 /** The columns of a row that a seal's context can use: its key, and the columns of `also`. */
 type SealedRow = Readonly<Record<string, string>>;
 
-/** A sealed value of a row. */
 interface SealedValue {
-  /** SQL expression of the sealed text, for the table alias `t`; null or empty where there is no value. */
   readonly sql: string;
   /** The context that the value is sealed for. */
   readonly context: (row: SealedRow) => string;
@@ -29,9 +27,7 @@ interface SealedValue {
 
 /** A table with sealed values. All names and SQL come from the code, never from input. */
 export interface SealedTable {
-  /** The name that operators see. */
   readonly name: string;
-  /** Name with schema. */
   readonly table: string;
   /** Columns of the primary key, with their types. */
   readonly key: Readonly<Record<string, string>>;
@@ -49,10 +45,7 @@ const isWanted = (table: SealedTable) =>
     .map((column, index) => `${column} = wanted.k${index}`)
     .join(' AND ');
 
-/**
- * Selects the keys of a page, and the ids of the keys that sealed its values. Parameters: the limit, then the key of the previous page's
- * last row.
- */
+/** Parameters: the limit, then the key of the previous page's last row. */
 function pageSql(table: SealedTable, isFirst: boolean): string {
   const columns = columnsOf(table);
   const after = Object.values(table.key).map((type, index) => `$${index + 2}::${type}`);
@@ -102,22 +95,13 @@ const RESEAL_PAGE_SIZE = 200;
 
 type PageRow = Readonly<Record<string, string | null>>;
 
-/** The RPCs by which operators replace the secret that seals the values of a service. */
 interface SealingHandlers {
   describe(request: RpcData<SealingRpc['describe']>): Promise<DescribeReply>;
-  /**
-   * @throws AppError NO_EFFECT where this process seals with another key than `keyId`, the key of the process that replied first; NOT_FOUND
-   *   where the table is unknown
-   */
+  /** @throws AppError NO_EFFECT where this process seals with another key than `keyId`; NOT_FOUND where the table is unknown */
   walk(request: WalkRequest): Promise<WalkReply>;
 }
 
-/**
- * A controller that serves the sealing RPCs of a service, and reports the weakness of its secret. The module that declares it provides the
- * `Sealer`.
- * @param database the class under which the service injects its database
- * @param tables every table of the service with sealed values
- */
+/** The module that declares it provides the `Sealer`. `tables`: every table of the service with sealed values. */
 export function sealingController(
   rpc: SealingRpc,
   database: typeof Database,
@@ -153,7 +137,6 @@ export function sealingController(
   return SealingController;
 }
 
-/** Walks through the sealed values of a service, page by page. */
 class SealedRows {
   constructor(
     private readonly database: Database,
@@ -197,7 +180,6 @@ class SealedRows {
     return changes.flatMap(({ texts }) => Object.keys(texts).filter((name) => name.startsWith('s'))).length;
   }
 
-  /** New texts and hashes of a row's outdated values. */
   #resealed(table: SealedTable, row: PageRow): Record<string, string> {
     const texts: Record<string, string> = {};
     for (const [index, { context, hashColumn }] of table.values.entries()) {

@@ -22,7 +22,6 @@ const IVS_AT_ONCE = 256;
 const deriveKey = (secret: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', `gatepost ${purpose}`, KEY_BYTES));
 
-/** The keys derived from one secret. */
 interface SecretKeys {
   /** A KeyObject: with raw bytes, each operation would create a new one. */
   readonly sealing: KeyObject;
@@ -31,9 +30,8 @@ interface SecretKeys {
 }
 
 /**
- * Seals secrets at rest with AES-256-GCM and looks them up by a keyed hash, so that a copy of the database alone contains no usable
- * credential. Sealed text names its key: `s1.<key id>.<base64url of iv, tag, ciphertext>`. The sealer holds a ring of keys: one seals, and
- * all of them open and recognise, so that a secret can be replaced during operation.
+ * Seals with AES-256-GCM, and looks secrets up by a keyed hash, so that a copy of the database alone contains no usable credential. Sealed
+ * text names its key: `s1.<key id>.<base64url of iv, tag, ciphertext>`. One key seals; all of the ring open and recognise.
  */
 export class Sealer {
   /** The reason why the sealing secret may be guessable; null where no sign of weakness was found. */
@@ -44,10 +42,7 @@ export class Sealer {
   /** Random bytes that no vector has used. */
   #ivs = Buffer.alloc(0);
 
-  /**
-   * @param secret the deployment's `GATEPOST_SECRET`: seals, opens and hashes
-   * @param accepted the deployment's `GATEPOST_ACCEPTED_SECRETS`: only open and recognise
-   */
+  /** @param secret `GATEPOST_SECRET`: seals, opens and hashes. @param accepted `GATEPOST_ACCEPTED_SECRETS`: only open and recognise */
   constructor(secret: string, accepted: readonly string[] = []) {
     this.weakness = weaknessOf(secret);
     this.#current = keysOf(secret);
@@ -59,7 +54,6 @@ export class Sealer {
     return this.#current.id;
   }
 
-  /** The ids of the other keys that open. */
   get acceptedKeyIds(): string[] {
     return [...this.#ring.keys()].filter((id) => id !== this.keyId);
   }
@@ -134,7 +128,6 @@ interface Revealable {
   reveal(): string;
 }
 
-/** The sealer for the given settings of a process. */
 export function sealerOf({
   secret,
   acceptedSecrets,
@@ -159,19 +152,13 @@ function weaknessOf(secret: string): string | null {
 
 type Secrets = SplitCredentials['secrets'];
 
-/** A row of stored credentials. */
 type CredentialsRow<Key> = Key & {
-  /** The fields that are not secret. */
   readonly shown: SplitCredentials['shown'];
-  /** The sealed JSON of the secret fields. */
   readonly sealedSecrets: string;
 };
 
-/** How texts identify stored credentials. */
 interface CredentialNames<Key> {
-  /** The sealing context of their secrets. */
   readonly context: (key: Key) => string;
-  /** Their name in logs: `credentials of application <id> for <platform>`. */
   readonly title: (key: Key) => string;
 }
 
@@ -186,10 +173,7 @@ export class SealedCredentials<Key> {
     return this.sealer.seal(JSON.stringify(secrets), this.names.context(key));
   }
 
-  /**
-   * @param make joins the fields, or picks from them
-   * @throws Error, which names the credentials and the reason, never a value
-   */
+  /** @throws Error, which names the credentials and the reason, never a value */
   open<T>(row: CredentialsRow<Key>, make: (credentials: SplitCredentials) => T): T {
     try {
       return make({ shown: row.shown, secrets: this.#secretsOf(row) });

@@ -18,7 +18,6 @@ export interface InstallationRow extends ObjectRow {
   readonly invalidReason?: string | null;
 }
 
-/** A device type is a short name such as `ios`. */
 export const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 /** The format of a token belongs to its provider. No provider uses spaces or more than 1,024 characters. */
 const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
@@ -92,7 +91,6 @@ const webPush = z
   })
   .describe('The subscription of a browser, as `PushSubscription.toJSON` gives it.');
 
-/** The form of a text that addresses a device at a vendor. */
 interface AddressFormat {
   readonly pattern: RegExp;
   readonly problem: string;
@@ -115,7 +113,6 @@ function addressFormat(name: string, { pattern, problem, description }: AddressF
   return { schema, responseSchema: z.string().describe(description), parse };
 }
 
-/** A badge is a number that can be counted up. */
 function parseBadgeChange(change: FieldChange): FieldChange {
   const { path, operation } = change;
   const problem = 'The value must be a whole number from 0 on, or the operation Increment.';
@@ -221,5 +218,4 @@ export const installationClass = defineClass<InstallationRow>()({
   },
 });
 
-/** The requested changes of an installation. */
 export type InstallationChanges = ObjectChanges<(typeof installationClass)['definition']['fields']>;

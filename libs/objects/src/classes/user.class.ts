@@ -12,14 +12,12 @@ import { type ObjectChanges, type ObjectRow, type ObjectView, parseFlag, plain }
 import { defineClass } from '../object-class.js';
 import { isJsonObject, isStorableText } from '../values.js';
 
-/** The fields by which a user logs in. */
 export type LoginIdentifier = 'username' | 'email' | 'mobilePhoneNumber';
 
 const MAX_USERNAME_LENGTH = 255;
 /** RFC 5321: 64 before the @, 255 after it, 254 together. */
 const MAX_EMAIL_LENGTH = 254;
 const LOCAL_PART = String.raw`[^\s@<>(),;:"\\[\]]{1,64}`;
-/** A part of a domain's name, in any script. */
 const LABEL = String.raw`[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?`;
 /** The last label contains a letter, so an address never names an IP address. */
 const EMAIL = new RegExp(`^${LOCAL_PART}@(?:${LABEL}\\.){1,10}(?=[^.]*\\p{L})(?=.{2,63}$)${LABEL}$`, 'u');
@@ -44,9 +42,7 @@ export function parseEmail(value: JsonValue): string {
   return value;
 }
 
-/**
- * Mail servers may normalize an address, and a full-width comma becomes a comma: the normalized text must be one address as well.
- */
+/** Mail servers may normalize an address, and a full-width comma becomes a comma: the normalized text must be one as well. */
 function isEmail(text: string): boolean {
   return text.length <= MAX_EMAIL_LENGTH && isStorableText(text) && [text, text.normalize('NFKC')].every(isPlainEmail);
 }
@@ -71,7 +67,6 @@ function presentUsername({ username }: PublicUserRow, { viewer, hideContact }: O
   return viewer === 'other' && hideContact === true && INTERNATIONAL_PHONE.test(username) ? undefined : username;
 }
 
-/** A password, unchanged and not blank. @throws AppError INVALID_PASSWORD */
 export function parsePassword(value: unknown): string {
   if (typeof value !== 'string' || value.trim() === '') throw appError('INVALID_PASSWORD');
   return value;
@@ -90,7 +85,6 @@ function refuseAuthData(value: JsonValue): undefined {
   return undefined;
 }
 
-/** The members of a stored user that its public JSON is made of. */
 interface PublicUserRow extends ObjectRow {
   readonly username: string;
   readonly emailVerified: boolean | null;
@@ -185,7 +179,6 @@ export const userClass = defineClass<PublicUserRow>()({
   reserved: ['sessionToken', 'salt'],
 });
 
-/** The requested changes of a user. */
 export type UserChanges = Omit<ObjectChanges<(typeof userClass)['definition']['fields']>, 'authData'>;
 
 /** The member of an entry that holds its id. Mini programs send a code; their stored entries have the id under both names. */
@@ -218,7 +211,6 @@ export function uidOfEntry(platform: string, kind: PlatformKind | undefined, ent
   return ID_MEMBERS[kind] === 'openid' && platform === kind ? openid : (uid ?? openid);
 }
 
-/** Whether a value can be an id or a union id of a platform. */
 export function isUid(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= MAX_UID_LENGTH && isStorableText(value);
 }

@@ -23,15 +23,11 @@ export function parsePath(key: string): Path {
   return [field, ...members];
 }
 
-/** The fields that a write changes: `address` for `address.city`. */
 export function changedRoots(fields: JsonObject): string[] {
   return [...new Set(Object.keys(fields).map(rootOf))];
 }
 
-/**
- * The order of a change of a value and a change of its part would be undefined.
- * @throws AppError INVALID_KEY_NAME where one key is inside another
- */
+/** The order of two such changes would be undefined. @throws AppError INVALID_KEY_NAME where one key is inside another */
 export function assertDisjoint(keys: readonly string[]): void {
   const parts = keys.filter((key) => key.includes('.'));
   if (parts.length === 0) return;
@@ -40,13 +36,11 @@ export function assertDisjoint(keys: readonly string[]): void {
   if (part !== undefined) throw invalidKey(`One request cannot change both a value and a part of it: ${rootOf(part)}.`);
 }
 
-/** `a` and `a.b` for `a.b.c`. */
 function wholesOf(key: string): string[] {
   const names = key.split('.');
   return names.slice(1).map((_, index) => names.slice(0, index + 1).join('.'));
 }
 
-/** The field of a key: `address` for `address.city`. */
 export function rootOf(key: string): string {
   return key.split('.', 1)[0] ?? key;
 }
@@ -60,7 +54,6 @@ function invalidKey(message: string): AppError {
   return appError('INVALID_KEY_NAME', { message });
 }
 
-/** A change of one value. */
 export type Operation =
   | { readonly kind: 'set'; readonly value: JsonValue }
   | { readonly kind: 'delete' }
@@ -70,7 +63,6 @@ export type Operation =
 
 export type BitOperator = 'and' | 'or' | 'xor';
 
-/** Names from the field down to a value inside it; `address.city` is `['address', 'city']`. */
 export type Path = readonly [field: string, ...members: string[]];
 
 /** One change of a document. Several changes of one path are applied in order. */
@@ -79,17 +71,14 @@ export interface FieldChange {
   readonly operation: Operation;
 }
 
-/** One change of a relation, whose objects are stored outside of the document. */
 export interface RelationChange {
   readonly field: string;
   readonly kind: 'addRelation' | 'removeRelation';
   readonly objects: readonly Pointer[];
 }
 
-/** A change of the objects of one relation. */
 export type RelationOperation = Omit<RelationChange, 'field'>;
 
-/** The parsed changes of a write. */
 export interface ParsedChanges {
   readonly values: readonly FieldChange[];
   readonly relations: readonly RelationChange[];
@@ -134,21 +123,15 @@ const parsers = new Map<JsonValue | undefined, OperationParser>([
   ['RemoveRelation', ({ objects }) => ({ kind: 'removeRelation', objects: parseRelated(objects) })],
 ]);
 
-/** Whether the value is an operation rather than a value to set. */
 export function isOperation(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && Object.hasOwn(value, '__op');
 }
 
-/** Whether the value is the operation that removes a field. */
 export function isDelete(value: JsonValue): boolean {
   return isOperation(value) && value['__op'] === 'Delete';
 }
 
-/**
- * Parses the change of one value: an operation, a batch of operations, or the value to set.
- * @param depth number of levels of the field above the value
- * @throws AppError INCORRECT_TYPE, INVALID_RELATION, and as `parseValue`
- */
+/** @param depth number of levels of the field above the value. @throws AppError INCORRECT_TYPE, INVALID_RELATION, as `parseValue` */
 function parseOperations(value: JsonValue, depth: number): AnyOperation[] {
   if (!isOperation(value)) return [{ kind: 'set', value: parseValue(value, depth) }];
   if (value['__op'] !== 'Batch') return [parseOperation(value, depth)];
@@ -198,11 +181,7 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message });
 }
 
-/**
- * Parses the fields of a write, whose names may be paths.
- * @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY for an invalid key; INCORRECT_TYPE, MALFORMED_POINTER, INVALID_RELATION for an
- *   invalid value or operation
- */
+/** @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY, INCORRECT_TYPE, MALFORMED_POINTER, INVALID_RELATION */
 export function parseChanges(fields: JsonObject): ParsedChanges {
   const changes = Object.entries(fields).flatMap(([key, value]) => parseField(parsePath(key), value));
   assertDisjoint(Object.keys(fields));

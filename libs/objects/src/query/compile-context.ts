@@ -15,7 +15,6 @@ import {
 const MAX_DOCUMENTS_AT_ONCE = 256;
 const MAX_DOCUMENTS = 2_560;
 
-/** The parameters of a statement. */
 export class Statement {
   readonly parameters: unknown[];
   #documents = 0;
@@ -35,7 +34,6 @@ export class Statement {
   }
 }
 
-/** The context for compiling the conditions of one query or sub-query. */
 export interface CompileContext {
   readonly queryClass: QueryClass;
   readonly scope: QueryScope;
@@ -83,7 +81,6 @@ export function bytewise(text: string): string {
   return `${text} ${BYTEWISE}`;
 }
 
-/** The SQL for matching a text against a pattern. */
 export function matchText(
   text: string,
   { pattern, ignoresCase }: FieldTestOf<'matches'>,
@@ -103,12 +100,10 @@ export function jsonAt(path: FieldPath, context: CompileContext): string {
   return steps.length === 0 ? `(${jsonColumn} -> ${bind(field)}::text)` : `(${jsonColumn} #> ${bind(path)}::text[])`;
 }
 
-/** Whether the statement uses an index that contains the field. */
 export function isIndexed([field, ...steps]: FieldPath, { index }: CompileContext): boolean {
   return steps.length === 0 && index?.fields.includes(field) === true;
 }
 
-/** A column's value in the JSON form of a custom field. */
 export function columnAsJson({ sql, type }: QueryColumn): string {
   return type === 'date'
     ? `jsonb_build_object('__type', 'Date', 'iso', to_char(${sql} AT TIME ZONE 'UTC', '${JSON_DATE_FORMAT}'))`

@@ -86,7 +86,7 @@ function compileTest<Kind extends FieldTestKind, Target>(
   return tests[test.kind](test, target, context);
 }
 
-/** The condition on one field of the index, in the forms that the parts of the search use. */
+/** The condition on one field of the index. */
 interface FieldSearch {
   /** Rows whose value is not a list; exact by the index. */
   readonly single: string;
@@ -97,8 +97,8 @@ interface FieldSearch {
 }
 
 /**
- * The parts of an index search; no row is in two of them. The first part looks up values; each other part covers the lists of one field,
- * whose items are values, too. The search assumes that a field worth indexing holds few lists.
+ * No row is in two parts of the search. The first one looks up values; each other one covers the lists of one field, whose items are
+ * values, too: a field worth indexing holds few lists.
  */
 export function searchParts(
   narrowing: readonly (IndexedEquality | IndexedRange)[],
@@ -153,7 +153,6 @@ function isWithin({ field, rank, tests }: IndexedRange, { queryClass, statement 
   return [...(rank === RANKS.number ? [] : [`${number} = 0`]), ...bounds].join(' AND ');
 }
 
-/** The column as an expression for ORDER BY and comparisons. */
 export function sortable({ sql, type }: QueryColumn): string {
   return type === 'text' ? bytewise(sql) : sql;
 }
@@ -182,7 +181,6 @@ function columnValue({ type, storedForm }: QueryColumn, value: JsonValue): strin
   }
 }
 
-/** The tests for relations: conditions on their members and on their existence. */
 export const relationTests: TestCompilers<QueryRelation> = {
   isAnyOf: ({ values }, relation, context) =>
     anyOf([
@@ -212,11 +210,7 @@ export const relationTests: TestCompilers<QueryRelation> = {
   isSelected: refuse,
 };
 
-/**
- * The condition that a row is a member of another object's relation (`$relatedTo`).
- * @param isReadable the condition that the caller may read the object
- * @throws AppError INVALID_QUERY where the object's class has no such relation to this class
- */
+/** The condition of `$relatedTo`. @throws AppError INVALID_QUERY where the object's class has no such relation to this class */
 export function isMemberOf(
   { object, key }: RelatedCondition,
   owner: QueryClass,
@@ -233,7 +227,6 @@ export function isMemberOf(
   return `${queryClass.idColumn} IN (SELECT ${memberColumn} FROM ${table} WHERE ${isOwned})`;
 }
 
-/** The condition that a row's relation has a member for which the condition is true. */
 function isOwner(
   { table, appColumn, ownerColumn }: QueryRelation,
   { queryClass, scope, statement }: CompileContext,

@@ -191,12 +191,10 @@ function hasPath(target: JsonTarget, filter: string, context: CompileContext, va
   return `jsonb_path_exists(${pathArguments(target, filter, context, variables)})`;
 }
 
-/** The items of the path with a filter, as the rows of `candidate(item)`. */
 function itemsOf(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
   return `jsonb_path_query(${pathArguments(target, filter, context, variables)}) AS candidate(item)`;
 }
 
-/** The candidates of an equality: the values at the path, and the items of lists among them. */
 function candidatesOf(target: JsonTarget, context: CompileContext): string {
   const [values, items] = ['', '[*]'].map(
     (filter) => `SELECT jsonb_path_query(${pathArguments(target, filter, context, {})})`,
@@ -237,7 +235,6 @@ export function jsonTarget(path: FieldPath, context: CompileContext): JsonTarget
   return { path, exactSteps, base, jsonPath: `lax $${names.join('')}` };
 }
 
-/** The number of documents that `documentsOf` returns for one value. */
 function documentCount({ path, exactSteps }: JsonTarget): number {
   const ways = path.map((step, index) => wayCount(step, index, exactSteps));
   return ways.reduce((product, count) => product * count, 2);
@@ -249,8 +246,8 @@ function wayCount(step: string, index: number, exactSteps: number): number {
 }
 
 /**
- * All documents that a JSON column can contain (`@>`) where the value is at the path: in a member or in the members of a list, by itself or
- * as an item of a list. Containment of one of them is necessary for equality, but not always sufficient.
+ * All documents that the column can contain (`@>`) where the value, or a list with it, is at the path or in members of a list there.
+ * Containment of one of them is necessary for equality, but not always sufficient.
  */
 function documentsOf({ path, exactSteps }: JsonTarget, value: JsonValue): JsonValue[] {
   return path.reduceRight<JsonValue[]>(

@@ -24,11 +24,9 @@ import {
 } from './query.js';
 
 export interface CompiledFind {
-  /** The table, or the rows that an index search finds. */
   readonly from: string;
   readonly where: string;
   readonly orderBy: string;
-  /** LIMIT and OFFSET, where the query has them. */
   readonly limit: string;
   readonly parameters: readonly unknown[];
   /** Whether the query only looks up one value of a unique column: at most one row, and the same plan for all values. */
@@ -37,7 +35,6 @@ export interface CompiledFind {
   readonly isIndexed: boolean;
 }
 
-/** The parts of a COUNT statement. */
 export interface CompiledCount {
   readonly from: string;
   readonly sql: string;
@@ -51,9 +48,8 @@ export interface CompiledCondition {
 }
 
 /**
- * Compiles the statement for the rows of a class that match the query, belong to the scope's application and are readable for its grantees.
- * Column names are not qualified, because the statement has no other table.
- * @param indexes the indexes of the class for the scope's application. They change how rows are found, never which.
+ * The rows of the scope's application that match and are readable for its grantees. The indexes of the class change how rows are found,
+ * never which.
  * @throws AppError INVALID_QUERY where the query names a field that cannot be queried
  */
 export function compileFind(
@@ -75,7 +71,7 @@ export function compileFind(
   };
 }
 
-/** Compiles the count of `compileFind`. @throws as compileFind */
+/** @throws as compileFind */
 export function compileCount(
   where: Condition,
   queryClass: QueryClass,
@@ -94,9 +90,8 @@ export function compileCount(
 }
 
 /**
- * Compiles a condition on a row that the statement has already selected, as in `SELECT 1 FROM … WHERE object_id = $1 AND <sql>`: it does
- * not check application and ACL. The SQL may be NULL, which counts as false.
- * @param bound the existing parameters of the statement; new ones follow them
+ * A condition on a row that the statement has already selected: it does not check application and ACL. The SQL may be NULL, which
+ * counts as false. Its parameters follow those of `bound`.
  * @throws as compileFind
  */
 export function compileCondition(
@@ -150,7 +145,6 @@ function compileQuery(query: ObjectQuery, context: CompileContext): Pick<Compile
   };
 }
 
-/** Each part is an index search with the limit of the whole query; the combined rows are sorted again. */
 function compileFitting(
   query: ObjectQuery,
   fit: IndexFit,
@@ -226,10 +220,7 @@ function compileTree(condition: Condition, context: CompileContext): string {
   }
 }
 
-/**
- * The order of the rows: as requested, else nearest first for `$nearSphere`, else the class's default. The id breaks ties in the direction
- * of the last key, so that an index serves both directions.
- */
+/** As requested, else nearest first, else the class's default. The id breaks ties in the direction of the last key: an index serves both. */
 function compileOrder({ order, where }: ObjectQuery, context: CompileContext): string {
   const { defaultOrderColumn, idColumn } = context.queryClass;
   const asked = order.flatMap((key) => compileSortKey(key, context));

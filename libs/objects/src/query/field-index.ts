@@ -2,7 +2,6 @@ import { type JsonValue, MAX_INDEXED_FIELDS } from '#contracts';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { Condition, FieldCondition, FieldTestOf, ObjectQuery, QueryClass, SortKey } from './query.js';
 
-/** An index that an operator has created: custom fields of one application, in order. */
 export interface FieldIndex {
   readonly fields: readonly string[];
 }
@@ -12,7 +11,6 @@ export const TYPE_ORDER = `ARRAY['null', 'number', 'string', 'object', 'array', 
 
 /** Length of the indexed prefix of a text, in characters. Three fields stay below PostgreSQL's limit for an index entry (2,704 bytes). */
 const INDEXED_CHARACTERS = 100;
-/** The characters of application ids and of field names that can be indexed. */
 const PLAIN = /^[0-9A-Za-z_-]{1,128}$/;
 
 /** The indexed parts of a value: its type, its number, and the prefix of its text. No part is NULL. */
@@ -33,19 +31,13 @@ export function indexedParts(value: string): IndexedParts {
   };
 }
 
-/** The indexed prefix of a text. */
 export function indexedText(text: string): string {
   return `left(${text}, ${INDEXED_CHARACTERS})`;
 }
 
-/** The rank of each JSON type in `indexedParts`. */
 export const RANKS = { number: 2, string: 3, object: 4, array: 5, boolean: 6 } as const;
 
-/**
- * The SQL of a field's value with a literal name: PostgreSQL uses an expression index only where the statement contains the same
- * expression.
- * @throws Error for an invalid field name
- */
+/** A literal name: PostgreSQL uses an expression index only where the statement has the same expression. @throws Error for an invalid name */
 export function fieldValue(field: string, { jsonColumn }: QueryClass): string {
   if (!isFieldName(field)) throw new Error('only a field can be indexed');
   return `(${jsonColumn} -> ${plainLiteral(field)}::text)`;
@@ -72,10 +64,7 @@ export function isTextSearch({ fields }: FieldIndex, { columns }: QueryClass): b
   return fields.every((field) => columns.get(field)?.type === 'text');
 }
 
-/**
- * The definition of an index for searches of a part of a text in built-in fields, in lower case of ASCII letters.
- * @param operatorClass that of trigrams, with its schema
- */
+/** In lower case of ASCII letters. @param operatorClass that of trigrams, with its schema */
 export function textSearchDefinition(
   { fields }: FieldIndex,
   appId: string,
@@ -93,7 +82,6 @@ function plainLiteral(text: string): string {
   return `'${text}'`;
 }
 
-/** Alternative values of one type for a field. */
 export interface IndexedEquality {
   readonly kind: 'equals';
   readonly field: string;
@@ -102,7 +90,6 @@ export interface IndexedEquality {
   readonly values: readonly JsonValue[];
 }
 
-/** Bounds of a field's values, all of one type. */
 export interface IndexedRange {
   readonly kind: 'compares';
   readonly field: string;
@@ -111,7 +98,6 @@ export interface IndexedRange {
   readonly tests: readonly FieldTestOf<'compares'>[];
 }
 
-/** The use of an index for a query. */
 export interface IndexFit {
   readonly index: FieldIndex;
   /** The first fields of the index, in its order. A range is always the last entry. */
@@ -122,8 +108,8 @@ export interface IndexFit {
 }
 
 /**
- * Selects the best index for a query. An index fits where the query restricts its first fields (by equality or `$in`, the last one possibly
- * by a range), or sorts by its first fields. An index that serves more fields is better; among equals, one that also serves the order.
+ * An index fits where the query restricts its first fields (the last one possibly by a range), or sorts by them. One that serves more
+ * fields is better; among equals, one that also serves the order.
  */
 export function bestFit(
   query: Pick<ObjectQuery, 'where' | 'order'>,
@@ -138,12 +124,10 @@ export function bestFit(
     .sort((a, b) => b.narrowing.length - a.narrowing.length || Number(b.servesOrder) - Number(a.servesOrder))[0];
 }
 
-/** Whether the field is in the JSON column and can be queried. */
 function isCustom(field: string, { columns, relations, hidden }: QueryClass): boolean {
   return isFieldName(field) && !columns.has(field) && !relations.has(field) && !hidden.has(field);
 }
 
-/** The conditions that must all hold. */
 export function conjunction(where: Condition): readonly Condition[] {
   return where.kind === 'and' ? where.conditions.flatMap(conjunction) : [where];
 }
@@ -230,13 +214,11 @@ function isOrderOf(order: readonly SortKey[], fields: readonly string[], queryCl
   return wanted.length === fields.length && wanted.every((name, place) => name === fields[place]);
 }
 
-/** The column names of the class's default order. */
 function defaultOrderFields({ columns, defaultOrderColumn, idColumn }: QueryClass): (string | undefined)[] {
   const nameOf = (wanted: string) => [...columns].find(([, { sql }]) => sql === wanted)?.[0];
   return [nameOf(defaultOrderColumn), nameOf(idColumn)];
 }
 
-/** A kind of query: tests, fields and order. It contains no values. */
 export interface QueryKind {
   readonly question: string;
   /** Fields of an index that would serve the query; empty where no index would. */

@@ -45,7 +45,6 @@ const UNITS_PER_RADIAN = new Map([
 ]);
 type DistanceBound = '$minDistance' | '$maxDistance';
 
-/** The operators that bound the distance of `$nearSphere`. */
 export const DISTANCE_BOUNDS = (['$minDistance', '$maxDistance'] as const).flatMap((bound) =>
   [...UNITS_PER_RADIAN.keys()].map((unit) => `${bound}${unit}`),
 );
@@ -61,7 +60,6 @@ export function parseNear(value: JsonValue, operators: JsonObject): FieldTestOf<
   };
 }
 
-/** In radians. */
 function distancesOf(bound: DistanceBound, operators: JsonObject): number[] {
   return [...UNITS_PER_RADIAN]
     .map(([unit, perRadian]) => ({ name: `${bound}${unit}`, perRadian }))

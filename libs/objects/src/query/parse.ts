@@ -14,10 +14,8 @@ import {
   type SubQuery,
 } from './query.js';
 
-/** The position of the parser in a query. */
 interface Reading {
   readonly budget: QueryBudget;
-  /** The number of enclosing `$and`, `$or` and `$nor`. */
   readonly nesting: number;
   readonly subQueryDepth: number;
   readonly readSubQuery: (value: JsonValue, reading: Reading) => SubQuery;
@@ -30,7 +28,6 @@ const MEMBERS = new Set(['className', 'where', 'order', 'limit', 'skip', ...PRES
 interface Operand {
   readonly operator: string;
   readonly value: JsonValue;
-  /** All operators on the field, because some belong together. */
   readonly operators: JsonObject;
   readonly reading: Reading;
 }
@@ -78,9 +75,8 @@ const logicalMembers = new Map<string, MemberParser>([
 ]);
 
 /**
- * Parses a `where`: an object, or a list of objects that must all hold. Undefined and null match everything.
- * @throws AppError INVALID_QUERY where it is malformed, names an unknown operator or exceeds a limit; INVALID_KEY_NAME; MALFORMED_POINTER;
- *   GEO_POINT_QUERY
+ * An object, or a list of objects that must all hold. Undefined and null match everything.
+ * @throws AppError INVALID_QUERY, INVALID_KEY_NAME, MALFORMED_POINTER, GEO_POINT_QUERY
  */
 export function parseWhere(where: unknown): Condition {
   const reading: Reading = {
@@ -185,7 +181,7 @@ function isCount(value: JsonValue | undefined, max: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
 }
 
-/** Whether the value of a field in a `where` consists of operators, rather than a value for equality. */
+/** Whether the value consists of operators, rather than one for equality. */
 function isOperators(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && Object.keys(value).some((key) => key.startsWith('$'));
 }

@@ -4,9 +4,7 @@ import { LIMITS, invalidQuery } from './query.js';
 interface Escape {
   readonly kind: 'character' | 'class' | 'place';
   readonly pattern: string;
-  /** For a single character. */
   readonly codePoint: number;
-  /** The position after the escape. */
   readonly end: number;
 }
 
@@ -34,7 +32,6 @@ const MEANINGS = new Map<string, Meaning>([
   ['Z', { kind: 'place', pattern: '\\Z' }],
 ]);
 
-/** A pattern that matches this character only. */
 export function escapeLiteral(character: string): string {
   return /[A-Za-z0-9]|\P{ASCII}/u.test(character) ? character : `\\${character}`;
 }
@@ -66,11 +63,7 @@ function literalOf(codePoint: number): string {
 const NAMED = /\[:(?:alpha|digit|alnum|upper|lower|space|blank|punct|print|graph|cntrl|xdigit):\]/y;
 const BACKSPACE = { kind: 'character', pattern: '\\\b', codePoint: 0x08 } as const;
 
-/**
- * Parses a class such as `[^a-z\d]` at a position.
- * @returns PostgreSQL's form of it, and the position after it
- * @throws AppError INVALID_QUERY
- */
+/** @returns PostgreSQL's form of a class such as `[^a-z\d]`. @throws AppError INVALID_QUERY */
 export function parseCharacterClass(text: string, position: number): { pattern: string; end: number } {
   const isNegated = text[position + 1] === '^';
   const start = position + (isNegated ? 2 : 1);
@@ -115,7 +108,6 @@ function parseEscapedItem(text: string, position: number): Escape {
   return escape;
 }
 
-/** A part of a PostgreSQL pattern, with the figures that decide whether PostgreSQL can compile it quickly. */
 export interface PatternPiece {
   readonly pattern: string;
   /** The number of parts with every repetition expanded. */
@@ -125,7 +117,6 @@ export interface PatternPiece {
   readonly canBeEmpty: boolean;
 }
 
-/** The number of repetitions: `*`, `+`, `?`, or explicit bounds. */
 interface Quantifier {
   readonly text: string;
   readonly least?: number | undefined;
@@ -135,7 +126,6 @@ interface Quantifier {
 /** PostgreSQL's maximum for explicit bounds. */
 const MAX_REPETITIONS = 255;
 
-/** Concatenates the pieces. @throws AppError INVALID_QUERY above a limit */
 export function inSequence(pieces: readonly PatternPiece[]): PatternPiece {
   return joined(
     pieces,
@@ -144,7 +134,6 @@ export function inSequence(pieces: readonly PatternPiece[]): PatternPiece {
   );
 }
 
-/** The alternatives. @throws AppError INVALID_QUERY above a limit */
 export function oneOf(pieces: readonly PatternPiece[]): PatternPiece {
   return joined(
     pieces,
@@ -173,7 +162,6 @@ export function repeated(piece: PatternPiece, quantifier: Quantifier): PatternPi
   });
 }
 
-/** The number of copies of the piece in the expanded pattern. */
 function copies({ canBeEmpty }: PatternPiece, { least, most = least }: Quantifier): number {
   if (least === undefined || most === undefined) return 1;
   if (canBeEmpty)

@@ -15,7 +15,6 @@ interface PostgresPattern {
   readonly ignoresCase: boolean;
 }
 
-/** A parsed item, and the position after it. */
 interface Ending {
   readonly pattern: string;
   readonly end: number;
@@ -23,7 +22,6 @@ interface Ending {
 
 interface Atom {
   readonly piece: PatternPiece;
-  /** Whether a quantifier may follow. */
   readonly isRepeatable: boolean;
 }
 
@@ -47,7 +45,6 @@ export function toPostgresPattern(source: string, options: string): PostgresPatt
   return new PatternTranslator(unquote(source), options).translate();
 }
 
-/** Converts `\Q…\E` to escaped characters. */
 function unquote(source: string): string {
   return source.replaceAll(QUOTED_OR_ESCAPED, (part, quoted: string | undefined) => {
     if (quoted !== undefined) return Array.from(quoted).map(escapeLiteral).join('');

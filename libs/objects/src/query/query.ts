@@ -2,9 +2,7 @@ import type { JsonValue } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { type GeoPoint, invalidFieldName, isFieldName, type Pointer, reachesPrototype } from '../values.js';
 
-/** Limits of one query. A query that exceeds one is rejected with a text that names the limit. */
 export const LIMITS = {
-  /** Of the whole query, sub-queries included. */
   conditions: 100,
   /** Of nested `$and`, `$or` and `$nor`. */
   nesting: 8,
@@ -26,24 +24,20 @@ export const LIMITS = {
   patternNesting: 16,
 } as const;
 
-/** @returns INVALID_QUERY with the given text */
 export function invalidQuery(message: string): AppError {
   return appError('INVALID_QUERY', { message });
 }
 
-/** Counts the items that a query and its sub-queries share a limit for. */
 export class QueryBudget {
   #conditions = 0;
   #subQueries = 0;
 
-  /** @throws AppError INVALID_QUERY above the limit */
   spendCondition(): void {
     this.#conditions += 1;
     if (this.#conditions > LIMITS.conditions)
       throw invalidQuery(`A query may have at most ${LIMITS.conditions} conditions.`);
   }
 
-  /** @throws AppError INVALID_QUERY above the limit */
   spendSubQuery(): void {
     this.#subQueries += 1;
     if (this.#subQueries > LIMITS.subQueries)
@@ -60,12 +54,10 @@ export type ComparisonOperator = '<' | '<=' | '>' | '>=';
 interface FieldTests {
   /** Equals one of the values; null also matches an unset field. */
   isAnyOf: { readonly values: readonly JsonValue[] };
-  /** Is a list that contains every value. */
   holdsAll: { readonly values: readonly JsonValue[] };
   /** Only values of one type are comparable: numbers, texts, booleans, or Dates. */
   compares: { readonly operator: ComparisonOperator; readonly value: JsonValue };
   exists: object;
-  /** Is a list of this length. */
   hasSize: { readonly size: number };
   /** Is a text that matches PostgreSQL's regular expression. */
   matches: { readonly pattern: string; readonly ignoresCase: boolean };
@@ -76,7 +68,6 @@ interface FieldTests {
     readonly maxRadians: number | undefined;
   };
   isWithin: { readonly southwest: GeoPoint; readonly northeast: GeoPoint };
-  /** Is a pointer to an object that the query finds. */
   isInQuery: { readonly query: SubQuery };
   /** Equals the value of `key` in an object that the query finds. */
   isSelected: { readonly query: SubQuery; readonly key: FieldPath };
@@ -92,14 +83,12 @@ export interface FieldCondition {
   readonly test: FieldTest;
 }
 
-/** The row is in a relation of another object. */
 export interface RelatedCondition {
   readonly kind: 'related';
   readonly object: Pointer;
   readonly key: string;
 }
 
-/** The `where` of a query as a tree. */
 export type Condition =
   | { readonly kind: 'and' | 'or'; readonly conditions: readonly Condition[] }
   | { readonly kind: 'not'; readonly condition: Condition }
@@ -140,7 +129,6 @@ export function parsePath(text: string): FieldPath {
   return [field, ...steps];
 }
 
-/** Whether the step can be a list index; it may be a member name, too. */
 export function isPlace(step: string): boolean {
   return PLACE.test(step);
 }
@@ -156,7 +144,6 @@ export interface QueryColumn {
   readonly type: ColumnType;
   /** Absent where every row has a value, so that an index can serve the order. */
   readonly isNullable?: true;
-  /** The column has a unique index per application. */
   readonly isUnique?: true;
   /** A query may only ask whether the whole value equals another: any other test would reveal a hidden value part by part. */
   readonly isWholeOnly?: boolean;
@@ -164,9 +151,7 @@ export interface QueryColumn {
   readonly storedForm?: (text: string) => string;
 }
 
-/** A relation, stored in a table of pairs: the objects of another class that belong to an object of this class. */
 export interface QueryRelation {
-  /** The class of the members. */
   readonly className: string;
   readonly table: string;
   readonly appColumn: string;
@@ -176,7 +161,6 @@ export interface QueryRelation {
 
 /** The queryable fields of a class and their storage. SQL names come from the code, never from input. */
 export interface QueryClass {
-  /** The name in the API, such as `_User`. */
   readonly className: string;
   readonly table: string;
   /** Fields with a column of their own. All names that are not here, not a relation and not hidden are custom fields in the JSON column. */
@@ -191,7 +175,6 @@ export interface QueryClass {
   readonly jsonColumn: string;
   /** The ACL of a row; NULL makes it readable for everyone. */
   readonly aclColumn: string;
-  /** The column of the default order. */
   readonly defaultOrderColumn: string;
 }
 
@@ -204,15 +187,13 @@ export interface QueryScope {
   classOf(className: string): QueryClass;
 }
 
-/** The storage of a name in a query. */
 type QueryTarget =
   | { readonly kind: 'column'; readonly column: QueryColumn }
   | { readonly kind: 'relation'; readonly relation: QueryRelation }
   | { readonly kind: 'json'; readonly path: FieldPath };
 
 /**
- * The only mapping from a name in a query to its storage.
- * @param test the test on the field; undefined where the query uses the value itself
+ * The only mapping from a name in a query to its storage. `test` is undefined where the query uses the value itself.
  * @throws AppError INVALID_QUERY where the field is hidden, has no parts, or must not be used like this
  */
 export function targetOf(

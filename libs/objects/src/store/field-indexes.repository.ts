@@ -4,7 +4,6 @@ import type { ClassName, FieldIndexReport } from '#contracts';
 import type { Database, Tx } from '#database';
 import { appError } from '#errors';
 
-/** An index of custom fields that an operator has requested. */
 @Entity('field_indexes')
 @Unique('field_indexes_index_name_key', ['indexName'])
 @Check(
@@ -62,7 +61,6 @@ export class SlowQueryEntity {
   maxMs!: number;
 }
 
-/** The tables of a service that serves queries by custom fields. */
 export const FIELD_INDEX_ENTITIES = [FieldIndexEntity, SlowQueryEntity];
 
 /** The tables of a service's indexes of custom fields. Applied migrations contain this SQL: changes need a new migration. */
@@ -117,7 +115,6 @@ const COLUMNS = `app_id AS "appId", class_name AS "className", fields, index_nam
   changed_at AS "changedAt"`;
 const IS_KEY = 'app_id = $1 AND class_name = $2 AND fields = $3';
 
-/** The requested indexes of custom fields of one service, with their states. */
 export class FieldIndexesRepository {
   constructor(
     private readonly database: Database,
@@ -180,7 +177,6 @@ export class FieldIndexesRepository {
     );
   }
 
-  /** The indexes of an application with their sizes, and the progress of current builds. */
   async report(appId: string): Promise<FieldIndexReport[]> {
     const rows = await this.database.query<FieldIndexReport & ProgressRow>(
       `SELECT ${COLUMNS}, COALESCE(pg_relation_size(oid), 0)::float8 AS bytes, phase,

@@ -11,7 +11,6 @@ import type { QueryClass } from '../query/query.js';
 import type { FieldIndexesRepository, IndexKey, StoredIndex } from './field-indexes.repository.js';
 import { SlowQueries } from './slow-queries.js';
 
-/** The classes of a service, as the master key may query them. */
 export interface FieldIndexed {
   get(className: string): QueryClass | undefined;
 }
@@ -19,7 +18,6 @@ export interface FieldIndexed {
 /** One cache entry for all applications, because indexes are few. */
 const ALL = 'all';
 
-/** The indexes of custom fields of one service: those that queries may use, and those that operators request. */
 export class FieldIndexes {
   readonly #ready = new TtlCache(async () => ({ indexes: await this.repository.ready() }));
 
@@ -28,10 +26,7 @@ export class FieldIndexes {
     private readonly classes: FieldIndexed,
   ) {}
 
-  /**
-   * The indexes for queries of the class, at most 1 s old: a statement returns the same rows without its index.
-   * @throws AppError SERVICE_UNAVAILABLE
-   */
+  /** At most 1 s old: a statement returns the same rows without its index. @throws AppError SERVICE_UNAVAILABLE */
   async of(appId: string, className: string): Promise<readonly FieldIndex[]> {
     const { indexes } = await this.#ready.get(ALL);
     return indexes.filter((index) => index.appId === appId && index.className === className);
@@ -80,7 +75,6 @@ function refused(message: string) {
   return appError('INVALID_QUERY', { message });
 }
 
-/** A controller that serves operators for one service. */
 export function fieldIndexesRpcController(contract: FieldIndexesRpc): Type {
   @Controller()
   class FieldIndexesController {
@@ -123,21 +117,17 @@ export function fieldIndexesRpcController(contract: FieldIndexesRpc): Type {
   return FieldIndexesController;
 }
 
-/**
- * Delay between the request for a removal and the removal, because processes may still use the index: their cache is up to 1 s old, and a
- * query takes up to 3 s.
- */
+/** Processes may still use an index that is removed: their cache is up to 1 s old, and a query takes up to 3 s. */
 const IN_USE_MS = 5_000;
 /** Builds have no tight limit, because large tables take long. */
 const LONGEST_STATEMENT_MS = 24 * 60 * 60 * 1_000;
 /** An arbitrary key: one builder of a database works at a time. */
 const BUILDER_LOCK = 7_236_402;
-/** Characters of the stored reason of a failed build. */
 const LONGEST_REASON = 300;
 
 /**
- * Creates and drops PostgreSQL's indexes as operators request. Every process of a service has a builder; one works at a time, during
- * traffic, on a connection of its own. An unfinished build, however its process ended, is dropped and restarted by the next builder.
+ * Every process of a service has a builder; one works at a time, on a connection of its own. An unfinished build, however its process
+ * ended, is dropped and restarted by the next builder.
  */
 export class IndexBuilder {
   readonly #logger = new Logger('FieldIndexes');

@@ -14,7 +14,6 @@ import { claimsOf, type ImportClaim, isTokenClaim, requiredField, withoutClaim }
 import { storedBytes } from '../stored-object.js';
 import type { ObjectRepository } from './object.repository.js';
 
-/** The state that earlier batches leave, or would leave. */
 export interface EarlierState {
   /** The owner by claim; null: it would be free. */
   readonly owners: readonly (readonly [string, string | null])[];
@@ -28,7 +27,6 @@ export interface Judgement<Row> {
   readonly leaves: EarlierState;
 }
 
-/** A stored object, or one of an earlier batch. */
 export interface KnownObject<Row> {
   readonly createdAt: Date;
   readonly changedAt: Date;
@@ -40,14 +38,11 @@ export interface KnownObject<Row> {
 /** The state by which the objects of a batch are judged. */
 export interface JudgedBy<Row> {
   readonly className: ClassName;
-  /** Maximum size of an object's custom fields. */
   readonly limitBytes: number;
-  /** By claim; null: free. */
   readonly owners: Map<string, string | null>;
   readonly known: Map<string, KnownObject<Row>>;
 }
 
-/** Each accepted object changes the state for those after it. */
 interface JudgedState<Row> extends JudgedBy<Row> {
   readonly accepted: Map<string, ImportedRow<Row>>;
   readonly released: Set<string>;
@@ -65,7 +60,6 @@ export function judgeObjects<Row>(objects: readonly ImportedObject[], by: Judged
   };
 }
 
-/** The values that the accepted objects take and give up. */
 function stateAfter<Row>(
   accepted: readonly ImportedRow<Row>[],
   { className, released }: JudgedState<Row>,
@@ -135,7 +129,6 @@ function emptyCopy({ objectId, createdAt, updatedAt }: ImportedObject): Imported
   return { objectId, createdAt, updatedAt, acl: null, columns: {}, fields: {} };
 }
 
-/** The columns of a field. */
 const COLUMNS: Readonly<Record<CompletedField, readonly string[]>> = {
   password: [],
   sessionToken: [],
@@ -169,7 +162,6 @@ function takenBy<Row>({ objectId }: ImportedObject, { owners }: JudgedState<Row>
   return owner === objectId ? [] : [{ field: claim.field, reason: 'is taken', by: owner }];
 }
 
-/** @returns what the object lacks then */
 function accept<Row>(object: ImportedObject, state: JudgedState<Row>): CompletedField[] {
   const { objectId } = object;
   const claims = new Set(claimsOf(state.className, object).map(({ key }) => key));
@@ -202,7 +194,6 @@ function lackedBy(object: ImportedObject): CompletedField[] {
   });
 }
 
-/** Frees values of the stored or an earlier version. */
 function release<Row>(
   objectId: string,
   isFreed: (key: string) => boolean,
@@ -246,13 +237,11 @@ export interface ImportedRow<Row> {
 export interface ImportRules<Row extends ObjectRow> {
   /** Each claim of a class is under a unique constraint: a part can be written without a look-up. */
   readonly hasConstraints?: boolean;
-  /** The objects that have the claimed values, by claim. */
   owners(
     within: Queryable,
     appId: string,
     claims: readonly ImportClaim[],
   ): Promise<readonly (readonly [string, string])[]>;
-  /** The unique values of a stored row. */
   claimsOf(row: Row): readonly ImportClaim[];
   /** When the row was last changed. A login is no change. */
   changedAt(row: Row): Date;
@@ -266,7 +255,6 @@ export interface ImportRules<Row extends ObjectRow> {
     appId: string,
     written: { readonly rows: readonly Row[]; readonly replaced: readonly Row[] },
   ): Promise<boolean>;
-  /** The tables of `storeParts`. */
   readonly tables?: readonly string[];
 }
 

@@ -11,11 +11,9 @@ export abstract class AccessSource {
   /** @throws AppError UNAUTHORIZED if the application no longer exists */
   abstract permissionsOf(appId: string): Promise<ClassPermissions>;
   abstract principalOf(requester: Requester): Promise<Principal>;
-  /** Whether an application hides contact data from other users. */
   abstract hidesContact(appId: string): Promise<boolean>;
 }
 
-/** The permission of a class that has no setting. */
 const DEFAULT_PERMISSION = 'everyone';
 
 /** Resolves what a caller may do with objects: by class permissions first, then by ACLs and hidden fields. */
@@ -32,7 +30,6 @@ export class ObjectAccess {
   async assertMay(requester: Requester, operation: ClassOperation, className: string): Promise<void> {
     if (requester.isMaster) return;
     const permission = permissionOf(await this.source.permissionsOf(requester.appId), className, operation);
-    // The common case costs no lookup.
     if (permission === 'everyone' || isGranted(permission, await this.source.principalOf(requester))) return;
     throw classForbidden(operation, className);
   }
@@ -112,7 +109,6 @@ function permissionOf(permissions: ClassPermissions, className: string, operatio
   return ofClass?.[operation] ?? DEFAULT_PERMISSION;
 }
 
-/** Whether a class permission admits the principal. */
 export function isGranted(permission: ClassPermission, principal: Principal): boolean {
   if (permission === 'everyone') return true;
   if (permission === 'users') return principal.userId !== undefined;

@@ -18,9 +18,7 @@ interface ImporterParts<Row extends ObjectRow> {
   readonly className: ClassName;
   readonly objects: ObjectRepository<Row>;
   readonly database: Database;
-  /** Maximum size of an object's custom fields. */
   readonly limitBytes: number;
-  /** Maximum number of objects in one transaction. */
   readonly partSize: number;
   readonly rules: ImportRules<Row>;
 }
@@ -32,11 +30,10 @@ interface Batch extends Pick<ImportObjectsRequest, 'appId' | 'objects' | 'wrapPa
 const MAX_TRIES = 4;
 
 /**
- * Imports the objects of one class in batches. A batch is judged row by row in the order of the export and written in parts, each in one
- * transaction. While a part is written, the next one is judged by the state that the former one will leave.
- * Unique constraints decide about concurrent sign-ups: a part that violates one is judged again, and then in halves.
- * They also spare look-ups: a part is first judged as if the database had none of its objects and values. Where that makes each row a new
- * object with all of its values, a constraint refutes the judgement if it is wrong; else the part is judged by look-ups.
+ * Imports the objects of one class, judged row by row in the order of the export and written in parts of one transaction each. While a
+ * part is written, the next one is judged by the state that the former one will leave.
+ * Unique constraints decide about concurrent sign-ups: a part that violates one is judged again, and then in halves. A part is first
+ * judged as if the database had none of its objects and values, and by look-ups only where a row is then not new or lacks a value.
  */
 export class ObjectImporter<Row extends ObjectRow> {
   #hasMetStored = false;
@@ -52,7 +49,6 @@ export class ObjectImporter<Row extends ObjectRow> {
     this.#expectsNew = expectsNew && !isPreview && !wrapPasswords && parts.rules.hasConstraints === true;
   }
 
-  /** Whether objects or values of the batch were stored before. */
   get hasMetStored(): boolean {
     return this.#hasMetStored;
   }
@@ -216,7 +212,6 @@ export class ObjectImporter<Row extends ObjectRow> {
 /** A row has changed, or a new one has been stored, between the judgement and the transaction. */
 class OutdatedJudgement extends Error {}
 
-/** The rows of the objects of a batch, and the owners of the values that they claim, by claim. */
 interface StoredState<Row> {
   readonly stored: readonly Row[];
   readonly owners: Iterable<readonly [string, string]>;
@@ -229,12 +224,9 @@ function storesEach({ accepted, reply }: Judgement<unknown>, { objects }: Batch)
   return accepted.length === objects.length && reply.verdicts.every(({ outcome }) => outcome === 'imported');
 }
 
-/** A judgement with the rows to write. */
 interface Prepared<Row> extends Judgement<Row> {
   readonly rows: readonly Row[];
-  /** Those of them that were stored before. */
   readonly replaced: readonly Row[];
-  /** Inserts the others; undefined where there are none. */
   readonly insertion: Statement | undefined;
   /** No look-up has shown that the objects and values are new. */
   readonly isExpectedNew: boolean;
@@ -246,7 +238,6 @@ interface PartOutcome {
   readonly isAsJudged: boolean;
 }
 
-/** The part that is being written. */
 interface FormerPart {
   readonly objects: readonly ImportedObject[];
   readonly leaves: EarlierState;

@@ -20,7 +20,6 @@ const MAX_DEPTH = 3;
 /** Includes read objects in batches of this size, and count the bytes of one batch before they read the next. */
 const IDS_AT_ONCE = 100;
 
-/** Reads the objects of all registered classes. */
 export class ObjectReader {
   constructor(
     private readonly access: ObjectAccess,
@@ -29,10 +28,7 @@ export class ObjectReader {
     private readonly slowQueries: SlowQueries,
   ) {}
 
-  /**
-   * GET of one object.
-   * @returns undefined where there is none, or where its ACL hides it. @throws AppError FORBIDDEN by class permission
-   */
+  /** @returns undefined where there is none, or where its ACL hides it. @throws AppError FORBIDDEN by class permission */
   async get(
     requester: Requester,
     className: string,
@@ -76,11 +72,7 @@ export class ObjectReader {
     return { results, count: await timed(() => stored.objects.count(counting)) };
   }
 
-  /**
-   * The parameter `include` of a GET of objects that another service stores.
-   * @param objects with Pointers to objects of this service; they are changed
-   * @throws AppError as `includeTree`, INVALID_QUERY, INVALID_KEY_NAME
-   */
+  /** `include` for objects of another service; they are changed. @throws AppError as `includeTree`, INVALID_QUERY, INVALID_KEY_NAME */
   async include(
     requester: Requester,
     objects: readonly JsonObject[],
@@ -91,11 +83,7 @@ export class ObjectReader {
     return objects.map((object) => pickKeys(object, keys));
   }
 
-  /**
-   * Adds the fields of referenced objects to the Pointers, where the caller may get them.
-   * @param objects the results; they are changed
-   * @throws AppError OBJECT_TOO_LARGE where the response would exceed the limit of a message
-   */
+  /** Changes the objects. @throws AppError OBJECT_TOO_LARGE where the response would exceed the limit of a message */
   private async includeTree(objects: readonly JsonObject[], tree: NameTree, reading: Reading): Promise<void> {
     for (const [field, below] of tree) {
       await this.resolve(pointersAt(objects, field), reading);
@@ -129,28 +117,21 @@ export class ObjectReader {
   }
 }
 
-/** The reads of one request. */
 interface Reading {
   readonly context: AccessContext;
   /** Show ACLs to every caller (`returnACL=true`). */
   readonly returnAcl: boolean;
-  /** The bytes that includes have added to this response. */
   addedBytes: number;
-  /** The bytes of the rows that includes have read. */
   readBytes: number;
 }
 
-/** A Pointer within a response to a stored object. `replace` substitutes it. */
 interface PointerSpot {
   readonly className: string;
   readonly objectId: string;
   readonly replace: (value: JsonObject) => void;
 }
 
-/**
- * Parses the parameter `include`: paths of fields, separated by commas. A field that several paths share is included once.
- * @throws AppError INVALID_QUERY, INVALID_KEY_NAME
- */
+/** Paths, separated by commas; a shared field is included once. @throws AppError INVALID_QUERY, INVALID_KEY_NAME */
 function parseInclude(include: string | undefined): NameTree {
   const paths = (include ?? '')
     .split(',')
@@ -165,7 +146,6 @@ function parseInclude(include: string | undefined): NameTree {
   return NameTree.of(paths);
 }
 
-/** The Pointers to stored objects in the named field of the objects, including those in lists. */
 function pointersAt(objects: readonly JsonObject[], field: string): PointerSpot[] {
   return objects.flatMap((object) => {
     const value = valueAt(object, field);
@@ -174,7 +154,6 @@ function pointersAt(objects: readonly JsonObject[], field: string): PointerSpot[
   });
 }
 
-/** The objects in the named field, through which a path continues. */
 function objectsAt(objects: readonly JsonObject[], field: string): JsonObject[] {
   return objects.flatMap((object) => {
     const value = valueAt(object, field);
@@ -200,7 +179,6 @@ function fill(spots: readonly PointerSpot[], shown: JsonObject, reading: Reading
   for (const { className, replace } of spots) replace({ ...shown, __type: 'Pointer', className });
 }
 
-/** The public JSON of the object as the caller sees it. */
 function present({ objectClass }: StoredClass, object: ObjectRow, { context, returnAcl }: Reading): JsonObject {
   const { hideContact } = context;
   return objectClass.present(object, { viewer: viewerOf(objectClass, object, context), hideContact, returnAcl });

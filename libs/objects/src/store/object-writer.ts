@@ -16,7 +16,6 @@ interface WriterParts<Row extends ObjectRow> {
   readonly objects: ObjectRepository<Row>;
   readonly access: ObjectAccess;
   readonly clock: Clock;
-  /** Maximum size of an object's custom fields. */
   readonly limitBytes: number;
 }
 
@@ -92,7 +91,6 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
   }
 
   async lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void> {
-    // A single write locks its object when it reads it.
     if (writes.length > 1)
       await this.parts.objects.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
   }
@@ -112,7 +110,6 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
   }
 }
 
-/** The object with the changes applied. */
 function changed<Row extends ObjectRow>(
   row: Row,
   { custom, members: _, acl, ...columns }: ObjectChanges & Record<string, unknown>,

@@ -23,9 +23,6 @@ import type { RelationChange } from '../operations/change.js';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
 import { countRows, listBounded, type ListedTable, lookUp, type QueryDatabase } from './query-database.js';
 
-/**
- * The columns of every entity of a class.
- */
 export interface ObjectEntity {
   appId: string;
   objectId: string;
@@ -35,7 +32,6 @@ export interface ObjectEntity {
   updatedAt: Date;
 }
 
-/** How a class is stored. */
 export interface ObjectStorage {
   readonly objectClass: ObjectClass<FieldDefinitions, never>;
   readonly entity: new () => ObjectEntity;
@@ -48,21 +44,16 @@ export interface ObjectStorage {
 interface Statements {
   readonly table: string;
   readonly columns: string;
-  /** The columns without the internal ones. */
   readonly visible: string;
   readonly listed: ListedTable;
   readonly insert: ReturnType<typeof insertStatement<ObjectEntity>>;
   readonly update: ReturnType<typeof updateStatement<ObjectEntity>>;
   readonly insertMany: ReturnType<typeof insertManyStatement<ObjectEntity>>;
   readonly updateMany: ReturnType<typeof updateManyStatement<ObjectEntity>>;
-  /** By field, the column. */
   readonly columnNames: ReadonlyMap<string, string>;
 }
 
-/**
- * The objects of one class and their relations, of one application per call. Its statements follow from the definition and the entity.
- * A class whose columns differ from its row overrides `toColumns` and `toRow`. `Visible` is a row without its internal columns.
- */
+/** A class whose columns differ from its row overrides `toColumns` and `toRow`. `Visible` is a row without its internal columns. */
 export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends ObjectRow = Row> {
   protected readonly statements: Statements;
 
@@ -90,7 +81,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     };
   }
 
-  /** Its name, with the schema. */
   get table(): string {
     return this.statements.table;
   }
@@ -129,7 +119,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return countRows(within, query);
   }
 
-  /** Reads the object and locks it until the transaction ends. */
   lock(tx: Tx, appId: string, objectId: string): Promise<Row | undefined> {
     const { table, columns } = this.statements;
     const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
@@ -155,7 +144,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     await this.mapUniqueViolation(tx.run({ name: `${table}.update`, text: update.text, values }));
   }
 
-  /** The statement that inserts the rows. It returns a row for each that no unique constraint has left out. */
   insertionOfMany(appId: string, rows: readonly Row[]): Statement {
     const { table, insertMany } = this.statements;
     const values = insertMany.values(rows.map((row) => this.toColumns(appId, row)));
@@ -199,14 +187,12 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return (await Promise.all(owned)).flat();
   }
 
-  /** The built-in fields of a row. */
   columnsOf(row: Row): JsonObject {
     const { fields } = this.storage.objectClass.definition;
     const members = Object.entries(row).filter(([name, value]) => Object.hasOwn(fields, name) && value !== null);
     return Object.fromEntries(members);
   }
 
-  /** The row of an imported object. */
   importedRow({ objectId, acl, fields, columns, createdAt, updatedAt }: ImportedObject): Row {
     const row = {
       ...this.storage.objectClass.blankColumns(),
@@ -217,7 +203,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
       createdAt: new Date(createdAt),
       updatedAt: new Date(updatedAt),
     };
-    // The sender has parsed the columns with the definition of the class.
     return row as unknown as Row;
   }
 
@@ -249,12 +234,10 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return { name: `${table}.insert`, text: insert.text, values: insert.values(this.toColumns(appId, row)) };
   }
 
-  /** The columns of a row. */
   protected toColumns(appId: string, row: Row): Readonly<Record<keyof ObjectEntity, unknown>> {
     return { appId, ...row };
   }
 
-  /** The row of its columns. */
   protected toRow(columns: object): Row {
     return columns as Row;
   }

@@ -9,7 +9,6 @@ import { ObjectAccess } from './object-access.js';
 import { ObjectReader } from './object-reader.js';
 import { type PreparedWrite, type Requester, StoredClasses, type WriteResult } from './stored-classes.js';
 
-/** The token of the database in whose transactions objects are written. */
 export const OBJECTS_DATABASE = Symbol('ObjectsDatabase');
 
 /** A write of a joint save, whose object has an id where another object may refer to it. */
@@ -17,7 +16,6 @@ interface IdentifiedWrite extends ObjectWrite {
   readonly id: string;
 }
 
-/** A controller that serves the classes of one service. */
 // eslint-disable-next-line max-lines-per-function -- decorators need the contract, so the whole class stands in the function
 export function objectsRpcController(contract: ObjectsRpc): Type {
   @Controller()
@@ -143,10 +141,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
       });
     }
 
-    /**
-     * Locks the objects in one order, independent of the order of the writes: else two saves of the same objects would
-     * deadlock until PostgreSQL ends one of them.
-     */
+    /** In one order, independent of that of the writes: else two saves of the same objects would deadlock. */
     private async lock(
       tx: Tx,
       appId: string,

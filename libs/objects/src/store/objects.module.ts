@@ -25,27 +25,20 @@ import { QueryDatabase } from './query-database.js';
 import { SlowQueries } from './slow-queries.js';
 import { StoredClasses } from './stored-classes.js';
 
-/** The configuration of the engine in one service. */
 export interface ObjectsSettings {
   /** The service's database. Queries of clients get half as many connections of their own. */
   readonly database: DatabaseOptions;
-  /** Maximum size of an object's custom fields. */
   readonly limitBytes: number;
 }
 
-/** A service that stores classes of objects. */
 interface ObjectsService {
-  /** The name in metrics and in PostgreSQL's list of connections. */
   readonly name: string;
   readonly contract: ObjectsRpc;
-  /** The RPCs for operators. */
   readonly indexes: FieldIndexesRpc;
   readonly imports: ObjectImportRpc;
   readonly access: Type<AccessSource>;
-  /** The modules that `access` needs. */
   readonly modules?: NonNullable<ModuleMetadata['imports']>;
   readonly settings: Pick<FactoryProvider<ObjectsSettings>, 'useFactory' | 'inject'>;
-  /** The token of the service's database. */
   readonly databaseToken: InjectionToken<Database>;
 }
 
@@ -101,10 +94,7 @@ const INDEXING: readonly Provider[] = [
   },
 ];
 
-/**
- * The object engine of one service: reads, queries and writes of the registered classes, and the indexes of custom fields. A module of
- * a class registers it in `StoredClasses`, or is made by `forClass`.
- */
+/** A module of a class registers it in `StoredClasses`, or is made by `forClass`. */
 @Module({})
 export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   constructor(
@@ -140,7 +130,6 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
     };
   }
 
-  /** A class without rules of its own: its definition and its entity are all that it needs. */
   static forClass(
     service: DynamicModule,
     storage: ObjectStorage & Pick<RegisteredClass, 'objectClass'>,
@@ -171,7 +160,6 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
 
 type RegisteredClass = Parameters<StoredClasses['register']>[0];
 
-/** The module of one class. */
 @Module({})
 class ObjectClassModule {}
 

@@ -23,7 +23,6 @@ const MAX_INDEXED_TEXT_LENGTH = 32_768;
 const MIN_USES = 20;
 const MAX_REMEMBERED = 1_000;
 
-/** Names for statements of one kind. */
 class ShapeNames {
   readonly #names = new Map<string, string>();
   readonly #seen = new LRUCache<string, number>({ max: MAX_REMEMBERED });
@@ -49,10 +48,7 @@ class ShapeNames {
 const shapes = new ShapeNames('shape', MAX_TEXT_LENGTH);
 const indexed = new ShapeNames('indexed', MAX_INDEXED_TEXT_LENGTH);
 
-/**
- * Converts a failure of a client-defined statement that the client has caused: QUERY_TIMED_OUT, INVALID_QUERY. Other failures stay
- * unchanged.
- */
+/** Converts a failure that the client has caused: QUERY_TIMED_OUT, INVALID_QUERY. */
 export function queryFailure(error: unknown): unknown {
   if (isStatementTimeout(error)) return appError('QUERY_TIMED_OUT');
   if (isRefusedPattern(error)) {
@@ -61,37 +57,26 @@ export function queryFailure(error: unknown): unknown {
   return error;
 }
 
-/**
- * Limit of one query's rows together: custom fields, ACLs, `authData`. It exceeds the limit of a response, because `keys` can
- * remove most of the fields.
- */
+/** Of one query's rows together. It exceeds the limit of a response, because `keys` can remove most of the fields. */
 export const MAX_READ_BYTES = 32 * 1_024 * 1_024;
 
-/** The source of a query's rows, and the columns of its result. */
 export interface ListedTable {
-  /** The table, with its schema. */
   readonly table: string;
-  /** SQL of the result columns. */
   readonly columns: string;
-  /** SQL of a row's size in bytes, from the table's own columns. */
   readonly size: string;
 }
 
-/** The rows and their order. */
 type ListedRows = Pick<CompiledFind, 'where' | 'orderBy' | 'limit' | 'parameters'> &
   Partial<Pick<CompiledFind, 'from' | 'isIndexed'>>;
 
-/** The additional columns of each row. */
 interface Place {
-  /** The position in the requested order, from 1. */
   readonly position: number;
-  /** The total size of this row and those before it. */
   readonly bytesSoFar: string;
 }
 
 /**
- * Runs a query in its requested order, and loads large columns only up to the limit of one request. SQL guarantees no order for the rows of
- * a sub-query or a filter, so the running sum has its own ORDER BY, and each row has its position.
+ * Loads large columns only up to the limit of one request. SQL guarantees no order for the rows of a sub-query or a filter, so the
+ * running sum has its own ORDER BY, and each row has its position.
  * @throws AppError OBJECT_TOO_LARGE
  */
 export async function listBounded<Row extends object>(
@@ -112,7 +97,6 @@ export async function listBounded<Row extends object>(
   return rows;
 }
 
-/** Runs a query that finds at most one row, which needs neither a sum of sizes nor a position. */
 export function lookUp<Row extends object>(
   within: Queryable,
   { table, columns }: ListedTable,
@@ -123,7 +107,6 @@ export function lookUp<Row extends object>(
   return within.query<Row>(sql, parameters, preparedStatementName(sql, isIndexed));
 }
 
-/** The number of rows that a query finds. */
 export async function countRows(
   within: Queryable,
   { from, sql, parameters, isIndexed }: CompiledCount,
@@ -136,7 +119,6 @@ export async function countRows(
 /** Together the time limit of the RPC: the caller of a longer query has given up. */
 const TIMEOUTS = { connectTimeoutMs: 2_000, statementTimeoutMs: 3_000 };
 
-/** A database for client-defined statements. */
 class ClientQueryDatabase extends Database {
   /** @throws AppError QUERY_TIMED_OUT; INVALID_QUERY where PostgreSQL refuses a regular expression */
   override async query<Row>(sql: string, parameters: readonly unknown[] = [], statementName?: string): Promise<Row[]> {
@@ -149,12 +131,10 @@ class ClientQueryDatabase extends Database {
 }
 
 /**
- * Separate connections for client-defined queries other than look-ups, so that slow ones do not take connections from other work of the
- * service. Give this pool half as many connections as the main pool. Queries that an index of custom fields covers use a second pool of the
- * same size, because a connection plans prepared statements either for each run or once; it stays empty without such indexes.
+ * Keeps slow queries of clients from taking the connections of other work. Give this pool half as many connections as the main pool.
+ * Queries that an index of custom fields covers use a second pool of the same size, which plans prepared statements once.
  */
 export class QueryDatabase extends ClientQueryDatabase implements OnApplicationShutdown {
-  /** The pool for statements with one generic plan. */
   readonly indexed: Database;
 
   constructor(options: DatabaseOptions) {
@@ -167,7 +147,6 @@ export class QueryDatabase extends ClientQueryDatabase implements OnApplicationS
     });
   }
 
-  /** The database for a query. */
   for({ isIndexed }: { readonly isIndexed: boolean }): Queryable {
     return isIndexed ? this.indexed : this;
   }
@@ -182,9 +161,7 @@ export class QueryDatabase extends ClientQueryDatabase implements OnApplicationS
 }
 
 /**
- * The name under which a client-defined statement stays prepared, permanently. Queries of one kind differ only in their values, so that few
- * texts recur often.
- * @param isIndexed whether an index of custom fields covers the query: such statements have their own names and connections
+ * The name under which a client-defined statement stays prepared, permanently: queries of one kind differ only in their values.
  * @returns undefined for a text that is rare, too long, or arrives when all names are used
  */
 export function preparedStatementName(text: string, isIndexed = false): string | undefined {
@@ -205,10 +182,8 @@ export interface UpdateCondition {
   assertMet(tx: Tx, object: LockedObject): Promise<void>;
 }
 
-/** The condition of a write without `where`. */
 export const ALWAYS_MET: UpdateCondition = { assertMet: () => Promise.resolve() };
 
-/** The objects that a condition may look at, and their fields. */
 interface ConditionView {
   readonly queryClass: QueryClass;
   readonly scope: QueryScope;

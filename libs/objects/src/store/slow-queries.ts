@@ -22,7 +22,6 @@ interface RecordedQuery extends QueryKind {
   maxMs: number;
 }
 
-/** The origin of a query. */
 interface QueryOrigin {
   readonly appId: string;
   readonly queryClass: QueryClass;
@@ -50,7 +49,6 @@ export class SlowQueries {
     await this.#flush();
   }
 
-  /** Runs the work, and records the query where it was slow or timed out. */
   async timed<T>(origin: QueryOrigin, work: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     try {

@@ -20,17 +20,13 @@ import type { UpdateCondition } from './query-database.js';
 /** The caller of a request. A service without users receives the principal with the request. */
 export type Requester = Caller & { readonly principal?: Principal };
 
-/** The response to a write. */
 export interface WriteResult {
   readonly objectId: string;
   readonly isNew: boolean;
   readonly result: JsonObject;
 }
 
-/**
- * A write that is validated as far as possible without its object, with passwords hashed. The rest is quick and runs in a
- * transaction, its own or one shared with other writes.
- */
+/** Validated as far as possible without its object, with passwords hashed: the rest is quick. */
 export interface PreparedWrite<T = WriteResult> {
   /** The object that the transaction locks before its first write. */
   readonly objectId: string;
@@ -41,7 +37,6 @@ export interface PreparedWrite<T = WriteResult> {
 export interface CreateOptions {
   /** The id of the new object, if it is chosen already. */
   readonly objectId?: string | undefined;
-  /** Return the whole object. */
   readonly returnNew: boolean;
 }
 
@@ -50,7 +45,6 @@ export interface UpdateOptions extends ObjectWriteOptions {
   readonly identities?: IdentityChanges | undefined;
 }
 
-/** The common part of the removals of one request: the access of the caller, and the condition that each object must meet. */
 export interface RemovalAccess {
   readonly context: AccessContext;
   readonly condition: UpdateCondition;
@@ -72,7 +66,6 @@ export interface ObjectWrites {
   lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void>;
 }
 
-/** A class as the engine sees it. */
 export interface StoredClass<Row extends ObjectRow = ObjectRow> {
   readonly objectClass: ObjectClass<FieldDefinitions, Row>;
   readonly objects: ObjectRepository<Row>;
@@ -107,7 +100,6 @@ export class StoredClasses implements FieldIndexed {
     return this.#classes.has(className);
   }
 
-  /** The class as the master key may query it. */
   get(className: string): ReturnType<ObjectClass['queryClass']> | undefined {
     return this.#classes.get(className)?.objectClass.queryClass();
   }
@@ -118,9 +110,7 @@ export interface AccessContext {
   readonly scope: QueryScope;
   /** The class without a check of its permissions, unlike `scope.classOf`. */
   readonly queryClassOf: (className: string) => QueryClass;
-  /** Undefined for the master key. */
   readonly principal: Principal | undefined;
-  /** The caller does not see the contact data of other users. */
   readonly hideContact: boolean;
   may(operation: ClassOperation, className: string): boolean;
   /** @throws AppError FORBIDDEN by class permission */
