@@ -30,7 +30,6 @@ export const accountsRpc = {
     z.object({ appIds: z.array(z.string()).max(MAX_LISTED_APPLICATIONS) }),
   ),
   signUp: rpc('accounts.signUp', z.object({ caller, fields: jsonObject }), authenticatedUser, PASSWORD_TIMEOUT_MS),
-  /** Signs up or logs in by the proven identities of `authData`. `isNew`: no user had any of the identities. */
   signUpOrLogInByIdentity: rpc(
     'accounts.signUpOrLogInByIdentity',
     z.object({
@@ -189,7 +188,6 @@ export type FailedLogin = z.output<typeof failedLogin>;
 export const lockoutState = z.object({
   lockedUntil: z.iso.datetime().nullable(),
   lockedSince: z.iso.datetime().nullable().default(null),
-  /** The failed logins that count now; 0 under a lock. */
   failures: z.number().int(),
   /** Those that count now or, under a lock, those that led to it. Oldest first, at most seven. */
   failedLogins: z.array(failedLogin).default([]),
@@ -197,7 +195,6 @@ export const lockoutState = z.object({
 
 /** RPCs for operators about the login lockout, available like `applicationsRpc`. No RPC unlocks a user. */
 export const lockoutsRpc = {
-  /** Ordered by the end of the lock. `after`: the last entry of the previous page. */
   list: rpc(
     'accounts.listLockouts',
     z.object({
@@ -219,14 +216,10 @@ const token = z.string().max(1024);
 const kind = z.enum(MAIL_KINDS);
 const nothing = z.object({});
 
-/**
- * `done`: the address is already verified. `expired`: the link has no effect; where the names are null, the service cannot determine
- * whether it was ever valid.
- */
+/** `done`: the address is already verified. `expired`: where the names are null, the link may never have been valid. */
 const mailLink = z.object({
   state: z.enum(['open', 'done', 'expired']),
   applicationName: z.string().nullable(),
-  /** The recipient and the user's name, as long as both are still current. */
   email: z.string().nullable(),
   username: z.string().nullable(),
   canBeRenewed: z.boolean(),
@@ -252,7 +245,6 @@ export const emailsRpc = {
   ),
 };
 
-/** The code as the path contains it; accounts refuses an invalid code with an error of its own. */
 const code = z.string().max(1024);
 const request = z.object({ caller, body: jsonObject });
 export const phoneNumbersRpc = {

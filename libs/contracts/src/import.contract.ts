@@ -34,7 +34,6 @@ export const importedObject = z.object({
   createdAt: z.iso.datetime(),
   updatedAt: z.iso.datetime(),
   acl: jsonObject.nullable(),
-  /** The built-in fields of the class, by name. */
   columns: jsonObject,
   fields: jsonObject,
   password: importedPassword.optional(),
@@ -71,7 +70,6 @@ const importObjectsRequest = z.object({
   objects: z.array(importedObject).max(MAX_IMPORTED_OBJECTS),
   /** Nothing is written. The verdicts are those of an import that runs now. */
   isPreview: z.boolean(),
-  /** Hashes LeanCloud's passwords with bcrypt at once. */
   wrapPasswords: z.boolean().default(false),
   /** A new id of this batch, for the `after` of the next one. */
   batchId: z.uuid().optional(),
@@ -82,7 +80,6 @@ const importObjectsRequest = z.object({
     .object({
       /** By claim, the object that would have it; null: it would be free. */
       owners: z.record(z.string(), z.string().nullable()),
-      /** Objects that earlier batches would have written. */
       objects: z.array(z.object({ objectId, createdAt: z.iso.datetime(), updatedAt: z.iso.datetime(), lacks })),
     })
     .optional(),
@@ -91,7 +88,6 @@ const importObjectsRequest = z.object({
 export type ImportObjectsRequest = z.output<typeof importObjectsRequest>;
 
 const importObjectsReply = z.object({
-  /** In the order of the objects. */
   verdicts: z.array(importVerdict),
   /** Claims that objects of the batch have given up. */
   released: z.array(z.string()),

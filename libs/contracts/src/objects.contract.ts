@@ -13,9 +13,7 @@ export const MAX_SAVED_OBJECTS = 100;
 const className = z.string().min(1).max(128);
 
 export const objectId = z.string().min(1).max(64);
-/** The parameter `keys`, split at its commas. */
 const keys = z.array(z.string().max(256)).max(100).optional();
-/** The parameter `include` as sent. */
 const include = z.string().max(1024).optional();
 /** The parameter `where` as parsed JSON; the service that runs the query validates it. */
 const where = z.unknown().optional();
@@ -42,7 +40,6 @@ export const objectWriteOptions = z.object({ returnNew: z.boolean(), where });
 
 export type ObjectWriteOptions = z.output<typeof objectWriteOptions>;
 
-/** Removes all given objects or none. `where`: remove only objects that match. */
 const objectRemoval = z.object({ caller, objectIds: z.array(objectId).min(1).max(MAX_REMOVED_OBJECTS), where });
 
 const objectWrite = objectWriteOptions.extend({
@@ -52,7 +49,6 @@ const objectWrite = objectWriteOptions.extend({
   /** Absent: the object is new, or for an installation a registration. */
   objectId: objectId.optional(),
   fields: jsonObject,
-  /** For a user: identities that auth-linking has proven. */
   identities: identityChanges.optional(),
   /** Fields to be set to pointers to other objects of the same request, addressed by internal id. */
   children: z
@@ -64,7 +60,6 @@ export type ObjectWrite = z.output<typeof objectWrite>;
 
 export type ObjectsRpc = ReturnType<typeof objectsOf>;
 
-/** @param timeoutMs of a batch save */
 function objectsOf(service: string, timeoutMs?: number) {
   /** A service without users receives the principal, which the gateway has resolved. */
   const request = z.object({ caller, principal: principal.optional(), className });
@@ -93,7 +88,6 @@ function objectsOf(service: string, timeoutMs?: number) {
       z.object({ result: jsonObject }),
     ),
     remove: rpc(`${service}.removeObjects`, objectRemoval.extend(request.shape), z.object({})),
-    /** Saves all objects or none. */
     saveAll: rpc(
       `${service}.saveAll`,
       request.omit({ className: true }).extend({ writes: z.array(objectWrite).min(1).max(MAX_SAVED_OBJECTS) }),
@@ -119,7 +113,6 @@ export const includesRpc = {
 export const MAX_INDEXED_FIELDS = 3;
 
 const indexedClass = z.enum(CLASS_NAMES);
-/** Field names. The service decides which of them are custom fields of the class. */
 const fields = z
   .array(z.string().regex(/^[A-Za-z]\w{0,127}$/, 'is not a valid field name'))
   .min(1)
@@ -146,7 +139,6 @@ const slowQuestion = z.object({
   runs: count,
   meanMs: count,
   maxMs: count,
-  /** Fields of an index that would serve the query; empty where no index would help. */
   fields: z.array(z.string()),
   isIndexed: z.boolean(),
 });

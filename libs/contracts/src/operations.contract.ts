@@ -3,7 +3,6 @@ import { appId } from './application.schema.js';
 import { givenCredentials, rpc } from './messages.schema.js';
 import { platformKind, platformName } from './user.schema.js';
 
-/** Identifies a secret without revealing anything about it. */
 const keyId = z.string().regex(/^[0-9a-f]{8}$/);
 const tableName = z.string().max(100);
 const rowKey = z.array(z.string().max(256)).max(8);
@@ -36,7 +35,6 @@ export type SealingRpc = ReturnType<typeof sealingRpcOf>;
 
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),
-  /** Records that no value at rest needs another key. `isChanged`: until now, some value needed one. */
   noteRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
   /** Until when mailed links and codes of text messages may need another key. Null: no rotation was recorded. */
   getRotation: rpc(
@@ -54,7 +52,6 @@ export const consoleSealingRpc = sealingRpcOf('console');
 
 export const pushSealingRpc = sealingRpcOf('push-delivery');
 
-/** The stored secret of the standalone server, in its data folder. */
 export const storedSecretsRpc = {
   /** Generates a new secret and keeps the old one as accepted. Takes effect at the next start. Fails with NO_EFFECT. */
   swap: rpc('standalone.swapSecret', z.object({}), z.object({})),
@@ -111,20 +108,16 @@ export const diagnosticsRpc = {
 export const MAX_LIMITED_CLIENTS = 1_000;
 
 const limitedClient = z.object({
-  /** The limit: `requests`, `logins`, `signUps` or `messages`. */
   group: z.string(),
   /** An IPv4 address, or an IPv6 /64 network. */
   network: z.string(),
-  /** Requests of the current window, those that were refused included. */
   count: z.number().int().min(0),
   until: z.iso.datetime(),
 });
 
 export type LimitedClient = z.output<typeof limitedClient>;
 
-/** RPCs for operators about the limits of requests, available like `applicationsRpc`. */
 export const gatewayRpc = {
-  /** The clients of an application whose requests are refused now; the latest windows first. */
   listLimitedClients: rpc(
     'gateway.listLimitedClients',
     z.object({ appId, limit: z.number().int().min(1).max(MAX_LIMITED_CLIENTS) }),
@@ -141,7 +134,6 @@ const shownCredentials = z.object({
 
 export type ShownCredentials = z.output<typeof shownCredentials>;
 
-/** RPCs for operators about an application's platforms, available like `applicationsRpc`. */
 export const platformsRpc = {
   /** Replaces the platform's credentials. `fields`: as `PLATFORM_CREDENTIALS` defines for the kind. */
   set: rpc(
@@ -219,7 +211,6 @@ export const consoleRpc = {
     z.object({ by: z.string().max(100) }),
     z.object({ link: link.nullable() }),
   ),
-  /** A link with which an operator sets a new password. Earlier links of the operator end. Fails with NOT_FOUND. */
   recoverOperator: rpc('console.recoverOperator', z.object({ address, by: z.string().max(100) }), z.object({ link })),
   /** A disabled operator cannot sign in; the sessions end. Fails with NOT_FOUND, and with NO_EFFECT for the last active owner. */
   disableOperator: rpc('console.disableOperator', z.object({ address, by: z.string().max(100) }), z.object({})),
@@ -246,7 +237,6 @@ export const consoleRpc = {
     }),
     z.object({ id: z.uuid() }),
   ),
-  /** Writes the outcome of such an act. Fails with NOT_FOUND where it has one. */
   endAction: rpc(
     'console.endAction',
     z.object({

@@ -27,9 +27,7 @@ export type DeliveryCounts = z.output<typeof deliveryCounts>;
 export const vendorCounts = z.object({
   targeted: count,
   accepted: count,
-  /** Devices whose token the vendor reports as dead. */
   invalid: count,
-  /** Refused by the vendor for another reason. */
   rejected: count,
   expired: count,
   waiting: count,
@@ -53,7 +51,6 @@ const pushRequest = z.object({
 export const pushRpc = {
   send: rpc('push-delivery.sendPush', pushRequest, accepted),
   sendToDevices: rpc('push-delivery.sendPushToDevices', pushRequest, accepted),
-  /** Fails with NOT_FOUND. */
   getNotification: rpc(
     'push-delivery.getNotification',
     z.object({ caller, objectId }),
@@ -106,7 +103,6 @@ const deviceConnection = z.object({
   node: z.string(),
 });
 
-/** RPCs for operators about pushes, available like `applicationsRpc`. */
 export const pushOperationsRpc = {
   send: rpc('push-delivery.sendPushAsOperator', z.object({ appId, body: jsonObject }), accepted),
   getStatus: rpc(
@@ -118,7 +114,6 @@ export const pushOperationsRpc = {
       error: z.string().nullable(),
       createdAt: z.iso.datetime(),
       expiresAt: z.iso.datetime(),
-      /** When the search for devices begins or has begun. */
       dueAt: z.iso.datetime().optional(),
       /** When the search for devices ended, or the push failed; null before. */
       foundAt: z.iso.datetime().nullable().optional(),
@@ -149,14 +144,11 @@ export const pushOperationsRpc = {
     'push-delivery.previewPush',
     z.object({ appId, body: jsonObject }),
     z.object({
-      /** Of the request as JSON. */
       bytes: count,
       maxBytes: count,
       message: z
         .object({
-          /** JSON text for all platforms without a body of their own. */
           body: z.string(),
-          /** JSON texts by platform. */
           bodies: z.record(z.string(), z.string()),
           /** The only platforms that the push has content for; null: all. */
           platforms: z.array(z.string()).nullable(),
@@ -210,7 +202,6 @@ export const pushOperationsRpc = {
     daysOfApp,
     z.object({ days: z.array(z.object({ day: z.iso.date(), queued: count, acknowledged: count })) }),
   ),
-  /** Counts of an application's devices: installations and push targets per platform, and connected sockets. */
   countDevices: rpc(
     'push-delivery.countDevices',
     z.object({ appId }),
@@ -227,11 +218,8 @@ export const pushMessage = z.object({
   appId: z.string(),
   /** Increases in the order in which pushes were accepted. */
   order: z.number().int(),
-  /** Milliseconds since 1970. */
   expiresAt: z.number().int(),
-  /** JSON text of the body for each platform that has its own. */
   bodies: z.record(z.string(), z.string()),
-  /** JSON text for all other platforms. */
   body: z.string(),
 });
 
@@ -242,7 +230,6 @@ export const connectorMessages = {
   deliver: directMessage(
     'connector.deliver',
     z.object({
-      /** In the order in which the devices get them. */
       wakeUps: z.array(
         z.object({
           message: pushMessage,
@@ -252,7 +239,6 @@ export const connectorMessages = {
           traceparent: z.string().optional(),
         }),
       ),
-      /** The messages are of a large push, and others may overtake them. */
       isBulk: z.boolean(),
     }),
   ),

@@ -109,7 +109,6 @@ export function vendorFields(vendor: Vendor): CredentialField[] {
   return credentialFieldsOf(VENDOR_CREDENTIALS[vendor]);
 }
 
-/** The profile of installations without `deviceProfile`. */
 export const DEFAULT_PROFILE = '_default';
 
 const vendor = z.enum(VENDORS);
@@ -126,7 +125,6 @@ const shownVendor = key.extend({
 
 export type ShownVendor = z.output<typeof shownVendor>;
 
-/** The reason why pushes of credentials in one environment wait, and their number. */
 const laneState = z.object({
   /** `<vendor>/<profile>/<part>/<dev or prod>` */
   lane: z.string(),
@@ -136,7 +134,6 @@ const laneState = z.object({
   /** The operator trusts it for the rest of an hour: no token is doubted. */
   isTrusted: z.boolean(),
   devices: z.number().int(),
-  /** Time since the oldest of them was due. */
   seconds: z.number(),
 });
 
@@ -159,13 +156,11 @@ export const vendorsRpc = {
     key.extend({ appId, change: z.enum(['pause', 'resume', 'trust']) }),
     z.object({}),
   ),
-  /** The lanes of an application, and the number of processes that send. */
   listLanes: rpc(
     'push-delivery.listVendorLanes',
     z.object({ appId }),
     z.object({ lanes: z.array(laneState), senders: z.number().int() }),
   ),
-  /** Fails with NOT_FOUND. */
   remove: rpc('push-delivery.removeVendorCredentials', key.extend({ appId }), z.object({})),
   list: rpc('push-delivery.listVendorCredentials', z.object({ appId }), z.object({ vendors: z.array(shownVendor) })),
   /** Signs in at the vendor without sending to a device. `problem`: null where the credentials work. Fails with NOT_FOUND. */
@@ -175,7 +170,6 @@ export const vendorsRpc = {
     z.object({ problem: z.string().nullable() }),
     CHECK_TIMEOUT_MS,
   ),
-  /** Sends one message to one token. Fails with NOT_FOUND. */
   try: rpc(
     'push-delivery.tryVendorCredentials',
     key.extend({

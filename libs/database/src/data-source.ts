@@ -107,7 +107,6 @@ export class LookupConnections {
     return (this.#lanes[best] ??= this.#open());
   }
 
-  /** A connection that does not exist yet is used once all others have something to do. */
   #load(index: number): number {
     return this.#lanes[index]?.inFlight ?? 0.5;
   }
@@ -157,14 +156,12 @@ export interface DatabaseOptions {
   readonly url: string;
   readonly schema: string;
   readonly migrations: readonly (new () => MigrationInterface)[];
-  /** None where only hand-written statements run. */
   readonly entities?: readonly (new () => object)[];
   /** Connections at most. Look-ups have up to two more. */
   readonly poolSize: number;
   readonly applicationName: string;
-  /** The longest wait for a connection, a new or a free one, in milliseconds. Default: 4 seconds. */
   readonly connectTimeoutMs?: number;
-  /** Timeout of statements, in milliseconds. Default: 5 seconds. */
+  /** Default: 5 seconds. */
   readonly statementTimeoutMs?: number;
   /** `each-run`: for the values of each run. `once`: one generic plan always fits. Default: PostgreSQL decides. */
   readonly plans?: 'each-run' | 'once';
@@ -175,7 +172,6 @@ export interface DatabaseOptions {
  * service starts while PostgreSQL is unavailable.
  */
 export class ServiceDataSource extends DataSource {
-  /** node-postgres' pool, which TypeORM calls `driver.master`. */
   readonly pool: Pool;
   /** For reads of a row by its key, outside of transactions. */
   readonly lookups: LookupConnections;

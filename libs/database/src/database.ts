@@ -150,7 +150,6 @@ export class Database implements SqlExecutor {
       if (command !== 'COMMIT') throw new Error('the transaction was rolled back: one of its statements had failed');
       return result;
     } catch (error) {
-      // A connection whose rollback fails is closed.
       await client.query('ROLLBACK').catch(() => {
         isBroken = true;
       });
@@ -183,7 +182,6 @@ function execute(runner: Runner, config: QueryConfig): Promise<QueryResult> {
   return guarded(config.text, () => runner.query(config));
 }
 
-/** Runs a statement in a span of its own. @throws as `translateDriverError` */
 async function guarded<T>(sql: string, work: () => Promise<T>): Promise<T> {
   try {
     return await (isTracing() ? inSpan(sqlSpan(sql), work) : work());

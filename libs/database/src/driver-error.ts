@@ -86,15 +86,11 @@ export function translateDriverError(error: unknown, sql: string): unknown {
   return new StatementError(String(code), typeof constraint === 'string' ? constraint : undefined, sql);
 }
 
-/** Whether PostgreSQL cancelled a statement at its timeout. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === QUERY_CANCELED;
 }
 
-/**
- * Whether a statement failed for a reason outside of it. False where PostgreSQL gave it up, for want of disk or memory or at its timeout:
- * the same work would end the same way.
- */
+/** For a reason outside of the statement: not for want of disk or memory or at its timeout, where the same work would end the same way. */
 export function isInterrupted(error: unknown): boolean {
   if (isServerAway(error)) return true;
   if (!(error instanceof AppError && error.cause instanceof TransientFailure)) return false;

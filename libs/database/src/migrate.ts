@@ -87,7 +87,6 @@ interface MigrationTimeouts {
   readonly otherMigrationMs: number;
   /** Wait of one attempt for the lock of a table; other statements on the table queue behind it meanwhile. */
   readonly tableMs: number;
-  /** Total wait for locks of tables. */
   readonly tablesMs: number;
 }
 

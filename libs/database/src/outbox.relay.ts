@@ -12,9 +12,8 @@ import { type Statement, combineStatements } from './statement.js';
 const LEASE_MS = 10_000;
 
 /**
- * The lease for relaying a schema's outbox: a row with its holder and an expiry. It is independent of connections and transactions, so that
- * it lasts while the broker confirms, also behind a pooler. The table is unlogged: taking the lease needs no WAL flush, and after a crash
- * of PostgreSQL the row is missing, which equals an expired lease.
+ * A row with its holder and an expiry: it lasts while the broker confirms, also behind a pooler. The table is unlogged: taking the lease
+ * needs no WAL flush, and a row that is missing after a crash of PostgreSQL equals an expired lease.
  */
 class OutboxLease {
   readonly #holder = randomUUID();
@@ -149,7 +148,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.failures.failed(error);
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.failuresInARow, LONGEST_PAUSE_MS);
     this.failuresInARow += 1;
-    // The sleep rejects when the relay is stopped, which ends the pause.
     await sleep(pauseMs, undefined, { signal: this.stop.signal }).catch(() => undefined);
     return 'more';
   }
@@ -202,7 +200,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     };
   }
 
-  /** Whether the broker accepts no events at all; other reasons concern a single event. */
   private isUnavailable(reason: unknown): boolean {
     return !this.publisher.isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
   }

@@ -155,7 +155,6 @@ class PreparedQuery extends Query {
     this.callback(this.#failure ?? null, this.#rows);
   }
 
-  /** Sends what node-postgres would send, without the request for a description, as one buffer. */
   #prepareAgain(connection: Connection): void {
     const parts: Buffer[] = [];
     const gathering = Object.create(connection, {
@@ -170,17 +169,13 @@ class PreparedQuery extends Query {
 export function runPrepared<Row>(runner: object, statement: NamedStatement): Promise<Row[]> {
   return new Promise((resolve, reject) => {
     (runner as Accepting).query(new PreparedQuery(statement), (error, rows) => {
-      // A pool calls back with undefined where it succeeds.
       if (error) reject(error);
       else resolve(rows as Row[]);
     });
   });
 }
 
-/**
- * Whether the preparation of the statement is still unanswered. It may fail, and a run behind it would then fail as well; this run
- * prepares the text for itself, without a name.
- */
+/** The preparation may fail, and a run behind it as well: this run then prepares the text for itself, without a name. */
 function isBeingPrepared(name: string, connection: Connection): boolean {
   const { submittedNamedStatements, parsedStatements } = connection as unknown as Preparations;
   return submittedNamedStatements[name] !== undefined && parsedStatements[name] === undefined;

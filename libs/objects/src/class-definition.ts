@@ -13,12 +13,10 @@ export interface FieldDefinition {
   readonly isRemovable?: true;
   /** A new object needs the field; the error of a request without it. */
   readonly missingError?: ErrorName;
-  /** The value of a new object that does not set the field. Default: null. */
   readonly initial?: JsonValue;
   readonly isImmutable?: true;
   /** The column has a unique constraint per application, and this is the error of a value that another object has. */
   readonly takenError?: ErrorName;
-  /** Only the master key sets the field; for other callers it is read only. */
   readonly isForMaster?: true;
   /** The error for a part of the field (`ACL.x`). Default: INVALID_KEY_NAME. */
   readonly partError?: ErrorName;
@@ -73,7 +71,6 @@ type ParsedField<Field> = Field extends { parse: (value: JsonValue) => infer Val
 export type ObjectChanges<Fields extends FieldDefinitions = FieldDefinitions> = ParsedFields<Fields> & {
   readonly acl?: Acl | null;
   readonly custom: readonly FieldChange[];
-  /** Changes of relations, in the order of their execution. Absent: none. */
   readonly members?: readonly RelationChange[];
 };
 
@@ -95,7 +92,6 @@ export interface ObjectView {
 export interface ObjectRow {
   readonly objectId: string;
   readonly acl: Acl | null;
-  /** The custom fields. */
   readonly fields: JsonObject;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -107,13 +103,11 @@ export function plain(key: string, value: JsonValue): JsonValue {
   return value;
 }
 
-/** A value that is true or false. @throws AppError INCORRECT_TYPE */
 export function parseFlag(key: string, value: JsonValue): boolean {
   if (typeof value !== 'boolean') throw incorrect(key, 'The value must be true or false.');
   return value;
 }
 
-/** The error for a value that does not fit its field. */
 export function incorrect(key: string, message: string): AppError {
   return appError('INCORRECT_TYPE', { message: `${key}: ${message}` });
 }

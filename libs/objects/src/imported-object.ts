@@ -26,7 +26,6 @@ import type { FieldChange } from './operations/change.js';
 import { isAbsent } from './stored-object.js';
 import { dateOf, isJsonObject, parseAcl, reachesPrototype } from './values.js';
 
-/** A row of another server's export: what is stored of it, and what is left out. */
 type ParsedRow =
   | { readonly object: ImportedObject; readonly notes: readonly ImportNote[] }
   | { readonly objectId: string | undefined; readonly refused: ImportNote };
@@ -105,7 +104,6 @@ function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[])
   return { columns: settled(className, columns), fields };
 }
 
-/** The reason for a note in the report; undefined where the value is stored unchanged. */
 function problemOf(stored: JsonValue | AppError): string | undefined {
   if (stored instanceof AppError) return stored.message;
   return holdsRounded(stored) ? ROUNDED : undefined;
@@ -117,7 +115,6 @@ function holdsRounded(value: JsonValue): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).some(holdsRounded);
 }
 
-/** A field without which the object cannot be stored. */
 function missingField(className: ClassName, columns: JsonObject): string | undefined {
   if (className === '_Installation') return missingOfDevice(columns);
   const required = requiredField(className);

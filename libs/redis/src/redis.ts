@@ -27,7 +27,7 @@ export class RedisScript {
   }
 }
 
-/** Lua source of `now`, the time of the server in milliseconds, and of `time`, its seconds and microseconds. */
+/** `now` in milliseconds, by the clock of the server; `time`: its seconds and microseconds. */
 export const NOW = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -55,7 +55,6 @@ export interface RedisOptions {
 
 export interface RedisDescription {
   readonly info: ReadonlyMap<string, string>;
-  /** The server's time, in milliseconds since 1970. */
   readonly time: number;
 }
 
@@ -179,7 +178,6 @@ function connectionTo(url: string, connectionName: string, events: ConnectionEve
   return new SingleConnection(servers, connectionName, events);
 }
 
-/** The run id of the server; `unknown` where INFO is forbidden. */
 async function runOf(server: Client): Promise<string> {
   try {
     return /^run_id:(\w+)/m.exec(await server.info('server'))?.[1] ?? 'unknown';

@@ -21,9 +21,7 @@ export const CONNECTION_OPTIONS = {
 export const retryDelay = (attempt: number): number => Math.min(FIRST_RETRY_MS * attempt, LONGEST_RETRY_MS);
 
 export interface ConnectionEvents {
-  /** The connection is fully usable. */
   connected(): void;
-  /** The connection, or a part of it, is no longer usable. */
   lost(): void;
   /** The latest error: the reason where the connection is lost. */
   failed(reason: string): void;
@@ -40,7 +38,6 @@ export interface Connection {
   readonly commands: Client | Cluster;
   readonly isReady: boolean;
   readonly state: ConnectionState;
-  /** The servers that accept writes, as currently known. */
   masters(): readonly Client[];
   servers(): readonly Client[];
   /** A server that refuses writes still answers PING, so this deletes keys that never exist. @throws Error where a write would fail now */
@@ -153,10 +150,7 @@ export class SingleConnection implements Connection {
     await this.commands.del(key);
   }
 
-  /**
-   * A connection that has received a reply meanwhile is alive: the process or Redis has more to do than the timeout allows for. After a
-   * busy moment of the process, the timer of a command runs before what has arrived is read, so the decision waits for that.
-   */
+  /** After a busy moment of the process, the timer of a command runs before what has arrived is read: the decision waits for that. */
   async giveUp(since: ConnectionState): Promise<void> {
     await setImmediate();
     const { generation, bytesRead } = this.state;

@@ -15,13 +15,11 @@ type SealedRow = Readonly<Record<string, string>>;
 
 interface SealedValue {
   readonly sql: string;
-  /** The context that the value is sealed for. */
   readonly context: (row: SealedRow) => string;
   /** The column of the text, unless `set` is given. */
   readonly column: string;
   /** Maps the SQL of the new text to the SQL of the column's new value. Default: the text itself. */
   readonly set?: (sealed: string) => string;
-  /** The column of the hash by which the secret is looked up. */
   readonly hashColumn?: string;
 }
 
@@ -31,7 +29,6 @@ export interface SealedTable {
   readonly table: string;
   /** Columns of the primary key, with their types. */
   readonly key: Readonly<Record<string, string>>;
-  /** Further columns for contexts: SQL of texts, by name. */
   readonly also?: Readonly<Record<string, string>>;
   readonly values: readonly SealedValue[];
 }
@@ -88,7 +85,6 @@ function updateSql(table: SealedTable): string {
      WHERE ${isWanted(table)}`;
 }
 
-/** Rows of a page that is only counted. */
 const COUNT_PAGE_SIZE = 5_000;
 /** Rows of a page that may be resealed. They are locked together, for some milliseconds. */
 const RESEAL_PAGE_SIZE = 200;

@@ -39,7 +39,6 @@ export class Sealer {
   readonly #current: SecretKeys;
   /** By id, the current key first. */
   readonly #ring: ReadonlyMap<string, SecretKeys>;
-  /** Random bytes that no vector has used. */
   #ivs = Buffer.alloc(0);
 
   /** @param secret `GATEPOST_SECRET`: seals, opens and hashes. @param accepted `GATEPOST_ACCEPTED_SECRETS`: only open and recognise */
@@ -88,7 +87,6 @@ export class Sealer {
     return Buffer.concat([decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
   }
 
-  /** Whether an accepted secret has sealed the text: it still opens, and should be resealed. */
   isOutdated(sealed: string): boolean {
     const [, keyId = ''] = sealed.split('.', 2);
     return keyId !== this.keyId && this.#ring.has(keyId);

@@ -23,10 +23,9 @@ export class Statement {
     this.parameters = [...bound];
   }
 
-  /** Binds the value as a parameter. @returns its placeholder, such as `$3` */
+  /** @returns the placeholder of the value, such as `$3` */
   readonly bind = (value: unknown): string => `$${this.parameters.push(value)}`;
 
-  /** Reserves index look-ups. @returns whether the limit allows them */
   spendDocuments(count: number): boolean {
     if (count > MAX_DOCUMENTS_AT_ONCE || this.#documents + count > MAX_DOCUMENTS) return false;
     this.#documents += count;
@@ -38,7 +37,6 @@ export interface CompileContext {
   readonly queryClass: QueryClass;
   readonly scope: QueryScope;
   readonly statement: Statement;
-  /** The index that the statement uses; sub-queries use none. */
   readonly index?: FieldIndex | undefined;
   /** The sub-query as `SELECT <column> FROM …`; it does not refer to the outer query. */
   readonly select: (query: SubQuery, column: (within: CompileContext) => string) => string;
@@ -49,12 +47,10 @@ export type TestCompilers<Target> = {
   readonly [Kind in FieldTestKind]: (test: FieldTestOf<Kind>, target: Target, context: CompileContext) => string;
 };
 
-/** @returns the conjunction; TRUE for an empty list */
 export function allOf(conditions: readonly string[]): string {
   return joined(conditions, ' AND ', 'TRUE');
 }
 
-/** @returns the disjunction; FALSE for an empty list */
 export function anyOf(conditions: readonly string[]): string {
   return joined(conditions, ' OR ', 'FALSE');
 }
@@ -76,7 +72,6 @@ const BY_LANGUAGE = 'COLLATE pg_catalog."default"';
 
 const JSON_DATE_FORMAT = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"';
 
-/** The text as an expression for comparison and order. */
 export function bytewise(text: string): string {
   return `${text} ${BYTEWISE}`;
 }

@@ -11,7 +11,6 @@ import {
 } from './compile-context.js';
 import { type Condition, type FieldPath, type FieldTestOf, isPlace } from './query.js';
 
-/** The condition on the distance. */
 function isNear(test: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
   const { minRadians, maxRadians } = test;
   const distance = distanceTo(test, path, context);
@@ -21,7 +20,7 @@ function isNear(test: FieldTestOf<'isNear'>, path: FieldPath, context: CompileCo
   return `${distance} BETWEEN ${bind(minRadians)} AND ${bind(maxRadians ?? Math.PI)}`;
 }
 
-/** The condition that a point is in a box. A box whose west edge is east of its east edge crosses the date line. */
+/** A box whose west edge is east of its east edge crosses the date line. */
 function isWithinBox(
   { southwest, northeast }: FieldTestOf<'isWithin'>,
   path: FieldPath,
@@ -39,7 +38,6 @@ function isWithinBox(
   });
 }
 
-/** The distance as the order of the rows, where the query contains `$nearSphere`: nearest first. */
 export function orderByDistance(where: Condition, context: CompileContext): string[] {
   const near = findNear(where);
   return near === undefined ? [] : [`${distanceTo(near.test, near.field, context)} ASC`];
@@ -55,10 +53,7 @@ function findNear(where: Condition): NearCondition | undefined {
   return where.kind === 'field' && where.test.kind === 'isNear' ? { field: where.field, test: where.test } : undefined;
 }
 
-/**
- * The haversine formula, in radians; NULL where the field holds no GeoPoint. `least` and `greatest` keep rounding errors inside the domain
- * of the functions.
- */
+/** The haversine formula, in radians. `least` and `greatest` keep rounding errors inside the domain of the functions. */
 function distanceTo({ point }: FieldTestOf<'isNear'>, path: FieldPath, context: CompileContext): string {
   const bind = (degrees: number) => `${context.statement.bind(degrees)}::float8`;
   const square = (degrees: string) => `power(sin(radians(${degrees}) / 2), 2)`;
@@ -71,7 +66,6 @@ function distanceTo({ point }: FieldTestOf<'isNear'>, path: FieldPath, context: 
   });
 }
 
-/** An expression of latitude and longitude at a path; NULL where the value is not a GeoPoint. */
 function ofPlace(
   path: FieldPath,
   context: CompileContext,
@@ -91,7 +85,6 @@ const MAX_CONTAINED = 10;
 /** A filter also matches inside lists of lists; the API only looks into the outer list. */
 const NO_LIST = '@.type() != "array"';
 
-/** The tests for custom fields and values inside them. */
 export const jsonTests: TestCompilers<JsonTarget> = {
   isAnyOf: ({ values }, target, context) => isAnyOfValues(values, target, context),
   holdsAll: ({ values }, target, context) => holdsAllValues(values, target, context),
@@ -135,10 +128,7 @@ function isAnyOfValues(values: readonly JsonValue[], target: JsonTarget, context
   ]);
 }
 
-/**
- * Compares the values themselves; the containment condition finds the rows by the GIN index. The comparison has a high estimated cost, so
- * that PostgreSQL prefers that index to a scan in the query's order where the values are rare.
- */
+/** The comparison has a high estimated cost, so that PostgreSQL prefers the GIN index of the containment where the values are rare. */
 function isOneOf(values: readonly JsonValue[], target: JsonTarget, context: CompileContext): string {
   const contains = containsOneOf(values, target, context);
   return allOf([

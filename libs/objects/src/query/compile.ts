@@ -167,7 +167,7 @@ function compileFitting(
   };
 }
 
-/** The matching rows as a table, found by an index. @param ending the end of each part's search */
+/** @param ending the end of each part's search */
 function compileParts(where: Condition, { narrowing }: IndexFit, context: CompileContext, ending = ''): string {
   const [values, ...lists] = searchParts(narrowing, context);
   const byIndex = new Set<Condition>(

@@ -103,7 +103,6 @@ export interface IndexFit {
   /** The first fields of the index, in its order. A range is always the last entry. */
   readonly narrowing: readonly (IndexedEquality | IndexedRange)[];
   readonly servesOrder: boolean;
-  /** Whether the index covers the whole query: its plan is then independent of the values. */
   readonly isWhole: boolean;
 }
 
@@ -267,7 +266,6 @@ function describeTest(condition: Condition): string {
   }
 }
 
-/** The fields with equality, followed by those of the order, or by one with a range. */
 function indexableFields(query: Pick<ObjectQuery, 'where' | 'order'>, queryClass: QueryClass): readonly string[] {
   const tests = conjunction(query.where).flatMap((condition) => {
     if (condition.kind !== 'field' || condition.field.length > 1 || !isCustom(condition.field[0], queryClass))

@@ -45,7 +45,6 @@ export class QueryBudget {
   }
 }
 
-/** A field, or a value inside one: the field's name, followed by member names and list indexes. */
 export type FieldPath = readonly [field: string, ...steps: string[]];
 
 export type ComparisonOperator = '<' | '<=' | '>' | '>=';
@@ -59,7 +58,6 @@ interface FieldTests {
   compares: { readonly operator: ComparisonOperator; readonly value: JsonValue };
   exists: object;
   hasSize: { readonly size: number };
-  /** Is a text that matches PostgreSQL's regular expression. */
   matches: { readonly pattern: string; readonly ignoresCase: boolean };
   /** Is a point within the maximum distance; rows are sorted nearest first. */
   isNear: {
@@ -108,7 +106,6 @@ export interface ObjectQuery {
   readonly skip?: number | undefined;
 }
 
-/** A query inside a query, for objects of another class. */
 export interface SubQuery extends ObjectQuery {
   readonly className: string;
   readonly limit: number;
@@ -166,19 +163,16 @@ export interface QueryClass {
   /** Fields with a column of their own. All names that are not here, not a relation and not hidden are custom fields in the JSON column. */
   readonly columns: ReadonlyMap<string, QueryColumn>;
   readonly relations: ReadonlyMap<string, QueryRelation>;
-  /** Fields that no part of a query may name. */
   readonly hidden: ReadonlySet<string>;
   readonly appColumn: string;
   /** Breaks ties of the order, so that pages have no overlaps and gaps. */
   readonly idColumn: string;
   /** An object, never NULL. A `gin (… jsonb_path_ops)` index makes equality fast. */
   readonly jsonColumn: string;
-  /** The ACL of a row; NULL makes it readable for everyone. */
   readonly aclColumn: string;
   readonly defaultOrderColumn: string;
 }
 
-/** The visibility of a query: rows of one application that one of the grantees may read. */
 export interface QueryScope {
   readonly appId: string;
   /** Names as in ACLs: `*`, user ids, `role:<name>`. The master key sees all rows. */

@@ -31,11 +31,9 @@ export interface KnownObject<Row> {
   readonly createdAt: Date;
   readonly changedAt: Date;
   readonly current?: Row;
-  /** The fields that an object of the same version adds. */
   readonly lacks: readonly CompletedField[];
 }
 
-/** The state by which the objects of a batch are judged. */
 export interface JudgedBy<Row> {
   readonly className: ClassName;
   readonly limitBytes: number;
@@ -223,7 +221,6 @@ function completed(object: ImportedObject, before: ImportedObject | undefined): 
   };
 }
 
-/** A row to write: the object of the import, and the stored row that it replaces. */
 export interface ImportedRow<Row> {
   readonly object: ImportedObject;
   readonly current: Row | undefined;

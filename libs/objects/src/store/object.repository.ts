@@ -106,7 +106,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return rows.map((row) => this.toVisible(row));
   }
 
-  /** The objects, and their size in bytes. @throws AppError OBJECT_TOO_LARGE */
   async listMeasured(
     query: CompiledFind,
     within: Queryable = this.queries.for(query),
@@ -125,7 +124,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return this.first(tx.query(sql, [appId, objectId], `${table}.lock`));
   }
 
-  /** Locks the objects in the order of their ids until the transaction ends. */
   async lockMany(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
     const { table } = this.statements;
     const sql = `SELECT FROM ${table} WHERE app_id = $1 AND object_id = ANY($2) ORDER BY object_id FOR UPDATE`;
@@ -242,7 +240,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return columns as Row;
   }
 
-  /** The visible part of a row. `toRow` needs no internal column for it. */
   private toVisible(columns: object): Visible {
     return this.toRow(columns) as ObjectRow as Visible;
   }

@@ -35,7 +35,6 @@ export interface PreparedWrite<T = WriteResult> {
 }
 
 export interface CreateOptions {
-  /** The id of the new object, if it is chosen already. */
   readonly objectId?: string | undefined;
   readonly returnNew: boolean;
 }
@@ -50,7 +49,6 @@ export interface RemovalAccess {
   readonly condition: UpdateCondition;
 }
 
-/** The writes of one class. `ObjectWriter` serves classes without rules of their own. */
 export interface ObjectWrites {
   prepareCreate(requester: Requester, fields: JsonObject, options: CreateOptions): Promise<PreparedWrite>;
   prepareUpdate(
@@ -121,7 +119,7 @@ export interface AccessContext {
   /** @throws AppError FORBIDDEN by the object's ACL */
   assertMayWrite(object: Pick<ObjectRow, 'acl'>): void;
   /**
-   * Parses the condition of a write. A condition reveals values, so the caller must also be allowed to get the object.
+   * A condition reveals values, so the caller must also be allowed to get the object.
    * @throws AppError FORBIDDEN by class permission; INVALID_QUERY, also for fields that the caller may not query
    */
   conditionOf(className: string, where: unknown): UpdateCondition;
