@@ -82,7 +82,7 @@ export const PURPOSES = {
   'mail.setTemplate': '',
   'mail.previewTemplate': 'render it for a sample user',
   'mail.sendTestMail': 'mail a template to one address',
-  'mail.inviteOperator': 'mail the invitation of an operator, where an SMTP server is set',
+  'mail.inviteOperator': 'mail the invitation of an operator, where SMTP is set',
   'mail.resetTemplate': "remove an application's template",
   'mail.getTextMessageProvider': 'without secrets',
   'mail.setTextMessageProvider': '',
