@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
 import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
-import type { Redis as Client } from 'ioredis';
+import { type Redis as Client, ReplyError } from 'ioredis';
 import { parseRedisUrl } from '#bootstrap';
-import { messageOf } from '#errors';
+import { appError, messageOf, ServerAway } from '#errors';
 import { Metrics, ProcessInfo, Readiness, type ServerInfo, skewOf } from '#observability';
-import { ClusterConnection } from './cluster-connection.js';
 import {
+  ClusterConnection,
+  codeOf,
   type Connection,
   type ConnectionEvents,
   type ConnectionState,
-  isUnknownScript,
   SingleConnection,
-  translateRedisError,
-} from './single-connection.js';
+} from './connections.js';
 
 /**
  * A Lua script, which Redis runs atomically. Its keys are from KEYS, or derived from one of those with the same hash tag, so that all are
@@ -169,6 +168,41 @@ export class Redis {
     this.#isAway = true;
     this.logger.warn(`not connected: ${this.#lastReason}`);
   }
+}
+
+/** Codes of error replies of a server that starts or is being replaced: they end without an operator. */
+const AWAY = ['LOADING', 'READONLY', 'MASTERDOWN', 'CLUSTERDOWN', 'TRYAGAIN'];
+const AWAY_CODES: ReadonlySet<string | undefined> = new Set(AWAY);
+
+/** Also those for other temporary conditions: no memory, a full disk, a wrong password, keys that move to another node, and the like. */
+const REFUSED = ['BUSY', 'MOVED', 'ASK', 'NOREPLICAS', 'OOM', 'MISCONF', 'NOAUTH', 'WRONGPASS', 'NOPERM'];
+const TRANSIENT_CODES: ReadonlySet<string | undefined> = new Set([...AWAY, ...REFUSED]);
+
+/**
+ * An error without a reply of Redis means that it is unreachable: SERVICE_UNAVAILABLE. Other error replies indicate a programming error
+ * and stay unchanged, without the arguments of their command, which logs must not show.
+ */
+export function translateRedisError(error: unknown): unknown {
+  const message = messageOf(error);
+  const code = codeOf(message);
+  if (isReply(error) && !TRANSIENT_CODES.has(code)) return withoutCommand(error);
+  const isAway = !isReply(error) || AWAY_CODES.has(code);
+  const reason = `Redis: ${message}`;
+  return appError('SERVICE_UNAVAILABLE', { cause: isAway ? new ServerAway(reason) : new Error(reason) });
+}
+
+/** ioredis adds the command with its arguments, such as tokens. */
+function withoutCommand(error: Error & { command?: unknown }): Error {
+  delete error.command;
+  return error;
+}
+
+export function isUnknownScript(error: unknown): boolean {
+  return isReply(error) && messageOf(error).startsWith('NOSCRIPT');
+}
+
+function isReply(error: unknown): error is Error {
+  return error instanceof (ReplyError as new () => Error);
 }
 
 function connectionTo(url: string, connectionName: string, events: ConnectionEvents): Connection {
