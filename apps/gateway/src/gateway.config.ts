@@ -24,16 +24,12 @@ export const gatewayEnvironment = environment.pick({
   GATEPOST_TRUSTED_PROXIES: true,
 });
 
-/** Limits of requests that are forwarded to servers of applications. */
 interface ForwardingConfig {
   readonly internalNetworks: readonly string[];
-  /** The maximum size of a request's body, and of an answer's. */
   readonly maxBodyBytes: number;
-  /** The answer must begin within this time. */
   readonly answerTimeoutMs: number;
   /** Maximum time between two pieces of an answer: shorter than the time after which an idle client is disconnected. */
   readonly idleTimeoutMs: number;
-  /** Maximum time from the request to the last byte of the answer. */
   readonly totalTimeoutMs: number;
 }
 
@@ -45,10 +41,8 @@ export interface GatewayConfig {
   readonly batchTimeoutMs: number;
   /** The addresses for devices; undefined: those of the running connectors. */
   readonly pushUrls: PushUrls | undefined;
-  /** Addresses and networks whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   readonly rateLimits: RateLimits;
-  /** The limit of requests with a wrong application id or key for each client network. */
   readonly failedCredentials: RateLimit | undefined;
 }
 
@@ -56,7 +50,6 @@ type Environment = z.output<typeof gatewayEnvironment>;
 
 const BATCH_TIMEOUT_MS = 60_000;
 const FORWARD_TIMEOUTS = { answerTimeoutMs: 60_000, idleTimeoutMs: 25_000, totalTimeoutMs: 600_000 };
-/** The path of the connectors' WebSocket endpoint. */
 const PUSH_PATH = '/push';
 
 export const GATEWAY_CONFIG = Symbol('GatewayConfig');
@@ -100,7 +93,6 @@ export function pushUrlBeside(baseUrl: string, port?: number): string {
   return url.href;
 }
 
-/** @throws ConfigError where only the second address is set */
 function pushUrls({
   GATEPOST_PUSH_URL: server,
   GATEPOST_PUSH_URL_SECONDARY: secondary,

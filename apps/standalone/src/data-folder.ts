@@ -115,10 +115,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/**
- * Generated once, in a file that only this user can read.
- * @throws StartError if the file is truncated: values sealed with the secret could not be opened
- */
+/** Generated once. @throws StartError if the file is truncated: values sealed with the secret could not be opened */
 export function storedSecret(file: string): string {
   if (!existsSync(file)) make(file);
   const secret = readFileSync(file, 'utf8').trim();
@@ -196,10 +193,7 @@ export const OPERATOR_CONTRACTS = [
   vendorsRpc,
 ].flatMap((group) => Object.values<RpcContract>(group));
 
-/**
- * The operator socket is the lock: it is opened before anything else and answers as long as its process runs.
- * @throws StartError if another server runs on the folder
- */
+/** The operator socket is the lock: it answers as long as its process runs. @throws StartError if another server runs on the folder */
 export async function lockDataFolder(
   { path }: DataFolder,
   requester: () => RpcTransport | undefined,
@@ -221,10 +215,7 @@ export async function lockDataFolder(
   }
 }
 
-/**
- * Renames the socket of a killed process and tries it again: only one of several starting processes gets it, and a socket that still
- * answers is moved back.
- */
+/** Only one of several starting processes gets the socket of a killed one, and a socket that still answers is moved back. */
 async function removeStaleSocket(socketPath: string, folder: string): Promise<void> {
   await assertNoListener(socketPath, folder);
   const aside = `${socketPath}.${process.pid}`;

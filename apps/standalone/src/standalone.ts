@@ -53,7 +53,6 @@ const SPARE_CONNECTIONS = 5;
 /** On a busy machine the parts of a new process answer late. */
 const FIRST_ANSWER_TIMEOUT_MS = 30_000;
 
-/** The variables of all services, without the addresses of servers that it includes. */
 export const standaloneEnvironment = z
   .object({
     ...accountsEnvironment.shape,
@@ -126,8 +125,7 @@ async function runAll(steps: readonly (() => Promise<unknown> | undefined)[]): P
 }
 
 /**
- * Fails before anything is created: a first start that fails later would have created an application without ever showing its keys. Takes
- * both ports at once: they may be the same.
+ * A first start that fails later would have created an application without ever showing its keys. Both ports at once: they may be the same.
  * @throws the error of `listen`, such as EADDRINUSE; for the console's port StartError
  */
 async function assertPortsAreFree(env: Environment): Promise<void> {

@@ -71,13 +71,11 @@ export const FAILED_CREDENTIAL_LIMIT_OPTIONS = Symbol('FailedCredentialLimitOpti
 
 /** The limit of all networks together is this multiple of the limit of one network: it also bounds a client with very many addresses. */
 const ALL_NETWORKS_FACTOR = 10;
-/** The key of the count for all networks; it differs from every network. */
 const ALL_NETWORKS = '*';
 
 /**
- * Bounds the cost of requests with unverified credentials: this process counts failures by client network before any look-up. A network
- * over the limit can still use existing applications with their keys: the process then checks an unfamiliar id against the list of all ids,
- * whose cost does not depend on the id.
+ * Bounds the cost of unverified credentials: failures count by client network before any look-up. A network over the limit can still use
+ * existing applications: an unfamiliar id is then checked against the list of all ids, whose cost does not depend on the id.
  */
 @Injectable()
 export class FailedCredentialLimit {
@@ -93,7 +91,6 @@ export class FailedCredentialLimit {
   }
 
   /**
-   * Finds the application that a client names, before the client is authenticated.
    * @param network as returned by `clientNetworkOf`
    * @returns null where the application is unknown
    * @throws AppError TOO_MANY_REQUESTS; as `ApplicationDirectory.find`
@@ -103,10 +100,7 @@ export class FailedCredentialLimit {
     return this.applications.find(appId);
   }
 
-  /**
-   * Whether the application exists. A familiar application needs no RPC, so that the check works while accounts is unavailable.
-   * @throws as `find`
-   */
+  /** A familiar application needs no RPC, so that the check works while accounts is unavailable. @throws as `find` */
   async exists(appId: string, network: string): Promise<boolean> {
     return this.applications.isFamiliar(appId) || (await this.find(appId, network)) !== null;
   }

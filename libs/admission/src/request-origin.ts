@@ -13,7 +13,6 @@ import {
 import { AppError, appError, messageOf } from '#errors';
 import { Broadcasts, RpcClient } from '#messaging';
 
-/** The origin of a request, as the HTTP server reports it. */
 interface RequestOrigin {
   readonly ip: string;
   /** Set where the server trusts proxies. */
@@ -21,9 +20,8 @@ interface RequestOrigin {
 }
 
 /**
- * The client address that can be trusted: the address of the connection or, where that belongs to a trusted proxy, the one that the proxy
- * names. `ips` starts at this server and ends at the first address that is not a trusted proxy; where that entry is not an address, the
- * proxy itself counts as the client. Empty where the connection has ended.
+ * The client address that can be trusted. `ips` starts at this server and ends at the first address that is not a trusted proxy; where that
+ * is not an address, the proxy itself counts as the client. Empty where the connection has ended.
  */
 export function clientAddressOf({ ip, ips = [ip] }: RequestOrigin): string {
   const address = ips.findLast((each) => isIPv4(each) || ipaddr.isValid(each));

@@ -42,7 +42,6 @@ export class TtlCache<Answer extends object> {
     this.#absent = new LRUCache({ max, ttl: absent?.ttlMs ?? ttlMs });
   }
 
-  /** @throws the error of the read */
   async get(key: string): Promise<Answer> {
     return this.#present.get(key) ?? this.#absent.get(key) ?? this.#running.get(key) ?? this.#begin(key);
   }

@@ -9,7 +9,6 @@ interface ConcurrencyLimits {
 
 interface Queue {
   running: number;
-  /** By the token of the waiting work. */
   readonly waiting: Map<unknown, () => Promise<void>>;
 }
 
@@ -23,7 +22,6 @@ export class ConcurrencyLimiter {
   constructor(private readonly limits: ConcurrencyLimits) {}
 
   /**
-   * Runs the work in its turn.
    * @param turn `deadlineMs`, in `performance.now()` time: the work is refused if its turn has not come by then
    * @throws AppError SERVICE_UNAVAILABLE where it is refused: it waits too long, too many wait, or the limiter is closed
    */
@@ -46,15 +44,11 @@ export class ConcurrencyLimiter {
     });
   }
 
-  /**
-   * Runs the work in its turn, without a result; it must not reject. Work whose token already waits keeps its position, and is not added
-   * again.
-   */
+  /** Without a result; the work must not reject. Work whose token already waits keeps its position. */
   add(token: object | string, work: () => Promise<void>): void {
     this.#add('', token, work);
   }
 
-  /** Removes waiting work. */
   forget(token: object | string): void {
     this.#forget('', token);
   }
@@ -70,7 +64,6 @@ export class ConcurrencyLimiter {
     }
   }
 
-  /** Whether work waits for its turn. */
   get isWaiting(): boolean {
     return this.#waiting > 0;
   }

@@ -5,7 +5,6 @@ import { RpcHandler } from '#messaging';
 import { ProcessInfo, Readiness } from '#observability';
 import { Clock } from './periodic-job.js';
 
-/** The properties of a process that are fixed at its start. */
 interface ProcessIdentity {
   readonly service: string;
   readonly version: string;
@@ -42,7 +41,6 @@ class DiagnosticsService {
 /** All contracts of `diagnosticsRpc` have the type of this one. Their pattern stays `<service>.examine`, which earlier versions call. */
 type DiagnosticsContract = typeof diagnosticsRpc.accounts;
 
-/** A controller that serves the diagnostics of one service. */
 function controllerFor(contract: DiagnosticsContract): Type {
   @Controller()
   class DiagnosticsController {
@@ -56,7 +54,6 @@ function controllerFor(contract: DiagnosticsContract): Type {
   return DiagnosticsController;
 }
 
-/** Serves the diagnostics of the process to operators. */
 @Module({})
 export class DiagnosticsModule {
   /** @param services the services whose RPCs the process receives; a process without any cannot be reached by RPC */

@@ -47,7 +47,6 @@ export function isProxy(text: string): boolean {
   return prefix === undefined || (PREFIX.test(prefix) && Number(prefix) <= maxPrefix);
 }
 
-/** User name and password for a server. */
 interface Login {
   readonly username?: string;
   readonly password?: string;
@@ -181,7 +180,6 @@ export const url = (protocols: RegExp, example: string): z.ZodType<string, strin
   const error = `must be a URL such as ${example}`;
   return z.url({ protocol: protocols, error, abort: true }).refine((text) => text.includes('://'), error);
 };
-/** The beginning of other URLs. */
 export const httpUrl = url(/^https?$/, 'https://accounts.example.com')
   .refine(isPlainUrl, 'must have neither ? nor # nor a user')
   .transform((value) => value.replace(/\/+$/, ''));
@@ -234,7 +232,6 @@ export const issuer = url(/^https?$/, 'https://login.example.com').refine(
   },
   { error: 'must begin with https, or with http on a loopback host, and have no query' },
 );
-/** A role for one application, or with null for all. */
 export interface GroupRole {
   readonly group: string;
   readonly role: 'developer' | 'owner' | 'support' | 'viewer';

@@ -23,10 +23,7 @@ import {
   wholeNumber,
 } from './environment-values.js';
 
-/**
- * Every environment variable of every app, with its description. Apps pick theirs from it. A variable with Gatepost's prefix that is not
- * listed here is a typing error and prevents the start. `deploy/env.example` is generated from this list.
- */
+/** All variables, from which apps pick theirs. One with the prefix of Gatepost that is not listed here prevents the start. */
 export const environment = z.object({
   NODE_ENV: z
     .enum(['production', 'development', 'test'])

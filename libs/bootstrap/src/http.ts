@@ -8,10 +8,7 @@ export const JSON_TYPE = ['content-type', 'application/json; charset=utf-8'] as 
 const MAX_NESTING = 64;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * Parses a request body. An empty body and `null` mean an empty object, because SDKs send both.
- * @throws AppError MALFORMED_JSON, INVALID_KEY_NAME
- */
+/** An empty body and `null` mean an empty object, because SDKs send both. @throws AppError MALFORMED_JSON, INVALID_KEY_NAME */
 export function parseJsonBody(bytes: Buffer): JsonValue {
   const text = decode(bytes);
   return text.trim() === '' ? {} : (parseJson(text) ?? {});

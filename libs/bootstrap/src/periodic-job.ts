@@ -11,20 +11,15 @@ export class Clock {
 }
 
 interface PeriodicJobOptions {
-  /** The value of the label `name` in metrics, and the name in logs. */
   readonly name: JobName;
-  /**
-   * The pause between the end of one round and the start of the next, in milliseconds, varied by up to 10 %. Some minutes at most:
-   * the alert `GatepostJobFails` fires ten minutes after a start without a round.
-   */
+  /** Between two rounds, varied by up to 10 %. The alert `GatepostJobFails` fires ten minutes after a start without a round. */
   readonly intervalMs: number;
   readonly metrics: Pick<Metrics, 'jobLastSuccess'>;
 }
 
 /**
- * Work that a process repeats while it runs. A round processes batches until none is left, for at most one interval; the next round
- * continues. Rounds never overlap, because the pause begins when the round has ended. A failed batch ends its round: it is logged
- * (`FailureLog`), and the time of the last success stays unchanged.
+ * A round processes batches until none is left, for at most one interval. Rounds never overlap. A failed batch ends its round, is logged,
+ * and leaves the time of the last success unchanged.
  */
 export abstract class PeriodicJob implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #options: PeriodicJobOptions;
@@ -47,15 +42,12 @@ export abstract class PeriodicJob implements OnApplicationBootstrap, BeforeAppli
     this.#loop = this.#repeat();
   }
 
-  /** Resolves once the current batch has ended. */
   async beforeApplicationShutdown(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
   }
 
-  /**
-   * The first round starts at a random time within one interval, so that replicas that start together do not run the job at the same time.
-   */
+  /** The first round starts at a random time, so that replicas that start together do not run the job at the same time. */
   async #repeat(): Promise<void> {
     await this.#pause(Math.random());
     while (!this.#stop.signal.aborted) {

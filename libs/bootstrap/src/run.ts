@@ -34,10 +34,7 @@ export interface RunningProcess {
   readonly lost?: Promise<Error>;
 }
 
-/**
- * Runs a process from `main.ts`: starts it, stops it on SIGINT, SIGTERM and SIGHUP, and prints the reason where it cannot start. Exit
- * status: 0 after a clean stop, 1 where the start failed, 70 after an internal failure.
- */
+/** Stops on a signal. Exit status: 0 after a clean stop, 1 where the start failed, 70 after an internal failure. */
 export async function run(start: () => Promise<RunningProcess>): Promise<void> {
   // A write to a closed terminal or pipe must not end the process in the middle of its stop.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
@@ -78,10 +75,7 @@ function describe(error: unknown): string {
   return listenProblem(error, 'Gatepost', texts) ?? error.stack ?? error.message;
 }
 
-/**
- * The text for the error of a server that cannot listen; undefined for other errors.
- * @param texts the end of the text: after the name of a port in use, and after any other reason
- */
+/** Undefined for other errors. @param texts the end of the text: after the name of a port in use, and after any other reason */
 export function listenProblem(
   error: unknown,
   server: string,

@@ -18,10 +18,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** The default of Node.js is 30 seconds. */
 const CHECKING_INTERVAL_MS = 5_000;
 
-/**
- * Timeouts for Fastify: a request must be complete within 30 seconds; a late one is detected within 5 seconds more. The headers have the
- * same timeout, because Node's default of 60 seconds for headers would also extend the time of an endless body.
- */
+/** The headers have the timeout of the request: Node's 60 seconds for headers would also extend the time of an endless body. */
 export const ARRIVAL_TIMES = {
   requestTimeout: REQUEST_TIMEOUT_MS,
   http: { connectionsCheckingInterval: CHECKING_INTERVAL_MS, headersTimeout: REQUEST_TIMEOUT_MS },
@@ -34,7 +31,6 @@ export function packageVersion(folder = import.meta.dirname): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-/** The variables of every process. */
 export const serviceEnvironment = environment.pick({
   GATEPOST_DRAIN_SECONDS: true,
   GATEPOST_HOST: true,
@@ -50,7 +46,6 @@ export const serviceEnvironment = environment.pick({
   OTEL_TRACES_SAMPLER_ARG: true,
 });
 
-/** The variables of a process that uses RabbitMQ. */
 export const brokerEnvironment = environment.pick({ AMQP_URL: true, GATEPOST_NAMESPACE: true });
 
 /** The RabbitMQ transport of the named process. Its `publishes` events wait for subscribers that have never run. */
@@ -69,7 +64,6 @@ export function overRabbit(
 }
 
 export interface ServiceOptions {
-  /** The name in logs and metrics. */
   readonly name: string;
   /** The services whose RPCs and events this process receives. */
   readonly serves: readonly string[];
@@ -78,7 +72,6 @@ export interface ServiceOptions {
   readonly transport: (metrics: Metrics) => Transport;
   /** The HTTP server. Default: a plain one for health and metrics. */
   readonly http?: FastifyAdapter;
-  /** Called before the server listens. */
   readonly prepare?: (app: NestFastifyApplication) => void;
 }
 
@@ -122,7 +115,6 @@ export async function startListener(options: ServiceOptions): Promise<RunningSer
   return serve(app, options);
 }
 
-/** The modules of a process: its own, and those that every process has. */
 export function serviceModule({ name, serves, imports, env, transport }: ServiceOptions): DynamicModule {
   @Module({})
   class RootModule {}
@@ -143,16 +135,12 @@ export function serviceModule({ name, serves, imports, env, transport }: Service
   };
 }
 
-/**
- * The number of connections that may wait for the process to accept them; the system may allow fewer (net.core.somaxconn). The system
- * drops the connection requests beyond it, and clients repeat theirs after 1, 2, 4 … seconds: Node's 511 are too few for returning devices.
- */
+/** The system (net.core.somaxconn) drops requests beyond it, and clients wait 1, 2, 4 … s: Node's 511 are too few for returning devices. */
 const LISTEN_BACKLOG = 16_384;
 
 /**
- * Starts the HTTP server and the receivers of an application. The process first waits until it is ready, because load balancers and the
- * broker send work as soon as it listens. Where databases or the broker are unavailable, it starts after five seconds all the same, and
- * /readyz reports the problem.
+ * Waits until the process is ready, because load balancers and the broker send work as soon as it listens; but for five seconds at most:
+ * /readyz then reports the problem.
  */
 export async function serve(app: NestFastifyApplication, options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
@@ -181,10 +169,7 @@ export async function serve(app: NestFastifyApplication, options: ServiceOptions
   return { app, port, drain: drained, stop };
 }
 
-/**
- * The receivers of RPCs and events. They do not start before the process is known to be fit: a load balancer sends nothing to a process
- * that is not ready, but the broker would.
- */
+/** They start when the process is known to be fit: a load balancer sends nothing to one that is not ready, but the broker would. */
 class Receivers {
   readonly #logger = new Logger('Service');
   readonly #stop = new AbortController();
@@ -234,10 +219,7 @@ export function connect(app: NestFastifyApplication, { serves, prepare }: Servic
   for (const service of serves) app.connectMicroservice({ strategy: transport.createServer(service) });
 }
 
-/**
- * By default Node.js answers 417 without a body to an `Expect` other than `100-continue`. The server treats such a request like any other
- * (RFC 9110, 10.1.1).
- */
+/** Node.js answers 417 to an `Expect` other than `100-continue`; here such a request is like any other (RFC 9110, 10.1.1). */
 function ignoreExpectations(server: Server): void {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 }

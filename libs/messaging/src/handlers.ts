@@ -80,7 +80,6 @@ export function failForwarded(reason: string): string {
   return encodeError(error);
 }
 
-/** Passes an event to its handler; rejects where the handler fails, with UnparseableEvent where every attempt would fail. */
 export async function deliverEvent(
   { id, pattern, body, requestId, traceparent }: EventMessage,
   handler: MessageHandler,
@@ -165,7 +164,6 @@ interface MessageData {
   readonly requestId?: unknown;
 }
 
-/** The id of the HTTP request that caused a message; for an event, also the event's own id. */
 function originOf(data: unknown): ReportFields {
   const { caller, id, payload, requestId }: MessageData = data ?? {};
   if (typeof caller?.requestId === 'string') return { requestId: caller.requestId };

@@ -10,7 +10,6 @@ import {
   type Transport,
 } from './transport.js';
 
-/** The Nest strategy of the in-process transport. It only holds the handlers, which the transport looks up here. */
 class InProcessServer extends Server implements CustomTransportStrategy {
   listen(callback: () => void): void {
     callback();
@@ -29,10 +28,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/**
- * Passes messages inside one process, with the same contracts, JSON encoding and error mapping as over the broker. The outbox provides
- * durability: an event counts as published when its handlers have finished.
- */
+/** As over the broker. The outbox provides durability: an event counts as published when its handlers have finished. */
 export class InProcessTransport implements Transport {
   readonly #servers: InProcessServer[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();

@@ -112,7 +112,6 @@ export class DirectMessages {
   }
 }
 
-/** Provides the clients of the process's one transport to every module, and closes the transport last. */
 @Module({})
 export class MessagingModule implements OnApplicationShutdown {
   constructor(

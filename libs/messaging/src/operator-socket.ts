@@ -6,7 +6,6 @@ import type { RpcContract } from '#contracts';
 import { AppError, appError, toAppError } from '#errors';
 import { decodeRequest, encodeError, type RpcTransport } from './transport.js';
 
-/** The error codes of a missing socket, and of one whose process has ended. */
 const NO_LISTENER_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ECONNREFUSED']);
 
 const closed = (cause: unknown) =>
@@ -48,11 +47,7 @@ export class OperatorSocket implements RpcTransport {
     return new OperatorSocket(socket, linesOf(socket));
   }
 
-  /**
-   * A reply after the timeout would answer the next request: the timeout therefore ends the connection.
-   * @param timeoutMs in milliseconds
-   * @throws AppError SERVICE_UNAVAILABLE where the server does not answer in time, or the connection ends
-   */
+  /** A reply after the timeout would answer the next request, so the timeout ends the connection. @throws AppError SERVICE_UNAVAILABLE */
   async request(_pattern: string, body: string, timeoutMs: number): Promise<string> {
     this.socket.write(`${body}\n`);
     this.socket.setTimeout(timeoutMs);

@@ -6,9 +6,7 @@ import { currentTraceparent } from '#observability';
 
 /** The origin of a message, for logs and traces only. */
 export interface MessageOrigin {
-  /** The id of the HTTP request. */
   readonly requestId?: string | undefined;
-  /** The span of the sender. */
   readonly traceparent?: string | undefined;
 }
 
@@ -36,19 +34,16 @@ export interface EventMessage extends MessageOrigin {
   /** Stable over redeliveries, so that consumers detect repetitions. */
   readonly id: string;
   readonly pattern: string;
-  /** The payload as JSON. */
   readonly body: string;
 }
 
 export type BroadcastListener = (body: string) => void;
 
-/** A direct message to one process. */
 export interface DirectMessage extends Pick<MessageOrigin, 'traceparent'> {
   readonly pattern: string;
   readonly body: string;
 }
 
-/** Receives the direct messages of one process. */
 export interface NodeReceiver {
   /** A failure is logged; the message is not delivered again. */
   receive(message: DirectMessage): Promise<void>;
@@ -144,10 +139,7 @@ export function decodeReply(text: string): unknown {
   return reply['data'];
 }
 
-/**
- * The object that a reply contains, as JSON, without parsing it.
- * @throws as `decodeReply`
- */
+/** The object that a reply contains, as JSON, without parsing it. @throws as `decodeReply` */
 export function jsonOfReply(text: string): string {
   if (text.startsWith(`${DATA}{`) && text.endsWith('}}')) return text.slice(DATA.length, -1);
   decodeReply(text);
@@ -177,15 +169,11 @@ export class Forwarded<Reply = unknown> {
 
   constructor(
     readonly pattern: string,
-    /** The request as text. */
     readonly body: string,
   ) {}
 }
 
-/**
- * Forwards a request to the service that owns the contract. The deadline of the original caller still applies.
- * @throws AppError OBJECT_TOO_LARGE where it exceeds the maximum size of a message
- */
+/** The deadline of the original caller still applies. @throws AppError OBJECT_TOO_LARGE */
 export function forward<C extends RpcContract>(contract: C, data: RpcData<C>): Forwarded<RpcReply<C>> {
   const body = encodeRequest({ pattern: contract.pattern, data });
   assertFits(body);
@@ -200,10 +188,8 @@ export class EncodedReply<Reply = unknown> {
   constructor(readonly json: string) {}
 }
 
-/** The reply to an RPC, encoded or not. */
 export type MaybeEncoded<C extends RpcContract> = RpcReply<C> | EncodedReply<RpcReply<C>>;
 
-/** Results of a list that are encoded without a pause. */
 const RESULTS_AT_ONCE = 100;
 
 /** Encodes a long list in pieces, so that other requests do not wait for the whole. A short list stays as it is. */

@@ -3,7 +3,6 @@ import { Controller, type DynamicModule, Get, Header, HttpStatus, Injectable, Mo
 import { AppError, messageOf, withTimeout } from '#errors';
 import { Metrics } from './metrics.js';
 
-/** Properties that a server reports about itself. */
 export interface ServerInfo {
   readonly version: string;
   /** How far the server's clock is ahead of this process's clock, in milliseconds. */
@@ -11,7 +10,6 @@ export interface ServerInfo {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** The properties, or the reason why the server did not reply. */
 interface ServerReport {
   readonly name: string;
   readonly problem: string | null;
@@ -63,13 +61,9 @@ export class ProcessInfo {
   }
 }
 
-/**
- * The reason of a check why the process would fail at work that other replicas can do: it must not receive any. A server that is
- * away is no such reason, because it is away from all.
- */
+/** The process would fail at work that other replicas can do, so it must not receive any. A server that is away is away from all. */
 export class UnfitError extends Error {}
 
-/** Resolves when the part can serve; rejects with the reason, worded for operators. */
 type ReadinessCheck = () => Promise<void> | void;
 
 /** Whether the process may receive work; unknown while a check that decides it has no result, as where its server is away. */
@@ -77,7 +71,6 @@ type Fitness = 'fit' | 'unfit' | 'unknown';
 
 interface Problem {
   readonly text: string;
-  /** The fitness of the process by this check. */
   readonly fitness: Fitness;
 }
 
@@ -90,7 +83,6 @@ export class Readiness {
   readonly #checks = new Map<string, { readonly check: ReadinessCheck; readonly unproven: Fitness }>();
   #draining = false;
 
-  /** Registers a check under the name of the checked part. */
   register(name: string, check: ReadinessCheck): void {
     this.#checks.set(name, { check, unproven: 'fit' });
   }
@@ -100,7 +92,6 @@ export class Readiness {
     this.#checks.set(name, { check, unproven: 'unknown' });
   }
 
-  /** From now on the process reports "draining". */
   startDraining(): void {
     this.#draining = true;
   }
@@ -132,7 +123,6 @@ export class Readiness {
   }
 }
 
-/** @returns the error of the check; undefined if it has passed */
 function failureOf(check: ReadinessCheck, timeoutMs: number): Promise<unknown> {
   const outcome = Promise.resolve()
     .then(check)
@@ -152,7 +142,6 @@ interface StatusReply {
   header(name: string, value: string): unknown;
 }
 
-/** Endpoints for orchestrators and Prometheus. */
 @Controller()
 class HealthController {
   constructor(
@@ -167,13 +156,11 @@ class HealthController {
     });
   }
 
-  /** Liveness. */
   @Get('healthz')
   healthz(): { status: string } {
     return { status: 'ok' };
   }
 
-  /** Readiness: 503 with the reasons while the process cannot serve, and while it drains. */
   @Get('readyz')
   async readyz(@Res({ passthrough: true }) reply: StatusReply): Promise<{ status: string; problems?: string[] }> {
     const problems = await this.readiness.problems();
@@ -190,7 +177,6 @@ class HealthController {
   }
 }
 
-/** Health, readiness and metrics of one process. */
 @Module({})
 export class ObservabilityModule {
   static forRoot(metrics: Metrics): DynamicModule {

@@ -15,10 +15,7 @@ const FRAMEWORK_CONTEXTS = new Set<unknown>([
   'RoutesResolver',
 ]);
 
-/**
- * Nest's logger as JSON: one object per line with service and context; also a request id where the caller passes one, and a trace id where
- * a trace is active.
- */
+/** Nest's logger as JSON: one object per line with service, context and, where there are, request id and trace id. */
 export class JsonLogger implements LoggerService {
   readonly #pino: Pino;
 
@@ -84,18 +81,15 @@ function textOf(message: unknown): string {
   return typeof message === 'string' ? message : JSON.stringify(message);
 }
 
-/** Interval of the warnings about a failure that lasts for the same reason, in milliseconds. */
 const REPEAT_MS = 600_000;
 
 /**
- * Logs failures of periodic work, which has no caller. A failure is logged at warn when it starts, when its reason changes, and every ten
- * minutes while it lasts; its end is logged at log. An unreachable server is logged at debug, because the readiness check of that server
- * reports it.
+ * Logs failures of periodic work: at warn when one starts, when its reason changes, and every ten minutes; its end at log. An unreachable
+ * server is logged at debug, because its readiness check reports it.
  */
 export class FailureLog {
   #warned: { readonly reason: string; readonly at: number } | undefined;
 
-  /** @param work the subject of the log lines */
   constructor(
     private readonly logger: Logger,
     private readonly work: string,
@@ -127,10 +121,7 @@ export interface ReportFields {
   readonly messageId?: string;
 }
 
-/**
- * Logs the cause of an error at the level of the error's definition. An error without a cause comes from another process, which has logged
- * it, or is a client's mistake.
- */
+/** An error without a cause comes from another process, which has logged it, or is a mistake of a client. */
 export function reportError(logger: Logger, error: AppError, fields: ReportFields): void {
   const { cause, logLevel, message } = error;
   if (!(cause instanceof Error) || logLevel === 'debug') return;

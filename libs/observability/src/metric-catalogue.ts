@@ -6,13 +6,11 @@ const LIMIT_MS = 2_000;
 /** A more frequent scrape gets the previous values, because a sample may cost a query. */
 const CACHE_MS = 1_000;
 
-/** Gauges that are read on demand. */
 interface Sample {
   /** These gauges have no value while the sample cannot be read. */
   readonly gauges: readonly Pick<Gauge, 'reset' | 'remove'>[];
   /** The labels that this sample sets, where other samples set the same gauges with other labels. */
   readonly labels?: Readonly<Record<string, string>>;
-  /** Sets all gauges of the sample. */
   readonly read: () => Promise<void> | void;
 }
 
@@ -35,7 +33,6 @@ class Reading {
 
   constructor(private readonly sample: Sample) {}
 
-  /** Resolves when the gauges have their current values, or none. */
   async renew(): Promise<void> {
     if (performance.now() - this.#endedAt < CACHE_MS) return;
     this.#current ??= this.#read();
@@ -80,7 +77,6 @@ type LabelValues = readonly string[] | string;
 
 interface MetricSpec<Label extends string> {
   readonly name: string;
-  /** One line of help for readers of `/metrics`. */
   readonly help: string;
   /** The processes that report the metric; other processes may show a zero. */
   readonly by: string;
@@ -92,7 +88,6 @@ interface HistogramSpec<Label extends string> extends MetricSpec<Label> {
   readonly buckets: readonly number[];
 }
 
-/** The description of a metric in docs/metrics.md. */
 interface DescribedMetric extends Required<MetricSpec<string>> {
   readonly kind: 'counter' | 'gauge' | 'histogram';
 }
@@ -105,10 +100,7 @@ interface Series<Label extends string> {
   sum: number;
 }
 
-/**
- * A histogram in place of prom-client's, which converts labels and bounds to text with each observation: 5 % of the time of a process that
- * answers reads.
- */
+/** prom-client converts labels and bounds to text with each observation: 5 % of the time of a process that answers reads. */
 class Histogram<Label extends string> {
   readonly #series = new Map<string, Series<Label>>();
 
@@ -140,7 +132,6 @@ class Histogram<Label extends string> {
     };
   }
 
-  /** The registry reads the metric by this method. */
   get() {
     const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
     return Promise.resolve({ name: this.name, help: this.help, type: 'histogram', aggregator: 'sum', values });
@@ -173,7 +164,6 @@ class Histogram<Label extends string> {
 /** Creates the metrics of a process, describes them, and exposes their values. */
 export abstract class MetricCatalogue {
   readonly registry = new Registry();
-  /** Source of docs/metrics.md. */
   readonly described: DescribedMetric[] = [];
   readonly #samples = new Samples();
 
@@ -187,23 +177,18 @@ export abstract class MetricCatalogue {
     this.#samples.add(sample);
   }
 
-  /** All metrics in Prometheus' text format. */
   async expose(): Promise<string> {
     await this.#samples.read();
     return this.registry.metrics();
   }
 
-  /**
-   * Where all label values are known, the counter starts with a zero for each combination, so that Prometheus sees the first event as an
-   * increase.
-   */
+  /** Where all label values are known, it starts with a zero for each combination: Prometheus sees the first event as an increase. */
   protected counter<Label extends string = never>(spec: MetricSpec<Label>): Counter<Label> {
     const counter = new Counter<Label>(this.#configuration('counter', spec));
     for (const labels of combinationsOf(spec.labels)) counter.inc(labels, 0);
     return counter;
   }
 
-  /** The gauge has no series until it is set. */
   protected gauge<Label extends string = never>(spec: MetricSpec<Label>): Gauge<Label> {
     const gauge = new Gauge<Label>(this.#configuration('gauge', spec));
     gauge.remove({});

@@ -19,13 +19,11 @@ import { AppError, withTimeout } from '#errors';
 /** Attributes of a span, named by OpenTelemetry's conventions or with the prefix `gatepost.`. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** The name and version of the process in traces. */
 export interface TracedService {
   readonly name: string;
   readonly version: string;
 }
 
-/** A step of a request, as a trace shows it. */
 export interface SpanOptions {
   /** Low cardinality: a route, a pattern, the first words of a statement. */
   readonly name: string;
@@ -37,7 +35,6 @@ export interface SpanOptions {
 
 /** A span that the caller must end. */
 export interface OpenSpan {
-  /** Runs the work as a part of the span. */
   run<T>(work: () => T): T;
   /** @param isFailure true for a failure of the server, not of the client */
   end(attributes: SpanAttributes, isFailure: boolean): void;
@@ -87,7 +84,6 @@ const KINDS = {
 
 /** Traces with OpenTelemetry's SDK. The SDK reads the exporter's target and the sampling ratio from the environment. */
 export class OpenTelemetryTracer {
-  /** The span of the current asynchronous context. */
   readonly #current = new AsyncLocalStorage<Span | undefined>();
   readonly #tracer;
 
@@ -105,7 +101,6 @@ export class OpenTelemetryTracer {
     );
   }
 
-  /** Starts a span of the current trace, or of a new one. */
   begin({ isRoot, ...options }: SpanOptions & { readonly isRoot: boolean }): OpenSpan {
     const parent = isRoot ? undefined : this.#current.getStore();
     const span = this.#span(options, parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent));
@@ -135,7 +130,6 @@ export class OpenTelemetryTracer {
     this.#current.getStore()?.setAttributes(attributes);
   }
 
-  /** Undefined where the trace is not recorded. */
   traceparent(): string | undefined {
     const span = this.#current.getStore();
     if (span?.isRecording() !== true) return undefined;
@@ -143,7 +137,6 @@ export class OpenTelemetryTracer {
     return `00-${traceId}-${spanId}-01`;
   }
 
-  /** Exports the recorded spans, and stops. */
   async stop(): Promise<void> {
     const shutdown = this.provider.shutdown().catch(() => undefined);
     await withTimeout(shutdown, STOP_TIMEOUT_MS);
@@ -166,9 +159,7 @@ export class OpenTelemetryTracer {
   }
 }
 
-/**
- * Records an error by its name, because its text may contain confidential data. A client's mistake does not count as a failure of the span.
- */
+/** By its name: its text may contain confidential data. A client's mistake does not count as a failure. */
 function note(span: Span, error: unknown): void {
   const isOurs = error instanceof AppError;
   const constructed = error instanceof Error ? error.name : 'unknown';

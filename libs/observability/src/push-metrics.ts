@@ -4,7 +4,6 @@ const VENDORS = ['apns', 'fcm', 'huawei', 'honor', 'xiaomi', 'oppo', 'vivo', 'me
 /** Bucket bounds for requests to vendors, which are far away and answer within 20 s. */
 const VENDOR_BUCKETS_SECONDS = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
-/** The metrics of push-delivery. */
 export abstract class PushMetrics extends MetricCatalogue {
   readonly pushesAccepted = this.counter({
     name: 'gatepost_push_accepted_total',

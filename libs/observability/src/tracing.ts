@@ -9,7 +9,6 @@ import type {
 /** Undefined while tracing is off: a step then costs one comparison. */
 let tracer: OpenTelemetryTracer | undefined;
 
-/** The variables that turn tracing on, with OpenTelemetry's names. */
 interface TracingEnvironment {
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined;
   readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?: string | undefined;
@@ -23,7 +22,6 @@ export async function startTracing(service: TracedService, env: TracingEnvironme
   tracer = implementation.OpenTelemetryTracer.start(service);
 }
 
-/** Exports the recorded spans, and stops. */
 export async function stopTracing(): Promise<void> {
   const stopped = tracer;
   tracer = undefined;
@@ -58,7 +56,6 @@ export function continueTrace<T>(
   return tracer === undefined ? work() : tracer.continueTrace(traceparent, options, work);
 }
 
-/** Adds attributes to the current span. */
 export function noteInSpan(attributes: SpanAttributes): void {
   tracer?.note(attributes);
 }
@@ -68,7 +65,6 @@ export function currentTraceparent(): string | undefined {
   return tracer?.traceparent();
 }
 
-/** The id of the current trace; undefined without a trace. */
 export function currentTraceId(): string | undefined {
   return tracer?.traceparent()?.split('-', 2)[1];
 }

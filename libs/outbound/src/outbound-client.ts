@@ -42,15 +42,11 @@ function toNetwork(text: string): Network {
   return [address, address.kind() === 'ipv4' ? 32 : 128];
 }
 
-/** The connection would have led to an internal address. */
 class InternalAddressError extends Error {
   readonly code = 'INTERNAL_ADDRESS';
 }
 
-/**
- * Connects only to addresses that the guard permits. The guard checks the address of the connection itself, so that a DNS name that
- * resolves differently at each look-up (DNS rebinding) cannot bypass it.
- */
+/** Checks the address of the connection itself: a name that resolves differently each time (DNS rebinding) cannot bypass it. */
 export function guardedConnector(
   guard: NetworkGuard,
   timeoutMs: number,
@@ -104,7 +100,6 @@ export interface OutboundRequest {
 export interface OutboundAnswer {
   readonly status: number;
   readonly text: string;
-  /** The header `Retry-After`. */
   readonly retryAfter: string | undefined;
 }
 
@@ -116,16 +111,10 @@ export interface OutboundStream {
   readonly body: Readable;
 }
 
-/**
- * No response arrived. The message is a code that can be logged: the text and properties of the original error may contain the URL with its
- * tokens, or the body.
- */
+/** No response arrived. The message is a code that can be logged: the original error may contain the URL with its tokens, or the body. */
 export class OutboundError extends Error {}
 
-/**
- * Aborts with `signal` or after `timeoutMs`, whichever comes first. Node.js 20 collects `AbortSignal.timeout()` as garbage where only
- * `AbortSignal.any()` refers to it: then it never aborts. Its own listener keeps it.
- */
+/** Node.js 20 collects `AbortSignal.timeout()` as garbage where only `AbortSignal.any()` refers to it: a listener of its own keeps it. */
 export function withTimeLimit(signal: AbortSignal, timeoutMs: number): AbortSignal {
   const limit = AbortSignal.timeout(timeoutMs);
   limit.addEventListener('abort', () => undefined, { once: true });
@@ -150,12 +139,10 @@ export class OutboundClient {
     });
   }
 
-  /** A deadline that several requests of one task share. */
   deadline(): AbortSignal {
     return AbortSignal.timeout(this.#timeoutMs);
   }
 
-  /** @throws OutboundError */
   async send(url: URL, options: OutboundRequest, deadline: AbortSignal = this.deadline()): Promise<OutboundAnswer> {
     try {
       const { statusCode, headers, body } = await request(url, {
@@ -173,8 +160,7 @@ export class OutboundClient {
   }
 
   /**
-   * Sends a request whose response may be of any size. The time limit of the client counts up to the first byte and between two parts;
-   * the signal limits the whole.
+   * For responses of any size: the time limit counts up to the first byte and between two parts; the signal limits the whole.
    * @throws OutboundError if no response begins
    */
   async open(url: URL, options: OutboundRequest, signal: AbortSignal): Promise<OutboundStream> {
@@ -191,10 +177,7 @@ export class OutboundClient {
     }
   }
 
-  /**
-   * Opens a connection for a protocol of the caller's; `alpnProtocol` says whether the server has chosen HTTP/2 (`h2`).
-   * @throws Error with a code that can be logged
-   */
+  /** `alpnProtocol` says whether the server has chosen HTTP/2 (`h2`). @throws Error with a code that can be logged */
   connect({ protocol, host, hostname, port }: URL): Promise<TLSSocket> {
     const connect = guardedConnector(this.#guard, this.#timeoutMs, { allowH2: true });
     return new Promise((resolve, reject) => {

@@ -9,11 +9,9 @@ const UNUSABLE = /^(?:HPE_|HTTPParserError$|UND_ERR_HEADERS_OVERFLOW$|UND_ERR_(?
 interface OutboundStreamsOptions {
   /** Internal addresses and networks that may be dialled, as in GATEPOST_INTERNAL_NETWORKS. */
   readonly internalNetworks: readonly string[];
-  /** The answer must begin within this time. */
   readonly answerTimeoutMs: number;
   /** Maximum time between two pieces of an answer. */
   readonly idleTimeoutMs: number;
-  /** Maximum time from the request to the last byte of the answer. */
   readonly totalTimeoutMs: number;
   readonly maxAnswerBytes: number;
   /** Connections per server, and requests in progress: further requests are refused. */
@@ -28,7 +26,6 @@ interface StreamedRequest {
   readonly headers: readonly string[];
   /** Read as fast as the server reads it. An error that it throws ends the request. */
   readonly body?: AsyncIterable<Uint8Array> | undefined;
-  /** Ends the request, and an answer that has begun. */
   readonly signal: AbortSignal;
 }
 
@@ -44,7 +41,6 @@ export interface StreamedAnswer {
 /** The reason why no answer arrived: `unusable` answers are not HTTP, or do not fit the limits. */
 type Failure = 'busy' | 'timeout' | 'unreachable' | 'unusable';
 
-/** No answer arrived. The message is a code that can be logged. */
 export class OutboundStreamError extends Error {
   constructor(
     readonly failure: Failure,
@@ -55,13 +51,9 @@ export class OutboundStreamError extends Error {
   }
 }
 
-/**
- * Streams requests to external servers and their answers back, without a copy of either: never to internal networks, bounded in time, size and
- * number, without retries, redirects and decompression.
- */
+/** Streams requests and answers: never to internal networks, within limits, without retries, redirects and decompression. */
 export class OutboundStreams {
   readonly #agent: Agent;
-  /** Requests in progress, by origin. */
   readonly #running = new Map<string, number>();
 
   constructor(private readonly options: OutboundStreamsOptions) {

@@ -21,7 +21,6 @@ export function webStorageStore(storage: KeyValueStorage, key = 'gatepost-push')
   };
 }
 
-/** Parses a state from its JSON text, for stores. @returns undefined for any other text */
 export function parseDeviceState(text: string | null): DeviceState | undefined {
   if (text === null) return undefined;
   try {
@@ -127,10 +126,7 @@ interface InboxOptions {
   readonly onError: (error: Error) => void;
 }
 
-/**
- * Passes messages to the application: one at a time, each id once, expired ones never. It outlives connections, so that it recognises a
- * repeated message whose first copy is still being handled.
- */
+/** One at a time, each id once, expired ones never. It outlives connections: a first copy may still be handled when the second arrives. */
 export class Inbox {
   #waiting = 0;
   #last: Promise<void> = Promise.resolve();

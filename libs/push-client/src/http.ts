@@ -24,7 +24,6 @@ export class RefusedRequest extends Error {
 }
 
 interface JsonRequest {
-  /** Subject of error texts. */
   readonly what: string;
   readonly url: string;
   readonly method?: string;
@@ -91,10 +90,7 @@ export class Router {
 
   constructor(private readonly options: RouterOptions) {}
 
-  /**
-   * The URL for the next attempt. The URLs are used in turn; once all of them have failed, the server is asked again. Where that fails,
-   * too, the known URLs stay in use.
-   */
+  /** The URLs are used in turn; once all have failed, the server is asked again. Where that fails, too, they stay in use. */
   async next(installationId: string, signal: AbortSignal): Promise<string> {
     if (this.options.url) return this.options.url;
     const isOutworn = Date.now() >= this.#validUntil || this.#failures >= this.#urls.length;
@@ -136,18 +132,15 @@ export class Router {
 /** Pushes reach installations that were saved within the last 90 days. */
 const RENEW_AFTER_MS = 24 * 3_600_000;
 
-/** This device's object of the class `_Installation`. */
 export class Registration {
   #fields: Readonly<Record<string, unknown>>;
   #renewAt = 0;
-  /** Whether the installation was saved since the client was created. */
   isSaved = false;
 
   constructor(private readonly options: RegistrationOptions & { appId: string; server: string; fetch: Fetch }) {
     this.#fields = options.fields ?? {};
   }
 
-  /** Changes the fields that the next registration saves. */
   change(fields: Readonly<Record<string, unknown>>): void {
     this.#fields = { ...this.#fields, ...fields };
     this.#renewAt = 0;

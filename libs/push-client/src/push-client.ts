@@ -14,17 +14,14 @@ import { loginFrame, PROTOCOL, Session, type SessionEnd } from './session.js';
 const BASE_MS = 1_000;
 const MAX_MS = 120_000;
 
-/** The state when a connection, or a connection attempt, has ended. */
 interface Setback {
   /** Failed attempts in a row, this one included; 0 after a stable connection. */
   readonly failures: number;
-  /** The pause that the server requested. */
   readonly retryAfterMs?: number | undefined;
   /** The server will reject further attempts until its configuration changes: for example, the application is unknown. */
   readonly isRefused: boolean;
 }
 
-/** A wait that can be cut short. */
 class Pause {
   #end: (() => void) | undefined;
 
@@ -157,7 +154,6 @@ export class PushClient {
     this.#memory = undefined;
   }
 
-  /** One connection, from the registration to its end. */
   async #attempt(signal: AbortSignal): Promise<Setback | 'replaced' | 'stopped'> {
     let renewal: ReturnType<typeof setInterval> | undefined;
     try {
@@ -274,8 +270,8 @@ function globalWebSocket(): WebSocketConstructor {
 }
 
 /**
- * Milliseconds until the next attempt, with full jitter, so that devices that lose a server at the same moment reconnect at different
- * times. A pause that the server requested is kept; after failed attempts, jitter is added to it.
+ * Milliseconds, with full jitter, so that devices that lose a server together reconnect at different times. After failed attempts, jitter
+ * is added to a pause that the server requested.
  * @param random from 0 to 1
  */
 export function pauseBefore(setback: Setback, options: BackOffOptions, random: number): number {

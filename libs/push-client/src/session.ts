@@ -4,7 +4,6 @@ import type { PushMessage, WebSocketLike } from './push-client.types.js';
 export const PROTOCOL = 'gatepost.push.v1';
 const HEARTBEAT = '{}';
 
-/** A frame from the server. */
 type ServerFrame =
   | { readonly cmd: 'heartbeat' }
   /** The times are undefined where the frame has none. `serverTime` is in milliseconds since 1970. */
@@ -49,14 +48,12 @@ const NORMAL = 1000;
 const NOTHING_HEARD = 4900;
 const TOO_MUCH = 4901;
 
-/** The end of a connection. */
 export interface SessionEnd {
   /** The close code; 1006 where the connection was lost. */
   readonly code: number;
   readonly reason: string;
   /** How long the device was logged in; undefined where it never was. */
   readonly heldMs: number | undefined;
-  /** The pause that the server requests. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -69,7 +66,6 @@ interface SessionOptions {
   readonly onError: (error: Error) => void;
 }
 
-/** One connection, from its opening to its end. */
 export class Session {
   readonly ended: Promise<SessionEnd>;
   #end: (end: SessionEnd) => void = () => undefined;
@@ -104,7 +100,6 @@ export class Session {
     socket.addEventListener('error', () => undefined);
   }
 
-  /** Sends pending acknowledgements, and closes. */
   close(code = NORMAL, reason = ''): void {
     if (this.#isOver) return;
     this.#sendAcks();

@@ -10,9 +10,8 @@ import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited } from '../rate-limits/request-limits.js';
 
 const email = z.looseObject({ email: z.string().describe('The address of a user.') });
-const nothing = z.object({});
-const sent = { 200: { description: 'The mail is on its way.', body: nothing } };
-const done = { 200: { description: 'Done.', body: nothing } };
+const sent = { 200: { description: 'The mail is on its way.', body: z.object({}) } };
+const done = { 200: { description: 'Done.', body: z.object({}) } };
 
 const callback = callbackName.describe('The function of the page that receives the result.');
 const script = {
@@ -41,9 +40,6 @@ const emailsEndpoints = describeEndpoints('E-mail', {
     answers: sent,
     errors: REQUEST_ERRORS,
   },
-});
-
-const mailLinksEndpoints = describeEndpoints('E-mail', {
   verify: {
     summary: 'Verify an address',
     description: 'With the token of a mailed link, for your own pages. A repeated request changes nothing.',
@@ -101,7 +97,6 @@ export class EmailsController {
   }
 }
 
-/** The operations of mailed links, for an application's own pages. The token identifies application and user. */
 @Controller('1.1')
 export class MailLinksController {
   constructor(private readonly rpc: RpcClient) {}
@@ -109,14 +104,14 @@ export class MailLinksController {
   @Post('verifyEmail/:token')
   @HttpCode(HttpStatus.OK)
   @RateLimited('logins')
-  @Endpoint(mailLinksEndpoints.verify)
+  @Endpoint(emailsEndpoints.verify)
   verify(@Param('token') token: string): Promise<JsonObject> {
     return this.#verify(token);
   }
 
   @Get('verifyEmail/:token')
   @RateLimited('logins')
-  @Endpoint(mailLinksEndpoints.verifyByScript)
+  @Endpoint(emailsEndpoints.verifyByScript)
   verifyByScript(
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -128,14 +123,14 @@ export class MailLinksController {
   @Post('resetPassword/:token')
   @HttpCode(HttpStatus.OK)
   @RateLimited('logins')
-  @Endpoint(mailLinksEndpoints.resetPassword)
+  @Endpoint(emailsEndpoints.resetPassword)
   resetPassword(@Param('token') token: string, @JsonBody() body: JsonObject): Promise<JsonObject> {
     return this.#resetPassword(token, body['password']);
   }
 
   @Get('resetPassword/:token')
   @RateLimited('logins')
-  @Endpoint(mailLinksEndpoints.resetPasswordByScript)
+  @Endpoint(emailsEndpoints.resetPasswordByScript)
   resetPasswordByScript(
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,

@@ -118,7 +118,6 @@ const AUTH_DATA_ERRORS = [
   'INVALID_WEIXIN_IDENTITY',
 ] as const satisfies ErrorName[];
 
-/** The errors that prevent a login with correct credentials. */
 export const LOGIN_ERRORS = ['PHONE_UNVERIFIED', 'EMAIL_UNVERIFIED', 'LOCKED_OUT'] as const satisfies ErrorName[];
 
 const location = { Location: 'The absolute URL of the user.' };
@@ -265,10 +264,7 @@ export const loginEndpoints = describeEndpoints('Users', {
   },
 });
 
-/**
- * The limits in which a change of a user counts because of its body: a mail may be sent to a new e-mail address, and platforms are asked
- * about accounts before the session is verified.
- */
+/** A mail may be sent to a new address, and platforms are asked about accounts before the session is verified. */
 export function limitsOfChange(body: unknown): ('messages' | 'logins')[] {
   const fields = (body ?? {}) as JsonObject;
   const { email } = fields;

@@ -16,8 +16,7 @@ const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 export const MAX_BATCH_REQUESTS = 100;
 
 /**
- * Runs the requests one after the other, until the client disconnects or the batch times out. The request that runs at that
- * time may still complete; the following requests are not run.
+ * Runs the requests one after the other, until the client disconnects or the batch times out. The one that runs then may still complete.
  * @returns the response as JSON: a list of `{success}` or `{error}`, in the order of the requests
  * @throws AppError MALFORMED_JSON where the body is no batch
  */
@@ -75,7 +74,6 @@ function isApiPath(path: JsonValue | undefined): path is string {
   return API_PATH.test(pathname) && !DOT_SEGMENT.test(pathname);
 }
 
-/** Joins the JSON texts of the single responses without parsing them. */
 export class BatchResponse {
   readonly #entries: string[] = [];
   #bytes = 0;

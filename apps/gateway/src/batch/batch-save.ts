@@ -4,7 +4,6 @@ import { installationClass, isJsonObject } from '#objects';
 import { methodOf, queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
-/** Paths of classes other than `/1.1/classes/<name>`. */
 const CLASS_PATHS: ReadonlyMap<string, string> = new Map([
   ['/1.1/users', '_User'],
   ['/1.1/roles', '_Role'],
@@ -12,13 +11,9 @@ const CLASS_PATHS: ReadonlyMap<string, string> = new Map([
 ]);
 const CLASS_PATH = /^\/1\.1\/classes\/(_?[A-Za-z][A-Za-z0-9_]{0,127})$/;
 const OBJECT_PATH = /^(.*)\/([^/]{1,64})$/;
-/** Maximum length of `__internalId`, in characters. */
 export const MAX_INTERNAL_ID_LENGTH = 128;
 
-/**
- * Parses the body of POST /1.1/batch/save.
- * @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path names no class; the service refuses an unknown class
- */
+/** @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path names no class; the service refuses an unknown class */
 export function parseWrites(body: JsonObject): ObjectWrite[] {
   const writes = requestsOf(body, MAX_SAVED_OBJECTS).map(parseWrite);
   assertIdsAreClear(writes);
@@ -65,7 +60,6 @@ function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
   return value;
 }
 
-/** The class, and for PUT the id of the object. */
 function targetOf(named: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
   const method = methodOf(named);
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
@@ -91,8 +85,8 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
 }
 
 /**
- * An object may be changed several times, but two objects need different ids, because the response is keyed by id. A registration finds
- * its device by what it contains: the SDKs for iOS send several of one device in a save.
+ * An object may be changed several times, but two objects need different ids: the keys of the response. A registration finds its device by
+ * what it contains: the SDKs for iOS send several of one device in a save.
  */
 function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
   const objects = new Map<string, string>();

@@ -72,7 +72,6 @@ const write = z
   })
   .describe('A new object, or a change of one.');
 
-/** The endpoints whose requests `batch/save` accepts. */
 const SAVING_ENDPOINTS = [
   usersEndpoints.signUp,
   usersEndpoints.update,
@@ -186,10 +185,7 @@ export class BatchSaveController {
   }
 }
 
-/**
- * Compares the matched route, because a URL can be written in several ways.
- * @throws AppError NOT_SUPPORTED
- */
+/** The matched route decides, because a URL can be written in several ways. @throws AppError NOT_SUPPORTED */
 function assertNotWithinBatch(request: FastifyRequest): void {
   const isWithinBatch = originsOf(request).some(({ routeOptions }) => routeOptions.url === BATCH_ROUTE);
   if (isWithinBatch) throw appError('NOT_SUPPORTED', { message: 'A batch cannot contain another batch.' });
@@ -199,7 +195,6 @@ function isInstallation({ className }: ObjectWrite): boolean {
   return className === installationClass.name;
 }
 
-/** Each write counts like a single request. */
 function groupsOf({ className, objectId, fields }: ObjectWrite): ('signUps' | 'messages' | 'logins')[] {
   if (className !== '_User') return [];
   if (objectId === undefined) return ['signUps'];

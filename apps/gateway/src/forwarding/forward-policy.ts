@@ -7,7 +7,6 @@ import { MAX_MESSAGE_BYTES } from '#messaging';
 import type { StreamedAnswer } from '#outbound';
 import { originsOf, OVERRIDE_PATH } from '../http/sub-request.js';
 
-/** The identity of the session, for the target. */
 const IDENTITY_HEADER = 'x-gatepost-identity';
 /** Marks a forwarded request, so that a loop is noticed. */
 const FORWARDED_HEADER = 'x-gatepost-forwarded';
@@ -31,10 +30,7 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ];
-/**
- * Headers of a request that the target does not get from the client: those that this server sets itself, cookies (the API has none, so they
- * belong to other servers of the domain), and addresses that the client may have invented.
- */
+/** Of a client, but not for the target: those that this server sets itself, cookies of the domain, and addresses that may be invented. */
 const KEPT_FROM_TARGET = new Set([
   ...HOP_BY_HOP,
   'cf-connecting-ip',
@@ -113,12 +109,10 @@ function fits(parts: readonly string[], pattern: readonly string[]): boolean {
   return isLongEnough && pattern.every((expected, index) => expected === '*' || expected === parts[index]);
 }
 
-/** Whether the request has passed a Gatepost before. */
 export function hasBeenForwarded({ via, [FORWARDED_HEADER]: mark }: IncomingHttpHeaders): boolean {
   return mark !== undefined || (via ?? '').split(',').some((hop) => /^\s*\S+\s+gatepost(?:\s|$)/i.test(hop));
 }
 
-/** The headers that a forwarded request has beside those of the client. */
 interface Addition {
   readonly requestId: string;
   readonly clientAddress: string;
@@ -128,7 +122,6 @@ interface Addition {
   readonly isReadHere: boolean;
 }
 
-/** The headers for the target: names and values by turns. */
 export function headersForTarget(
   headers: IncomingHttpHeaders,
   { requestId, clientAddress, identity, isReadHere }: Addition,
@@ -155,7 +148,6 @@ function isKeptFromTarget(name: string): boolean {
   return KEPT_FROM_TARGET.has(dashed) || KEPT_FROM_TARGET_PREFIXES.some((prefix) => dashed.startsWith(prefix));
 }
 
-/** Names of headers that `Connection` declares as hop-by-hop. */
 function namedIn(connection: string | undefined): Set<string> {
   return new Set((connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
 }
@@ -216,7 +208,6 @@ async function readBuffered(body: Readable): Promise<Buffer> {
   });
 }
 
-/** @returns undefined where the stream is longer */
 async function readUpTo(maxBytes: number, body: Readable): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let left = maxBytes;

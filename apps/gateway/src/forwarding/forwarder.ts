@@ -31,7 +31,6 @@ const utf8 = new TextEncoder();
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The server of the application answers the request. */
     isForwarded?: boolean;
   }
 }
@@ -164,7 +163,6 @@ function rolesThatFit(roles: readonly string[]): string[] {
   });
 }
 
-/** The body of a request, read as fast as the target takes it. */
 class ClientBody {
   isTooLarge = false;
   readonly #raw: FastifyRequest['raw'];

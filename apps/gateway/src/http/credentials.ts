@@ -46,7 +46,6 @@ export function readCredentials(headers: IncomingHttpHeaders): Credentials | und
   };
 }
 
-/** The session token as it was sent; accounts verifies it. */
 export function readSessionToken(headers: IncomingHttpHeaders): string | undefined {
   const token = firstOf(headers, SESSION_HEADERS);
   return isSessionToken(token) ? token : undefined;
@@ -57,7 +56,6 @@ export function readEnvironment(headers: IncomingHttpHeaders): 'dev' | 'prod' {
   return (firstOf(headers, PRODUCTION_HEADERS) ?? '1') === '1' ? 'prod' : 'dev';
 }
 
-/** Whether a value has the form of a session token. */
 export function isSessionToken(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.length <= MAX_SESSION_TOKEN_LENGTH;
 }
@@ -93,7 +91,6 @@ function verifySign(sign: string, application: Application): Signature | undefin
   return isOneOf(digest.toLowerCase(), expected) ? kind : undefined;
 }
 
-/** The current key of the application and the earlier ones that are still valid. */
 function keysOf({ appKey, masterKey, oldKeys }: Application, kind: Signature): string[] {
   return [kind === 'app' ? appKey : masterKey, ...oldKeys.filter((old) => old.kind === kind).map(({ key }) => key)];
 }

@@ -89,10 +89,7 @@ export const callbackName = z
 /** Characters that could end a script element, or a line of a script in old browsers. */
 const UNSAFE = /[<\u2028\u2029]/g;
 
-/**
- * Responds to a script element (JSONP) with a script that passes the result or the error to the page's function.
- * @throws AppError NOT_SUPPORTED without the name of a function: the request may come from a mail scanner
- */
+/** Responds to a script element (JSONP). @throws AppError NOT_SUPPORTED without a function: the request may come from a mail scanner */
 export async function answerScript(
   request: FastifyRequest,
   reply: FastifyReply,

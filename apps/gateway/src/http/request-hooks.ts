@@ -14,7 +14,6 @@ import { acceptedLanguages } from './request.decorators.js';
 import { originsOf, OVERRIDE_PATH } from './sub-request.js';
 
 const API_PREFIX = '/1.1/';
-/** Routes that need no application credentials. */
 const OPEN_ROUTES = new Set([
   '/1.1/ping',
   '/1.1/date',
@@ -34,18 +33,15 @@ declare module 'fastify' {
     caller?: Caller;
     /** The address of the client, taken from `X-Forwarded-For` only as far as the proxies are trusted. */
     clientAddress: string;
-    /** Set only while tracing is enabled. */
     span?: OpenSpan | undefined;
   }
 }
 
-/** The request id that the client sent, if it is well-formed, else a new one. */
 export function requestIdOf(request: { headers: Record<string, string | string[] | undefined> }): string {
   const given = request.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** Adds the hooks of every request: id, headers, verification of the credentials before the body is read, metrics. */
 export function addRequestHooks(app: NestFastifyApplication): void {
   const failedCredentials = app.get(FailedCredentialLimit);
   const metrics = app.get(Metrics);
@@ -76,10 +72,7 @@ export function addRequestHooks(app: NestFastifyApplication): void {
   });
 }
 
-/**
- * Limits requests after their credentials are verified and before their body is read, and where the body matters, after that. The
- * matched route determines the groups, so escaped URLs, method override and batches cannot bypass a limit.
- */
+/** The matched route determines the groups, so escaped URLs, method override and batches cannot bypass a limit. */
 export function addRateLimits(app: NestFastifyApplication): void {
   const limits = app.get(RequestLimits);
   const fastify = app.getHttpAdapter().getInstance();
@@ -98,10 +91,7 @@ export function addRateLimits(app: NestFastifyApplication): void {
   });
 }
 
-/**
- * Warns once about a proxy that is not trusted, because all clients behind it share the limits of one address. The header is
- * ignored without a warning where it comes from a public network.
- */
+/** Warns once, because all clients behind such a proxy share the limits of one address. Public networks may send what they like. */
 export function warnOfUnknownProxy(app: NestFastifyApplication): void {
   const logger = new Logger('Proxy');
   let hasWarned = false;
@@ -160,10 +150,7 @@ function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: strin
   return { method: request.method, route: request.routeOptions.url ?? unrouted, status: String(reply.statusCode) };
 }
 
-/**
- * Whether an untrusted proxy in a private network sent the request. Behind a trusted proxy, `ips` has more entries than the
- * address of the connection.
- */
+/** Behind a trusted proxy, `ips` has more entries than the address of the connection. */
 export function isByUnknownProxy({ headers, ip, ips = [ip] }: Pick<FastifyRequest, 'headers' | 'ip' | 'ips'>): boolean {
   if (headers['x-forwarded-for'] === undefined || ips.length > 1 || !ipaddr.isValid(ip)) return false;
   return INNER_NETWORKS.has(ipaddr.process(ip).range());
@@ -173,10 +160,7 @@ export function isByUnknownProxy({ headers, ip, ips = [ip] }: Pick<FastifyReques
 const MONITORING_ROUTES = new Set(['/healthz', '/readyz', '/metrics']);
 const SERVER_ERROR = 500;
 
-/**
- * Begins a trace with each request. A client's `traceparent` is ignored: the client could otherwise decide what is recorded,
- * and join requests of other clients to its trace.
- */
+/** A client's `traceparent` is ignored: it could decide what is recorded, and join requests of other clients to its trace. */
 export function traceRequests(fastify: FastifyInstance): void {
   if (!isTracing()) return;
   fastify.addHook('onRequest', (request, _reply, done) => {

@@ -16,8 +16,8 @@ export const RequestCaller = createParamDecorator((_: unknown, context: Executio
 );
 
 /**
- * The caller with the session token of the query, if it has one. Only for `GET /1.1/users/me`: the SDKs of Python, PHP and
- * Swift send the token of `become` only in the query, and the PHP SDK sends another one in the header at the same time.
+ * For `GET /1.1/users/me` alone: the SDKs of Python, PHP and Swift send the token of `become` only in the query, and the PHP SDK sends
+ * another one in the header at the same time.
  */
 export const CallerByQuery = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   const request = requestOf(context);
@@ -32,7 +32,6 @@ export const JsonBody = createParamDecorator((_: unknown, context: ExecutionCont
   asJsonObject(requestOf(context).body),
 );
 
-/** The user id of the path. @throws AppError USER_NOT_FOUND where it is malformed */
 export const UserId = createParamDecorator((_: unknown, context: ExecutionContext) => {
   const id = pathId(context, 'USER_NOT_FOUND');
   if (OTHER_USER_PATHS.has(id)) throw appError('NOT_FOUND');
@@ -43,7 +42,6 @@ export const UserIds = createParamDecorator((_: unknown, context: ExecutionConte
   pathIds(context, 'USER_NOT_FOUND'),
 );
 
-/** The object id of the path. @throws AppError NOT_FOUND where it is malformed */
 export const ObjectId = createParamDecorator((_: unknown, context: ExecutionContext) => pathId(context, 'NOT_FOUND'));
 
 export const ObjectIds = createParamDecorator((_: unknown, context: ExecutionContext) => pathIds(context, 'NOT_FOUND'));
@@ -82,7 +80,6 @@ export function linkTokenOf(value: unknown): string {
 
 /** Browsers send about 50 characters. A longer header loses its last entries. */
 const MAX_HEADER_LENGTH = 256;
-/** Clients send few different values of the header. */
 const MAX_ENTRIES = 1_000;
 const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/i;
 

@@ -13,13 +13,10 @@ type Method = (typeof METHODS)[number];
 /** A request that a batch contains, or that a method override replaces. */
 export interface SubRequest {
   readonly method: Method;
-  /** Path with an optional query. */
   readonly url: string;
   /** Added to the query; values other than strings are sent as JSON. */
   readonly params?: JsonObject;
-  /** Ignored for GET. */
   readonly body?: JsonValue;
-  /** Added to the headers of the original request. */
   readonly headers?: IncomingHttpHeaders;
 }
 

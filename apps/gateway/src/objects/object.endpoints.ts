@@ -103,9 +103,7 @@ interface ObjectTexts {
   /** The class in a sentence: `a role`, `roles`. */
   readonly singular: string;
   readonly plural: string;
-  /** The errors of its own fields. */
   readonly fieldErrors: readonly ErrorName[];
-  /** Errors of a new object only. */
   readonly createErrors?: readonly ErrorName[];
   /** Differences from the endpoints of other classes. */
   readonly create?: Partial<EndpointDescription>;
@@ -215,7 +213,6 @@ function removeEndpoint({ plural, descriptions = {} }: ObjectTexts): Described {
   };
 }
 
-/** `the role` for `a role`. */
 function theOne(singular: string, article = 'the'): string {
   return singular.replace(/^an? /, `${article} `);
 }

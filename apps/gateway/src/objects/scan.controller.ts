@@ -76,7 +76,6 @@ export class ScanController {
 const SCAN_KEYS: readonly unknown[] = [undefined, 'createdAt', 'objectId'];
 const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([A-Za-z0-9_-]{1,64})$/;
 
-/** @throws AppError INVALID_QUERY */
 function parseScan({ cursor, scan_key: key, where, keys, limit }: Record<string, unknown>): ObjectListQuery {
   if (!SCAN_KEYS.includes(key)) throw appError('INVALID_QUERY', { message: 'scan_key must be createdAt or objectId.' });
   const query = parseListQuery({ where, keys, limit });

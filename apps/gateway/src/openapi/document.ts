@@ -68,7 +68,6 @@ const errorBody = named(
   }),
 );
 
-/** An error of the layers around all endpoints. */
 interface CommonError {
   readonly name: ErrorName;
   readonly when: string;
@@ -165,7 +164,6 @@ function exampleOf(name: ErrorName, summary: string | undefined): Example {
   return { ...(summary === undefined ? {} : { summary }), value: { code, error: message } };
 }
 
-/** Groups errors by status; statuses and codes ascend. */
 function byStatus(names: readonly ErrorName[]): Map<number, ErrorName[]> {
   const sorted = [...names].sort((a, b) => ERRORS[a].status - ERRORS[b].status || ERRORS[a].code - ERRORS[b].code);
   const groups = new Map<number, ErrorName[]>();
@@ -220,7 +218,6 @@ function operationOf(endpoint: RoutedEndpoint, path: string, index: number, shap
   };
 }
 
-/** @throws Error where a parameter has no description */
 function pathParameters(path: string): Parameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
     const description = PATH_PARAMETERS[name];

@@ -17,24 +17,20 @@ export const TOPICS = [
 ] as const;
 export type Topic = (typeof TOPICS)[number];
 
-/** The credentials that an endpoint requires. */
 export type Credentials = 'none' | 'application' | 'session' | 'session or master key' | 'master key';
 
 /** A response other than an error. */
 export interface Answer {
   readonly description: string;
-  /** The JSON body, if there is one. */
   readonly body?: z.ZodType;
   /** `application/json` unless given. */
   readonly mediaType?: string;
-  /** Specific headers with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Describes an endpoint. `/openapi.json`, `/docs` and the tables of docs/api.md are generated from it, and tests compare it with the responses. */
 export interface EndpointDescription {
   readonly topic: Topic;
-  /** The purpose in a few words. */
   readonly summary: string;
   /** Further information for callers, in whole sentences. */
   readonly description?: string;
@@ -42,7 +38,6 @@ export interface EndpointDescription {
   /** Parameters of the URL; each field needs a description. */
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** By status. */
   readonly answers: Readonly<Record<number, Answer>>;
   /** The errors of this endpoint, without the common ones (document.ts). */
   readonly errors: readonly ErrorName[];
@@ -59,10 +54,7 @@ export function describeEndpoints<Name extends string>(
   >;
 }
 
-/**
- * Describes the endpoint of a controller's method. The gateway does not start with a route that has no description. The
- * routes of health and metrics are described in routed-endpoints.ts.
- */
+/** The gateway does not start with a route that has no description. Those of health and metrics are in routed-endpoints.ts. */
 export const Endpoint = Reflector.createDecorator<EndpointDescription>();
 
 const shapeNames = z.registry<{ name: string }>();
@@ -73,7 +65,6 @@ export function named<T extends z.ZodType>(name: string, schema: T): T {
   return schema;
 }
 
-/** Converts zod schemas into JSON Schemas, and collects the named ones for `components`. */
 export class ShapeWriter {
   readonly #named = new Map<string, Schema>();
 
@@ -81,7 +72,6 @@ export class ShapeWriter {
     return Object.fromEntries([...this.#named].sort(([a], [b]) => a.localeCompare(b)));
   }
 
-  /** The JSON Schema, or for a named one a reference to it. */
   write(shape: z.core.$ZodType): Schema {
     const name = shapeNames.get(shape)?.name;
     if (name === undefined) return this.#convert(shape);

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { OVERRIDE_PATH } from '../http/sub-request.js';
 import { describeEndpoints, Endpoint, type EndpointDescription } from './endpoint.decorator.js';
 
-/** An endpoint with the routes that lead to it. */
 export interface RoutedEndpoint extends EndpointDescription {
   /** Unique: `usersSignUp`. */
   readonly id: string;
@@ -15,13 +14,11 @@ export interface RoutedEndpoint extends EndpointDescription {
   readonly paths: readonly [string, ...string[]];
 }
 
-/** DI token of all endpoints of the gateway, `readonly RoutedEndpoint[]`. */
 export const ENDPOINTS = Symbol('Endpoints');
 
 const reflector = new Reflector();
 const scanner = new MetadataScanner();
 
-/** The described endpoints of controllers. */
 export function endpointsOf(controllers: readonly Type[]): RoutedEndpoint[] {
   return controllers.flatMap((controller) => {
     const { prototype } = controller as { prototype: Record<string, object> };

@@ -6,7 +6,6 @@ import { acceptedLanguages, linkTokenOf } from '../http/request.decorators.js';
 import { ENGLISH, type PageTexts, type PasswordMistake } from './page-texts.en.js';
 import { CHINESE } from './page-texts.zh.js';
 
-/** The fields of a form by name. */
 type FormFields = ReadonlyMap<string, string>;
 
 const MEDIA_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i;
@@ -16,7 +15,6 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** The minimum for passwords that people choose (NIST SP 800-63B). The API itself accepts shorter ones. */
 export const MIN_PASSWORD_LENGTH = 8;
 
-/** The mistakes in the two fields of a new password. */
 export interface PasswordMistakes {
   readonly password?: PasswordMistake;
   readonly isDifferent?: boolean;
@@ -30,7 +28,6 @@ const BY_LANGUAGE: ReadonlyMap<string, PageTexts> = new Map([
   ['zh', CHINESE],
 ]);
 
-/** A request for a page of a mailed link. */
 export interface PageRequest {
   /** The token of the mailed link: from the URL, and from the form where it is one. */
   readonly token: string;
@@ -39,7 +36,6 @@ export interface PageRequest {
   readonly languages: readonly string[];
 }
 
-/** A request that sends the form of a page. */
 export interface FormRequest extends PageRequest {
   readonly fields: FormFields;
 }
@@ -51,12 +47,10 @@ export const OpenedPage = createParamDecorator((_: unknown, context: ExecutionCo
 
 export const SentForm = createParamDecorator((_: unknown, context: ExecutionContext): FormRequest => {
   const request = context.switchToHttp().getRequest<FastifyRequest>();
-  // An empty body is a form without fields.
   const fields = request.body instanceof Map ? (request.body as FormFields) : new Map<string, string>();
   return { ...readerOf(request), token: linkTokenOf(fields.get('token')), fields };
 });
 
-/** The languages of a browser, and the texts in the best of them. */
 export function readerOf({ headers }: Pick<FastifyRequest, 'headers'>): Pick<PageRequest, 'texts' | 'languages'> {
   const languages = acceptedLanguages(headers['accept-language']);
   return { languages, texts: textsIn(languages) };
@@ -87,10 +81,7 @@ function isPageUrl(url: string): boolean {
   return url.startsWith(PAGES_PREFIX);
 }
 
-/**
- * Parses the body of a form strictly, because a password that is decoded differently would lock the user out.
- * @throws AppError MALFORMED_JSON where the body is no form or not UTF-8, or contains a field twice
- */
+/** Strictly: a password that is decoded differently would lock the user out. @throws AppError MALFORMED_JSON */
 export function parseFormBody(bytes: Buffer, contentType: string | undefined): FormFields {
   if (contentType === undefined || !MEDIA_TYPE.test(contentType)) throw malformed();
   const parts = decoded(() => utf8.decode(bytes))
@@ -128,7 +119,6 @@ export function newPasswordOf(fields: FormFields): { password: string; repeat: s
   return { password: fields.get('password') ?? '', repeat: fields.get('repeat') ?? '' };
 }
 
-/** @returns undefined where the password can be set */
 export function mistakesIn(fields: FormFields): PasswordMistakes | undefined {
   const { password, repeat } = newPasswordOf(fields);
   if (password.trim() === '') return { password: 'missing' };

@@ -44,7 +44,6 @@ body {
 :focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: 3px; }
 `;
 
-/** Renders a whole page, which has no script and loads nothing. */
 export function renderPage(view: PageView, { language }: Pick<PageTexts, 'language'>): string {
   return render({ ...view, language, style: PAGE_STYLE, iconShapes: ICON_SHAPES[view.icon] });
 }
@@ -252,7 +251,6 @@ const HEADERS: Readonly<Record<string, string>> = {
 /** CORS headers of the API: scripts of other origins may not read a page. */
 const API_ONLY_HEADERS = ['access-control-allow-origin', 'access-control-expose-headers'];
 
-/** Sends a page as response. */
 export function sendPage(reply: FastifyReply, view: PageView, texts: PageTexts): void {
   for (const name of API_ONLY_HEADERS) void reply.removeHeader(name);
   void reply.headers({ ...HEADERS, 'content-language': texts.language });
@@ -268,7 +266,6 @@ const FAILURES: Readonly<Partial<Record<number, keyof PageTexts['failures']>>> =
   503: 'unavailable',
 };
 
-/** Sends a page that describes the error. */
 export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, error: AppError): void {
   const { status, retryAfterSeconds } = error;
   const { texts } = readerOf(request);

@@ -1,7 +1,4 @@
-/**
- * The texts of the pages of mailed links. `{name}` stands for the name of the application, in `canBeRenewed` for the address. Other
- * languages have the same members.
- */
+/** The texts of the pages of mailed links. `{name}` is the name of the application, in `canBeRenewed` the address. */
 export const ENGLISH = {
   /** The language itself (BCP 47). */
   language: 'en',
@@ -33,7 +30,6 @@ export const ENGLISH = {
     repeat: 'New password, once more',
     action: 'Set this password',
     note: 'Wherever you are logged in now, you will have to log in again.',
-    /** Shown above a form that was refused. */
     refusal: 'The password was not changed. Please look at what is marked below, and enter it again.',
     mistakes: {
       missing: 'Enter a password.',
@@ -92,8 +88,6 @@ export const ENGLISH = {
 
 export type PageTexts = typeof ENGLISH;
 
-/** A heading and the sentence below it. */
 export type Message = PageTexts['verified'];
 
-/** The reason why a password is refused. */
 export type PasswordMistake = keyof PageTexts['reset']['mistakes'];

@@ -25,7 +25,6 @@ interface FieldView {
   readonly name: string;
   readonly label: string;
   readonly minLength: number;
-  /** The ids of the notes, separated by spaces. */
   readonly describedBy: string;
   readonly isInvalid: boolean;
   readonly isFocused: boolean;
@@ -43,25 +42,21 @@ interface FormView {
   readonly fields?: readonly FieldView[];
 }
 
-/** The content of a page. */
 export interface PageView {
   /** 200 unless given. */
   readonly status?: number;
-  /** Sent as `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
   readonly icon: PageIcon;
   /** Shown above the title, where it is known. */
   readonly applicationName?: string | null;
   readonly title: string;
   readonly leads: readonly Sentence[];
-  /** The account that the link belongs to, as far as it is known. */
   readonly owner?: readonly { readonly name: string; readonly value: string }[];
   readonly alert?: string | undefined;
   readonly form?: FormView;
   readonly note?: string;
 }
 
-/** A page with a title and one sentence. */
 export function messageView({ title, lead }: Message): Pick<PageView, 'title' | 'leads'> {
   return { title, leads: [sentence(lead)] };
 }
@@ -144,7 +139,6 @@ function doneView(
   return { icon: 'done', applicationName, title, leads: [named] };
 }
 
-/** The place of a name in a text. */
 const NAME = '{name}';
 
 function sentence(text: string, chosenName: string | null = null): Sentence {

@@ -23,7 +23,6 @@ const query = z.object({ token: z.string().optional().describe('The token of the
 
 const page = (description: string): Answer => ({ description, mediaType: 'text/html' });
 const EXPIRED = page('The link has expired. The page offers a new one if that is possible.');
-/** The error pages of every page. */
 const FAILURES = {
   429: page('Too many requests from one address.'),
   500: page('Internal server error. See the server log for details.'),
@@ -101,7 +100,6 @@ abstract class LinkPageController {
     protected readonly rpc: RpcClient,
   ) {}
 
-  /** Reads the state of the link, and changes nothing. */
   protected async inspect({ token }: Pick<PageRequest, 'token'>): Promise<MailLink> {
     const { link } = await this.rpc.call(emailsRpc.inspectLink, { kind: this.kind, token });
     return link;
@@ -113,7 +111,6 @@ abstract class LinkPageController {
     return expiredView(this.kind, await this.inspect(request), request);
   }
 
-  /** Sends a new link in place of an expired one. */
   protected renewLink(request: PageRequest): Promise<PageView> {
     const { token, languages, texts } = request;
     return this.rpc.call(emailsRpc.renewLink, { kind: this.kind, token, languages: [...languages] }).then(
@@ -138,7 +135,6 @@ abstract class LinkPageController {
   }
 }
 
-/** The target of links that verify an address. */
 @Controller('pages')
 export class VerifyEmailPageController extends LinkPageController {
   constructor(rpc: RpcClient) {
@@ -176,7 +172,6 @@ export class VerifyEmailPageController extends LinkPageController {
   }
 }
 
-/** The target of links that set a new password. */
 @Controller('pages')
 export class ResetPasswordPageController extends LinkPageController {
   constructor(rpc: RpcClient) {

@@ -9,10 +9,7 @@ import { RpcClient } from '#messaging';
 import { GATEWAY_CONFIG, type GatewayConfig, pushUrlBeside, type PushUrls } from '../gateway.config.js';
 import { describeEndpoints, Endpoint } from '../openapi/endpoint.decorator.js';
 
-/**
- * The addresses of connectors. The member `groupUrl` of LeanCloud is omitted: the SDK of Android 4 would store `https://` and
- * its text as its router permanently.
- */
+/** Without `groupUrl` of LeanCloud: the SDK of Android 4 would store `https://` and its text as its router permanently. */
 const pushRoute = z.strictObject({
   groupId: z.string(),
   server: z.url().describe('The WebSocket address.'),
@@ -43,7 +40,6 @@ const FOUND_TTL_SECONDS = 60;
 @Controller('v1')
 export class PushRouterController {
   readonly #found = new TtlCache(() => this.rpc.call(pushRpc.findConnectors, {}));
-  /** Devices are sent to the connectors in turn. */
   #turn = 0;
 
   constructor(

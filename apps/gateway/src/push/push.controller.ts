@@ -48,7 +48,6 @@ export class PushController {
   }
 }
 
-/** The records of pushes. */
 @Controller('1.1')
 export class NotificationsController {
   constructor(private readonly rpc: RpcClient) {}
@@ -75,7 +74,6 @@ export class NotificationsController {
 
 const NUMBER = /^[1-9]\d{0,14}$/;
 
-/** Scheduled pushes. */
 @Controller('1.1/scheduledPushMessages')
 export class ScheduledPushesController {
   constructor(private readonly rpc: RpcClient) {}

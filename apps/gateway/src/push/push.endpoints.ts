@@ -8,7 +8,6 @@ import { describeEndpoints, named } from '../openapi/endpoint.decorator.js';
 const shortName = z.string().regex(/^[A-Za-z0-9]{1,16}$/);
 const count = z.int().min(0);
 
-/** The members that both endpoints accept. */
 const pushOptions = z.looseObject({
   data: z
     .looseObject({

@@ -5,7 +5,6 @@ import type { Metrics } from '#observability';
 import { NOW, type Redis, RedisScript } from '#redis';
 import { counterKeyOf, type LimitedClients, MAX_CLIENTS, type RefusedClient } from './request-limits.js';
 
-/** Of all keys about limits of requests. */
 const KEY_PREFIX = 'rate-limits';
 
 const COUNT = new RedisScript(`
@@ -18,11 +17,9 @@ end
 return {count, left}
 `);
 
-/** Counts requests for all gateways together. */
 export class RedisRequestCounter implements RequestCounter {
   constructor(private readonly redis: Redis) {}
 
-  /** @throws AppError SERVICE_UNAVAILABLE where Redis is unavailable */
   async count(key: string, windowSeconds: number): Promise<RequestCount> {
     const values = [windowSeconds * 1_000];
     const [count, resetMs] = await this.redis.run<[number, number]>(COUNT, [`${KEY_PREFIX}:${key}`], values);
@@ -63,7 +60,6 @@ return redis.call('ZREVRANGEBYSCORE', KEYS[1], '+inf', '(' .. now, 'WITHSCORES',
 
 const COUNT_OF = new RedisScript(`return tonumber(redis.call('GET', KEYS[1]) or 0)`);
 
-/** For all gateways together. */
 export class RedisLimitedClients implements LimitedClients {
   constructor(private readonly redis: Redis) {}
 

@@ -12,7 +12,6 @@ import { Metrics } from '#observability';
 type Listing = typeof gatewayRpc.listLimitedClients;
 export type RefusedClient = Pick<LimitedClient, 'group' | 'network'>;
 
-/** DI token of the process's `LimitedClients`. */
 export const LIMITED_CLIENTS = Symbol('LimitedClients');
 
 /** Beyond this number of clients of one application, those whose windows end first are dropped. */
@@ -26,7 +25,6 @@ export interface LimitedClients {
   list(appId: string, limit: number): Promise<LimitedClient[]>;
 }
 
-/** For one process. */
 export class MemoryLimitedClients implements LimitedClients {
   readonly #byApplication = new Map<string, LRUCache<string, RefusedClient>>();
 
@@ -54,7 +52,6 @@ export class MemoryLimitedClients implements LimitedClients {
   }
 }
 
-/** Reports to operators which clients are limited. */
 @Controller()
 export class LimitedClientsController {
   constructor(@Inject(LIMITED_CLIENTS) private readonly clients: LimitedClients) {}
@@ -71,10 +68,8 @@ type RateLimitGroup = 'requests' | 'logins' | 'signUps' | 'messages';
 /** The limits of one address towards one application; `undefined` means no limit. */
 export type RateLimits = Readonly<Record<RateLimitGroup, RateLimit | undefined>>;
 
-/** DI token of `RateLimits`. */
 export const RATE_LIMITS = Symbol('RateLimits');
 
-/** DI token of the process's `RequestCounter`. */
 export const REQUEST_COUNTER = Symbol('RequestCounter');
 
 type GroupsOfBody = (body: unknown) => readonly RateLimitGroup[];
@@ -88,10 +83,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Names the groups in which a request of the route counts. Every request with credentials also counts in `requests`. A
- * request of a route without credentials counts only if the route has this decorator, even without a group.
- */
+/** Further groups, beside `requests`. A request of a route without credentials counts only if the route has this decorator. */
 export function RateLimited(...rateLimitGroups: Exclude<RateLimitGroup, 'requests'>[]): MethodDecorator {
   return RouteConfig({ rateLimitGroups });
 }
@@ -101,18 +93,15 @@ export function RateLimitedByBody(rateLimitGroupsOf: GroupsOfBody): MethodDecora
   return RouteConfig({ rateLimitGroupsOf });
 }
 
-/** One address towards one application. */
 interface CountedClient {
   /** Empty for a request without credentials. */
   readonly appId: string;
   readonly network: string;
 }
 
-/** The state of a limit after a request was counted. */
 interface Allowance {
   readonly limit: number;
   readonly remaining: number;
-  /** Until the next window begins. */
   readonly resetSeconds: number;
   readonly isExceeded: boolean;
 }
@@ -127,20 +116,13 @@ export class RequestLimits {
     private readonly metrics: Metrics,
   ) {}
 
-  /**
-   * Counts a request in `requests` and in the given groups. A request without an application counts only if
-   * its route names groups, and then for all applications together.
-   * @throws AppError TOO_MANY_REQUESTS
-   */
+  /** Without an application, only where the route names groups, and for all applications together. @throws AppError TOO_MANY_REQUESTS */
   async count(request: FastifyRequest, reply: FastifyReply, groups?: readonly RateLimitGroup[]): Promise<void> {
     if (request.caller === undefined && groups === undefined) return;
     await this.countFurther(request, reply, ['requests', ...(groups ?? [])]);
   }
 
-  /**
-   * Counts a request that `count` has counted in further groups.
-   * @throws AppError TOO_MANY_REQUESTS
-   */
+  /** After `count`. @throws AppError TOO_MANY_REQUESTS */
   async countFurther(
     { caller, clientAddress }: FastifyRequest,
     reply: FastifyReply,
@@ -155,11 +137,7 @@ export class RequestLimits {
     if (allowance.isExceeded) throw appError('TOO_MANY_REQUESTS', { retryAfterSeconds: allowance.resetSeconds });
   }
 
-  /**
-   * Counts each part of a request like a request of its own.
-   * @param parts their groups
-   * @throws AppError TOO_MANY_REQUESTS
-   */
+  /** Counts each part like a request of its own. @param parts their groups @throws AppError TOO_MANY_REQUESTS */
   async countEach(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -168,10 +146,7 @@ export class RequestLimits {
     for (const groups of parts) await this.count(request, reply, groups);
   }
 
-  /**
-   * Counts a request in each of its groups that is limited, until one is exceeded.
-   * @returns the allowance of the group with the fewest requests left; undefined where no group is limited
-   */
+  /** Until one is exceeded. @returns the allowance with the fewest requests left; undefined where no group is limited */
   async #countInAll(groups: readonly RateLimitGroup[], client: CountedClient): Promise<Allowance | undefined> {
     let least: Allowance | undefined;
     for (const group of groups) {

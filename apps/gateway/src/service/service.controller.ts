@@ -47,7 +47,6 @@ interface StaticContent {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The description of the endpoints, created once at the start. */
 type Publication = Readonly<Record<'document' | 'page' | 'script' | 'style', StaticContent>>;
 
 /** Clients may cache it for five minutes, and revalidate it with the ETag then. */
@@ -176,7 +175,6 @@ function packageFile(name: string): string {
   return readFileSync(createRequire(import.meta.url).resolve(`swagger-ui-dist/${name}`), 'utf8');
 }
 
-/** The source expression that allows an inline script or style. */
 function sourceHash(content: string): string {
   return `sha256-${createHash('sha256').update(content).digest('base64')}`;
 }

@@ -53,7 +53,6 @@ export class EmbeddedPostgres {
     this.lost = new Promise((resolve) => (this.#giveUp = resolve));
   }
 
-  /** Creates the cluster if there is none. @throws StartError */
   async start(): Promise<void> {
     await ensureCluster(this.options);
     await stopLeftover(this.options);
@@ -66,7 +65,6 @@ export class EmbeddedPostgres {
     return `postgres://${SUPERUSER}:${password}@localhost/postgres?host=${encodeURIComponent(this.#socketFolder)}`;
   }
 
-  /** Waits until all data is on disk. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#postmaster?.stop();
@@ -129,7 +127,6 @@ export class EmbeddedPostgres {
   }
 }
 
-/** In milliseconds. */
 interface StartLimits {
   /** Until the server reports that it starts. */
   readonly answerMs: number;
@@ -219,10 +216,8 @@ export class Postmaster {
 }
 
 /**
- * Stops a server that survived its killed parent, so that a new one can use the data, or removes the lock file of a killed server: its id
- * can belong to another process by now, in a container to a thread of this process or to the next server itself, so that PostgreSQL
- * would not start, or seem ready at once. PostgreSQL still refuses to start beside processes that use the data: it finds their shared
- * memory by the folder.
+ * Stops a server that survived its killed parent, or removes the lock file of a killed server: its id can belong to another process by now,
+ * so that PostgreSQL would not start, or seem ready at once. PostgreSQL still refuses to start beside processes that use the data.
  */
 export async function stopLeftover(options: PostgresOptions): Promise<void> {
   const pid = Number(postmasterLines(options.folder)[0]);

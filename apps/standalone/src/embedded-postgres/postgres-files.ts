@@ -32,7 +32,6 @@ const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bi
 const execute = promisify(execFile);
 /** For files that PostgreSQL's user cannot reach in the clone. */
 const ROOT_ONLY_FALLBACK = '/var/lib/gatepost';
-/** Users of common systems; PostgreSQL's own is preferred. */
 const CANDIDATES = ['postgres', 'nobody'];
 
 export interface PostgresUser {
@@ -84,10 +83,7 @@ function canEnter({ uid, gid }: PostgresUser, folder: string): boolean {
   return (mode & 0o001) !== 0;
 }
 
-/**
- * PostgreSQL in the package for this platform, or in a copy if its user cannot reach the package, such as in a clone under /root.
- * @throws StartError without a package for this platform
- */
+/** A copy of the package if the user cannot reach it, such as in a clone under /root. @throws StartError without a package */
 export function postgresBinaries(user: PostgresUser | undefined): PostgresBinaries {
   const packageFolder = findPackage();
   const native = join(packageFolder, 'native');
@@ -127,8 +123,8 @@ function versionOf(packageFolder: string): string {
 }
 
 /**
- * `postgres` in the data folder. As root, if PostgreSQL's user cannot enter the data folder, a folder under /var/lib/gatepost to which
- * `postgres` is a link, so that the data still belong to the data folder. @throws StartError if the link leads to a missing folder
+ * `postgres` in the data folder or, if PostgreSQL's user cannot enter that, a link of this name to a folder under /var/lib/gatepost.
+ * @throws StartError if the link leads to a missing folder
  */
 export function clusterFolder(dataFolder: string, user: PostgresUser | undefined): string {
   const folder = join(dataFolder, 'postgres');
@@ -180,13 +176,9 @@ function copyOf(native: string, version: string): string {
   return copy;
 }
 
-/**
- * Creates the cluster beside its empty folder and renames it: an interrupted start leaves no incomplete cluster, and no file is lost.
- * @throws StartError if the folder contains other files, or PostgreSQL cannot be set up
- */
+/** Creates it beside its folder and renames it: an interrupted start leaves no incomplete cluster. @throws StartError */
 export async function ensureCluster(options: PostgresOptions): Promise<void> {
   if (hasCluster(options.folder)) return;
-  // Left by an interrupted start.
   const partial = `${options.folder}.new`;
   try {
     rmSync(partial, { recursive: true, force: true });

@@ -121,7 +121,6 @@ export class ReconnectingChannel<C extends Channel> {
   }
 }
 
-/** Starts a consumer on a new channel; the consumer calls `lose` when the broker cancels it. @returns the consumer tag */
 type Consume = (channel: Channel, lose: () => void) => Promise<string>;
 
 /** A channel with one consumer, which can stop receiving messages before the channel closes. */
@@ -194,10 +193,9 @@ export function socketOf(connection: Connection | ChannelModel): Socket {
 }
 
 /**
- * Collects all writes of one turn of the event loop into one system call. amqplib writes each message separately: under load these calls
- * are the largest part of a message's cost, for this process and for the broker. `write` always returns true, because amqplib would
- * otherwise queue messages in buffers of its own, and only the socket's buffer can be measured (`writableLength`). The publisher bounds
- * that buffer.
+ * One system call for all writes of a turn of the event loop: under load, a call per message is the largest part of its cost. `write` is
+ * always true, because amqplib would otherwise queue messages itself, and only the socket's buffer (`writableLength`) can be measured: the
+ * publisher bounds it.
  */
 function coalesceWrites(socket: Socket): void {
   const write = socket.write.bind(socket);

@@ -18,7 +18,6 @@ interface ConsumerHooks {
   readonly inFlight: InFlight;
   /** Called when the broker has cancelled the consumer, or has no queue for a copy: a new start declares the queues. */
   readonly lose: () => void;
-  /** Aborted when the service closes. */
   readonly closing: AbortSignal;
 }
 
@@ -45,7 +44,6 @@ export class EventConsumer {
     private readonly outcomes?: Metrics['eventsHandled'],
   ) {}
 
-  /** @returns the consumer tag */
   async start(channel: Channel, patterns: readonly string[], hooks: ConsumerHooks): Promise<string> {
     await this.topology.declareEventQueues(channel, this.service, patterns);
     await channel.prefetch(PREFETCH);

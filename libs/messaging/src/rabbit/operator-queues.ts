@@ -43,11 +43,9 @@ async function queueState(connection: ChannelModel, queue: string): Promise<Queu
   }
 }
 
-/** An event that its service could not handle. */
 export interface DeadLetter {
   readonly id: string;
   readonly pattern: string;
-  /** The error of the last attempt. */
   readonly reason: string;
 }
 
@@ -211,7 +209,6 @@ function letterOf({ properties }: GetMessage): DeadLetter {
   };
 }
 
-/** Queue figures for operators. */
 export class BrokerQueues {
   readonly #topology: Topology;
 
@@ -231,7 +228,6 @@ export class BrokerQueues {
     return (await queueState(this.connection, this.#topology.rpcQueue(service))).consumerCount;
   }
 
-  /** The number of events that wait for the service's first attempt or for a retry. */
   async waitingEvents(service: string): Promise<number> {
     const queues = this.#topology.queuesOfWaitingEvents(service);
     const states = await Promise.all(queues.map((queue) => queueState(this.connection, queue)));
@@ -242,7 +238,6 @@ export class BrokerQueues {
     return (await queueState(this.connection, this.#topology.deadLetterQueue(service))).messageCount;
   }
 
-  /** The version that the broker reports at the connection. */
   get brokerVersion(): string | undefined {
     const { serverProperties } = this.connection.connection as { serverProperties?: { version?: unknown } };
     return typeof serverProperties?.version === 'string' ? serverProperties.version : undefined;

@@ -55,7 +55,6 @@ export interface Route {
 /** The message may or may not be stored. */
 class UnconfirmedError extends Error {}
 
-/** The broker has no queue for the message, and has not stored it. */
 export class UnroutableError extends Error {}
 
 /** The ids of the mandatory messages that the broker has returned on a channel, and not confirmed yet. */
@@ -162,7 +161,6 @@ export class Publisher {
     return this.#blockedFor !== undefined || performance.now() - this.#recoveredAt < RECOVERY_MS;
   }
 
-  /** Bytes of messages that wait for a reply or a confirm, plus the socket's unsent bytes. */
   get pendingBytes(): number {
     return this.#pendingBytes + this.#unsentBytes;
   }
@@ -185,10 +183,7 @@ export class Publisher {
     return channel;
   }
 
-  /**
-   * Counts a message that waits for a reply or a confirm, until `release`.
-   * @throws AppError SERVICE_UNAVAILABLE where the broker accepts no messages, or a limit is reached
-   */
+  /** Until `release`. @throws AppError SERVICE_UNAVAILABLE where the broker accepts no messages, or a limit is reached */
   reserve(bytes: number): void {
     const problem = this.#problemOf(bytes);
     if (problem !== undefined) throw appError('SERVICE_UNAVAILABLE', { cause: new Error(problem) });
@@ -203,9 +198,8 @@ export class Publisher {
   }
 
   /**
-   * Publishes a message that must not be lost. Resolves once the broker has confirmed it.
-   * @throws AppError SERVICE_UNAVAILABLE where it is not published; UnroutableError as `confirmedPublish`; Error where the broker refuses
-   *   it, or does not confirm it within 5 seconds: the message may or may not be stored then
+   * For messages that must not be lost.
+   * @throws AppError SERVICE_UNAVAILABLE where it is not published; as `confirmedPublish`: the message may or may not be stored then
    */
   async publish(route: Route, content: Buffer, options: Options.Publish): Promise<void> {
     const channel = this.#confirming.current;

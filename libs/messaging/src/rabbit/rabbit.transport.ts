@@ -146,7 +146,6 @@ export class RabbitTransport implements Transport {
     });
   }
 
-  /** @throws Error where the broker is unavailable */
   async #depths(subscribers: readonly string[]): Promise<Map<string, number>> {
     const { connection } = this.#consuming;
     if (connection === undefined) throw new Error('not connected to the message broker');
