@@ -1,5 +1,5 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
-import { parseDeviceState } from './device-memory.js';
+import { parseDeviceState } from './device.js';
 import type { DeviceStore } from './push-client.types.js';
 
 /** Keeps the state in a file, which is replaced atomically: after a crash or a power cut the file holds the old state or the new one. */

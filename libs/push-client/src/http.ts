@@ -1,4 +1,4 @@
-import type { Fetch, RegistrationOptions } from './push-client.types.js';
+import type { Fetch } from './push-client.types.js';
 
 const TIMEOUT_MS = 15_000;
 
@@ -32,7 +32,7 @@ interface JsonRequest {
 }
 
 /** @throws RefusedRequest, or the error of `fetch`, also where no response arrives within 15 seconds */
-async function requestJson(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
+export async function requestJson(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
   signal.throwIfAborted();
   // Browsers before 2024 have no AbortSignal.any.
   const limited = new AbortController();
@@ -126,43 +126,5 @@ export class Router {
     this.#urls = [...new Set(named)] as string[];
     this.#failures = 0;
     this.#validUntil = Date.now() + (typeof route?.ttl === 'number' ? route.ttl : 0) * 1_000;
-  }
-}
-
-/** Pushes reach installations that were saved within the last 90 days. */
-const RENEW_AFTER_MS = 24 * 3_600_000;
-
-export class Registration {
-  #fields: Readonly<Record<string, unknown>>;
-  #renewAt = 0;
-  isSaved = false;
-
-  constructor(private readonly options: RegistrationOptions & { appId: string; server: string; fetch: Fetch }) {
-    this.#fields = options.fields ?? {};
-  }
-
-  change(fields: Readonly<Record<string, unknown>>): void {
-    this.#fields = { ...this.#fields, ...fields };
-    this.#renewAt = 0;
-  }
-
-  /** Saves the installation where the last save is a day old or a field has changed. */
-  async ensure(installationId: string, signal: AbortSignal): Promise<void> {
-    if (Date.now() < this.#renewAt) return;
-    const { appId, appKey, server, fetch } = this.options;
-    const sent = this.#fields;
-    const request = {
-      what: 'the registration of the installation',
-      url: `${server}/1.1/installations`,
-      method: 'POST',
-      headers: { 'x-lc-id': appId, 'x-lc-key': appKey },
-      body: { deviceType: 'web', ...sent, installationId },
-    };
-    const saved = (await requestJson(fetch, request, signal)) as { objectId?: unknown } | null | undefined;
-    if (typeof saved?.objectId !== 'string')
-      throw new Error(`${request.what} got no objectId: check that \`server\` is the URL of the REST API`);
-    this.isSaved = true;
-    // A change during the request still has to be saved.
-    if (sent === this.#fields) this.#renewAt = Date.now() + RENEW_AFTER_MS;
   }
 }

@@ -1,4 +1,4 @@
-export { memoryStore, webStorageStore } from './device-memory.js';
+export { memoryStore, webStorageStore } from './device.js';
 export { RefusedRequest } from './http.js';
 export { PushClient } from './push-client.js';
 export type {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ACKS_LEAVE_MS, data, FakeSocket, passes, says, settled, URL } from '../test/fake-socket.js';
-import { memoryStore } from './device-memory.js';
+import { memoryStore } from './device.js';
 import { PushClient } from './push-client.js';
 import type { DeviceStore, Fetch, Gap, PushClientOptions, PushMessage, StateChange } from './push-client.types.js';
 

@@ -1,5 +1,5 @@
-import { DeviceMemory, Inbox, memoryStore } from './device-memory.js';
-import { errorOf, RefusedRequest, Registration, Router } from './http.js';
+import { DeviceMemory, Inbox, memoryStore, Registration } from './device.js';
+import { errorOf, RefusedRequest, Router } from './http.js';
 import type {
   BackOffOptions,
   ConnectionState,

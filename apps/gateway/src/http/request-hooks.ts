@@ -91,7 +91,7 @@ export function addRateLimits(app: NestFastifyApplication): void {
   });
 }
 
-/** Warns once, because all clients behind such a proxy share the limits of one address. Public networks may send what they like. */
+/** Warns once, because all clients behind such a proxy share the limits of one address. A header from a public network is ignored. */
 export function warnOfUnknownProxy(app: NestFastifyApplication): void {
   const logger = new Logger('Proxy');
   let hasWarned = false;

@@ -1,4 +1,12 @@
-import type { DeviceState, DeviceStore, KeyValueStorage, PushMessage } from './push-client.types.js';
+import { requestJson } from './http.js';
+import type {
+  DeviceState,
+  DeviceStore,
+  Fetch,
+  KeyValueStorage,
+  PushMessage,
+  RegistrationOptions,
+} from './push-client.types.js';
 
 /** Keeps the state while the process runs. */
 export function memoryStore(): DeviceStore {
@@ -176,5 +184,43 @@ export class Inbox {
   async #settle(id: string, acknowledge: (id: string) => void): Promise<void> {
     await this.options.memory.save();
     acknowledge(id);
+  }
+}
+
+/** Pushes reach installations that were saved within the last 90 days. */
+const RENEW_AFTER_MS = 24 * 3_600_000;
+
+export class Registration {
+  #fields: Readonly<Record<string, unknown>>;
+  #renewAt = 0;
+  isSaved = false;
+
+  constructor(private readonly options: RegistrationOptions & { appId: string; server: string; fetch: Fetch }) {
+    this.#fields = options.fields ?? {};
+  }
+
+  change(fields: Readonly<Record<string, unknown>>): void {
+    this.#fields = { ...this.#fields, ...fields };
+    this.#renewAt = 0;
+  }
+
+  /** Saves the installation where the last save is a day old or a field has changed. */
+  async ensure(installationId: string, signal: AbortSignal): Promise<void> {
+    if (Date.now() < this.#renewAt) return;
+    const { appId, appKey, server, fetch } = this.options;
+    const sent = this.#fields;
+    const request = {
+      what: 'the registration of the installation',
+      url: `${server}/1.1/installations`,
+      method: 'POST',
+      headers: { 'x-lc-id': appId, 'x-lc-key': appKey },
+      body: { deviceType: 'web', ...sent, installationId },
+    };
+    const saved = (await requestJson(fetch, request, signal)) as { objectId?: unknown } | null | undefined;
+    if (typeof saved?.objectId !== 'string')
+      throw new Error(`${request.what} got no objectId: check that \`server\` is the URL of the REST API`);
+    this.isSaved = true;
+    // A change during the request still has to be saved.
+    if (sent === this.#fields) this.#renewAt = Date.now() + RENEW_AFTER_MS;
   }
 }

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { DeviceMemory, memoryStore, webStorageStore } from './device-memory.js';
+import { DeviceMemory, memoryStore, webStorageStore } from './device.js';
 import { fileStore } from './file-store.js';
 import type { DeviceState, DeviceStore } from './push-client.types.js';
 
