@@ -2,7 +2,6 @@ import type { z } from 'zod';
 import { ConfigError, environment, type Secret } from '#bootstrap';
 import { PLATFORM_KINDS, platformKind } from '#contracts';
 
-/** The variables of the auth-linking service. */
 export const authLinkingEnvironment = environment
   .pick({
     DATABASE_URL: true,
@@ -23,11 +22,9 @@ export interface AuthLinkingConfig {
   readonly acceptedSecrets: readonly Secret[];
   /** Addresses that replace the documented ones of platforms. */
   readonly platformUrls: ReadonlyMap<string, string>;
-  /** Internal networks that calls to platforms may reach. */
   readonly internalNetworks: readonly string[];
 }
 
-/** DI token of `AuthLinkingConfig`. */
 export const AUTH_LINKING_CONFIG = Symbol('AuthLinkingConfig');
 
 /** @throws ConfigError if an address is for an unknown platform, probably a typing error */

@@ -4,7 +4,6 @@ import { PlatformCredentialEntity } from './credentials/credentials.repository.j
 /** A class of its own, so that one process can inject the databases of several services. */
 export class AuthLinkingDatabase extends Database {}
 
-/** The schema and migrations, for `gatepost migrate` and for the service. */
 export function authLinkingDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

@@ -37,7 +37,6 @@ export class CredentialsController {
   }
 }
 
-/** Every column with sealed values. */
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'credentials of platforms',
@@ -53,7 +52,6 @@ const SEALED_TABLES: readonly SealedTable[] = [
   },
 ];
 
-/** The platform credentials of applications, and the replacement of the secret that seals them. */
 @Module({
   controllers: [CredentialsController, sealingController(authLinkingSealingRpc, AuthLinkingDatabase, SEALED_TABLES)],
   providers: [
@@ -69,7 +67,6 @@ class CredentialsModule {
   }
 }
 
-/** The auth-linking service verifies third-party accounts, and stores the credentials for that. */
 @Module({})
 export class AuthLinkingModule {
   static forRoot(config: AuthLinkingConfig): DynamicModule {

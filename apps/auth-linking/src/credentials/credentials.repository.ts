@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 
-/** The credentials of an application on a third-party platform, sealed. */
 @Entity('platform_credentials')
 export class PlatformCredentialEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'platform_credentials_pkey' })
@@ -14,11 +13,10 @@ export class PlatformCredentialEntity {
   @Column('text')
   kind!: string;
 
-  /** The fields that are not secret. */
   @Column('jsonb')
   shown!: Readonly<Record<string, string>>;
 
-  /** The sealed JSON of the secret fields. */
+  /** The JSON of the fields that are not shown. */
   @Column('text', { name: 'sealed_secrets' })
   sealedSecrets!: string;
 
@@ -44,12 +42,10 @@ export class CredentialsRepository {
     return row;
   }
 
-  /** Replaces the whole row. */
   async put(row: CredentialsRow): Promise<void> {
     await this.credentials.upsert({ ...row, updatedAt: () => 'now()' }, ['appId', 'platform']);
   }
 
-  /** @returns whether a row was removed */
   async remove(appId: string, platform: string): Promise<boolean> {
     const { affected } = await this.credentials.delete({ appId, platform });
     return affected === 1;

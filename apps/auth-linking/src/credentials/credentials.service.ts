@@ -23,7 +23,6 @@ import { CredentialsRepository, type CredentialsRow } from './credentials.reposi
 
 type RowKey = Pick<CredentialsRow, 'appId' | 'platform'>;
 
-/** The platform credentials of applications. Secrets are sealed at rest and never shown. */
 @Injectable()
 export class CredentialsService {
   /** Cached sealed, as stored: no secret stays in memory in plain text. */
@@ -45,12 +44,7 @@ export class CredentialsService {
     });
   }
 
-  /**
-   * The credentials for a key of `authData`, at most one second old: those of the key, else those of its kind.
-   * @returns undefined if the operator has set none
-   * @throws AppError SERVICE_UNAVAILABLE if they cannot be read or opened, INVALID_IDENTITY if the key has credentials of
-   * another kind. Neither must be treated as "none": then nothing would be verified.
-   */
+  /** Of the key, else its kind. @throws AppError SERVICE_UNAVAILABLE, INVALID_IDENTITY: as "none" every claim would pass unverified */
   async find<Kind extends PlatformKind>(
     appId: string,
     platform: string,
@@ -64,10 +58,7 @@ export class CredentialsService {
     return this.#sealed.openOrFail(row, (parts) => joinCredentials(kind, parts)) as PlatformCredentials<Kind>;
   }
 
-  /**
-   * The keys of `authData` that have credentials, with the kinds that the operator has set.
-   * @throws AppError SERVICE_UNAVAILABLE if they cannot be read
-   */
+  /** @throws AppError SERVICE_UNAVAILABLE if they cannot be read */
   async kinds(appId: string): Promise<ReadonlyMap<string, PlatformKind>> {
     const rows = await this.#rows.get(appId);
     return new Map(rows.map(({ platform, kind }) => [platform, kind as PlatformKind]));
@@ -78,9 +69,7 @@ export class CredentialsService {
     return rows.map((row) => ({ platform: row.platform, kind: row.kind as PlatformKind, ...this.#sealed.show(row) }));
   }
 
-  /**
-   * @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist
-   */
+  /** @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist */
   async set({ appId, platform, kind, fields }: RpcData<typeof platformsRpc.set>): Promise<ShownCredentials> {
     const { shown, secrets } = parseCredentials(platform, kind, fields);
     await this.applications.assertKnown(appId);
@@ -95,7 +84,6 @@ export class CredentialsService {
     return { platform, kind, shown, secrets: Object.keys(secrets) };
   }
 
-  /** @throws AppError NOT_FOUND if none are set */
   async remove(appId: string, platform: string): Promise<void> {
     const isRemoved = await this.repository.remove(appId, platform);
     if (!isRemoved)
@@ -114,17 +102,13 @@ export class CredentialsService {
   }
 }
 
-/** The sealing context of the secrets of an application for a platform. */
 export function credentialsContext(appId: string, platform: string): string {
   return `platform credentials of ${appId} for ${platform}`;
 }
 
 type Fields = Readonly<Record<string, string>>;
 
-/**
- * Parses the fields that an operator sets for a platform.
- * @throws AppError INCORRECT_TYPE, which names the field, never its value
- */
+/** @throws AppError INCORRECT_TYPE, which names the field, never its value */
 export function parseCredentials(platform: string, kind: PlatformKind, fields: Fields): SplitCredentials {
   if (isKind(platform) && platform !== kind)
     throw refused(`"${platform}" is a platform of its own: it cannot have credentials of the kind "${kind}".`);
@@ -135,7 +119,7 @@ export function parseCredentials(platform: string, kind: PlatformKind, fields: F
   return splitCredentials(PLATFORM_CREDENTIALS[kind], fields);
 }
 
-/** The stored fields as credentials of their kind. @throws Error if they are invalid, such as after a downgrade */
+/** @throws Error if they are invalid, such as after a downgrade */
 export function joinCredentials(kind: string, { shown, secrets }: SplitCredentials): PlatformCredentials {
   const parsed = isKind(kind) ? PLATFORM_CREDENTIALS[kind].safeParse({ ...shown, ...secrets }) : undefined;
   if (parsed?.success !== true) throw new Error(`they are not credentials of the kind "${kind}"`);

@@ -26,21 +26,13 @@ import type { Claim, Proof } from '../platforms/platform.rules.js';
 const PATH_PREFIX = 'authData.';
 const MAX_ENTRY_BYTES = 16 * 1024;
 
-/** The third-party accounts in a request. */
 export interface AuthData {
-  /** The accounts to link or log in with. */
   readonly entries: readonly (readonly [platform: string, entry: JsonObject])[];
-  /** The platforms to unlink. */
   readonly removed: readonly string[];
-  /** The request's other fields. */
   readonly fields: JsonObject;
 }
 
-/**
- * Separates `authData` from the other fields of a user: the whole object, and paths such as `authData.weixin`. Both `null`
- * and the Delete operation remove an entry, because SDKs send either.
- * @throws AppError INCORRECT_TYPE, INVALID_KEY_NAME, OBJECT_TOO_LARGE
- */
+/** `null` and the Delete operation remove an entry: SDKs send either. @throws AppError INCORRECT_TYPE, INVALID_KEY_NAME, OBJECT_TOO_LARGE */
 export function parseAuthData(body: JsonObject): AuthData {
   const { authData = null, ...others } = body;
   const byPath = Object.entries(others).filter(([key]) => key.startsWith(PATH_PREFIX));
@@ -88,23 +80,15 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message: `authData: ${message}` });
 }
 
-/**
- * A random UUID (specification, authData), with or without hyphens. A shorter id can be guessed, or several devices can
- * choose the same one, and each request with it logs in the same user. Two spellings of one UUID are two ids.
- */
+/** A random UUID (specification, authData): shorter ids can be guessed, or chosen by two devices. Two spellings of a UUID are two ids. */
 const ANONYMOUS_ID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
-/** One entry of `authData`, parsed without a request to its platform. */
 export interface ReadClaim extends Claim {
   /** Undefined for unknown platforms and `anonymous`. */
   readonly kind: PlatformKind | undefined;
 }
 
-/**
- * Parses the account that an entry claims.
- * @param configuredKind the kind of the key that an operator has set; it overrides the client's
- * @throws AppError INVALID_IDENTITY if the id is invalid
- */
+/** @param configuredKind set by an operator for the key; overrides the client's. @throws AppError INVALID_IDENTITY if the id is invalid */
 export function readClaim(platform: string, entry: JsonObject, configuredKind?: PlatformKind): ReadClaim {
   const kind = configuredKind ?? kindOfEntry(platform, entry);
   return { platform, kind, entry, uid: parseUid(platform, uidOfEntry(platform, kind, entry)) };
@@ -112,32 +96,21 @@ export function readClaim(platform: string, entry: JsonObject, configuredKind?: 
 
 /** Some SDKs send the ids of some platforms as numbers. Values of other types are invalid. */
 function parseUid(platform: string, value: JsonValue | undefined): string | undefined {
-  if (value === undefined || value === null || value === '') return undefined;
+  if (isMissing(value)) return undefined;
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
   if (!isUid(value))
-    throw appError('INVALID_IDENTITY', {
-      message: `Invalid authData of ${platform}: the id must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace.`,
-    });
+    throw invalid(platform, `the id must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace`);
   return value;
 }
 
-/** @throws AppError INVALID_IDENTITY if the id of an anonymous user is not a UUID */
 export function assertUnguessable({ platform }: Claim, uid: string): void {
   if (platform === ANONYMOUS_PLATFORM && !ANONYMOUS_ID.test(uid))
-    throw appError('INVALID_IDENTITY', {
-      message:
-        'Invalid authData of anonymous: the id must be a random UUID, 32 hexadecimal digits with or without hyphens.',
-    });
+    throw invalid(platform, 'the id must be a random UUID, 32 hexadecimal digits with or without hyphens');
 }
 
 const UNION_PLATFORM = /^[A-Za-z][A-Za-z0-9_]{0,54}$/;
 
-/**
- * The union id of an entry. It counts only if the entry names its platform (`platform`), and never for unknown platforms
- * (specification, Union-id login).
- * @param proof the result of the verification; its union id replaces the client's
- * @throws AppError INVALID_IDENTITY, INCORRECT_TYPE
- */
+/** Counts only with its known `platform` (specification, Union-id login). @throws AppError INVALID_IDENTITY, INCORRECT_TYPE */
 export function readUnionId(claim: ReadClaim, proof: Proof | undefined): Identity['unionId'] {
   const { platform, kind, entry } = claim;
   const { platform: belongsTo, main_account: isMain = false } = entry;
@@ -161,7 +134,7 @@ function confirmed({ platform, entry }: ReadClaim, { unionId }: Proof): string |
 /** A platform of another family is rejected, because it would open accounts of that platform's users. */
 function parseBelongsTo(platform: string, kind: PlatformKind, value: JsonValue): string {
   if (typeof value !== 'string' || !UNION_PLATFORM.test(value) || reachesPrototype(value))
-    throw appError('INCORRECT_TYPE', { message: `authData: ${platform}.platform must be letters, digits and _.` });
+    throw incorrect(`${platform}.platform must be letters, digits and _.`);
   const named = PLATFORM_KINDS.find((known) => known === value);
   if (named !== undefined && unionIdFamily(named) !== unionIdFamily(kind))
     throw invalid(platform, `its union ids do not belong to ${named}`);
@@ -173,7 +146,7 @@ function parseIsMain(platform: string, value: JsonValue): boolean {
   if (typeof value === 'boolean') return value;
   if (value === null || value === '') return false;
   if (value === 'true' || value === 'false') return value === 'true';
-  throw appError('INCORRECT_TYPE', { message: `authData: ${platform}.main_account must be true or false.` });
+  throw incorrect(`${platform}.main_account must be true or false.`);
 }
 
 function invalid(platform: string, reason: string): AppError {

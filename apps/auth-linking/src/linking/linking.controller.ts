@@ -33,7 +33,6 @@ import {
 
 type Contracts = typeof authLinkingRpc;
 
-/** A write of a batch save, with its parsed `authData`. */
 interface ReadWrite {
   readonly write: ObjectWrite;
   readonly authData: AuthData | undefined;
@@ -79,7 +78,6 @@ export class LinkingController {
     return forward(accountsRpc.updateUser, { ...write, caller, changes: authData.fields, identities });
   }
 
-  /** @throws AppError NOT_SUPPORTED if the batch has more entries than a single request may have */
   @RpcHandler(authLinkingRpc.saveAll)
   async saveAll({ caller, writes }: RpcData<Contracts['saveAll']>): Promise<Forwarded<RpcReply<Contracts['saveAll']>>> {
     const read = writes.map(readWrite);
@@ -121,17 +119,11 @@ export class LinkingController {
     return this.prove(caller, claim).catch((error: unknown) => unproven(claim, error));
   }
 
-  /** Parses an entry without verification. @throws AppError INVALID_IDENTITY if its id is invalid */
   private async read({ appId }: Caller, platform: string, entry: JsonObject): Promise<ReadClaim> {
     return readClaim(platform, entry, (await this.credentials.kinds(appId)).get(platform));
   }
 
-  /**
-   * Verifies the claim with its platform if the application has credentials for it. Other claims are accepted unverified,
-   * as the specification says of "other platforms", unless the setting `requireVerifiedPlatforms` forbids it.
-   * @throws AppError READ_ONLY_KEY, IDENTITY_MISSING, INVALID_IDENTITY, INVALID_WEIXIN_IDENTITY; SERVICE_UNAVAILABLE if a
-   * platform does not respond
-   */
+  /** Without credentials a claim passes unverified (specification, "other platforms"), unless `requireVerifiedPlatforms` forbids it. */
   private async prove({ appId }: Caller, claim: ReadClaim): Promise<Identity> {
     assertNotReserved(claim.platform);
     if (isKnown(claim)) {
@@ -142,7 +134,6 @@ export class LinkingController {
     return unverified(claim);
   }
 
-  /** @returns undefined if the application has no credentials for the platform */
   private async askPlatform(appId: string, claim: KnownClaim): Promise<Proof | undefined> {
     const credentials = await this.credentials.find(appId, claim.platform, claim.kind);
     if (credentials === undefined) return undefined;
@@ -189,7 +180,6 @@ function isUnproven(outcome: Identity | UnprovenIdentity): outcome is UnprovenId
   return 'error' in outcome;
 }
 
-/** @throws AppError READ_ONLY_KEY */
 function assertNotReserved(platform: string): void {
   if (isUnionIdEntryName(platform))
     throw appError('READ_ONLY_KEY', { message: `The key is read only: authData.${platform}.` });

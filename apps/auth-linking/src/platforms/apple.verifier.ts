@@ -18,6 +18,8 @@ import {
   unavailable,
 } from './platform.rules.js';
 
+type Credentials = PlatformCredentials<'lc_apple'>;
+
 const DEFAULT_URL = 'https://appleid.apple.com';
 const ISSUER = 'https://appleid.apple.com';
 const KEYS_PATH = '/auth/keys';
@@ -28,10 +30,7 @@ const KEY_SET_MAX_AGE_MS = 600_000;
 /** An unknown key id triggers a reload, at most once in this time, because clients can make up key ids. */
 const KEY_SET_COOLDOWN_MS = 30_000;
 
-/**
- * Sign in with Apple, by the signed identity token, or by the one that Apple returns for an authorization code. The email
- * address in the token is never used, because it does not prove who owns the address.
- */
+/** Sign in with Apple, by an identity token, or a code for one. The email address in the token proves no owner: it is never used. */
 export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
   readonly kind = 'lc_apple';
   private readonly endpoint: PlatformEndpoint;
@@ -50,7 +49,7 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     });
   }
 
-  async verify(claim: Claim, credentials: PlatformCredentials<'lc_apple'>): Promise<Proof> {
+  async verify(claim: Claim, credentials: Credentials): Promise<Proof> {
     requireUid(claim);
     const deadline = verificationDeadline();
     const given = optionalToken(this.kind, claim, 'identity_token', MAX_IDENTITY_TOKEN_LENGTH);
@@ -59,11 +58,7 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     return this.withinTime(this.verifyIdentityToken(identityToken, claim, credentials), deadline);
   }
 
-  private async verifyIdentityToken(
-    token: string,
-    claim: Claim,
-    credentials: PlatformCredentials<'lc_apple'>,
-  ): Promise<Proof> {
+  private async verifyIdentityToken(token: string, claim: Claim, credentials: Credentials): Promise<Proof> {
     try {
       const { payload } = await jwtVerify(token, this.keys, {
         algorithms: ['RS256'],
@@ -77,18 +72,14 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     }
   }
 
-  /** Exchanges the authorization code, which is valid once and for five minutes, for an identity token. */
-  private async exchangeCode(
-    claim: Claim,
-    credentials: PlatformCredentials<'lc_apple'>,
-    deadline: AbortSignal,
-  ): Promise<string> {
+  /** The code is valid once, for five minutes. */
+  private async exchangeCode(claim: Claim, credentials: Credentials, deadline: AbortSignal): Promise<string> {
     const code = optionalToken(this.kind, claim, 'code');
     if (code === undefined) throw refusal(this.kind, 'identity_token or code is missing');
     const [clientId = ''] = clientIds(credentials);
     const form = {
       client_id: clientId,
-      client_secret: await appleClientSecret(clientId, credentials, ISSUER),
+      client_secret: await clientSecret(clientId, credentials),
       code,
       grant_type: 'authorization_code',
     };
@@ -108,10 +99,7 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     return unavailable(this.kind, 'the key set is unusable');
   }
 
-  /**
-   * Another request may have started the download of the key set, which may take longer than this deadline. Not `withTimeout`, because
-   * all steps of a request share one deadline.
-   */
+  /** Another request may have begun the download of the keys, and may wait longer. Not `withTimeout`: all steps share one deadline. */
   private withinTime(verification: Promise<Proof>, deadline: AbortSignal): Promise<Proof> {
     const timeout = new Promise<never>((_, reject) => {
       deadline.addEventListener('abort', () => {
@@ -122,23 +110,15 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
   }
 }
 
-function clientIds({ clientId }: PlatformCredentials<'lc_apple'>): string[] {
+function clientIds({ clientId }: Credentials): string[] {
   return clientId
     .split(',')
     .map((id) => id.trim())
     .filter((id) => id !== '');
 }
 
-/**
- * The client secret for the exchange of codes: a JWT that is signed with the key of the app.
- *
- * @throws AppError refusal if the application has no key for codes, SERVICE_UNAVAILABLE if its key is invalid
- */
-async function appleClientSecret(
-  clientId: string,
-  { teamId, keyId, privateKey }: PlatformCredentials<'lc_apple'>,
-  audience: string,
-): Promise<string> {
+/** @throws AppError refusal if the application has no key for codes, SERVICE_UNAVAILABLE if its key is invalid */
+async function clientSecret(clientId: string, { teamId, keyId, privateKey }: Credentials): Promise<string> {
   if (teamId === undefined || keyId === undefined || privateKey === undefined) {
     throw refusal('lc_apple', 'this application accepts no code, only an identity_token');
   }
@@ -150,7 +130,7 @@ async function appleClientSecret(
     .setProtectedHeader({ alg: 'ES256', kid: keyId })
     .setIssuer(teamId)
     .setSubject(clientId)
-    .setAudience(audience)
+    .setAudience(ISSUER)
     .setIssuedAt()
     .setExpirationTime(CLIENT_SECRET_LIFETIME)
     .sign(key);

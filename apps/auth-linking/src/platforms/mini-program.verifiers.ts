@@ -101,10 +101,7 @@ const TT_SERVER_ERRORS = new Set(['-1', '40015', '40017']);
 
 const ttResponse = z.object({ err_no: responseErrorCode, data: miniProgramSession.optional().catch(undefined) });
 
-/**
- * Mini programs of Douyin and Toutiao, by the session that their code is exchanged for (POST /api/apps/v2/jscode2session). A
- * device without a login has only an anonymous code, which proves no user: it is sent with a code, never alone.
- */
+/** Douyin and Toutiao (POST /api/apps/v2/jscode2session). An anonymous code proves no user: it is sent with a code, never alone. */
 export class TtVerifier implements PlatformVerifier<'lc_tt'> {
   readonly kind = 'lc_tt';
   private readonly endpoint: PlatformEndpoint;
@@ -130,11 +127,6 @@ export class TtVerifier implements PlatformVerifier<'lc_tt'> {
   }
 }
 
-/**
- * Exchanges the code of a mini program with a platform that has WeChat's interface (GET /sns/jscode2session).
- *
- * @throws AppError as `requireToken`, `PlatformEndpoint.get`, `noSession`, `sessionProof`
- */
 async function wechatSessionProof(
   endpoint: PlatformEndpoint,
   claim: Claim,
@@ -156,22 +148,13 @@ interface Session {
   readonly [field: string]: string | number | undefined;
 }
 
-/**
- * The error for a response without a session.
- *
- * @param code the error code in the response
- * @param serverErrors codes that do not concern the client's code
- */
+/** @param serverErrors codes that do not concern the client's code */
 export function noSession(kind: PlatformKind, code: string | undefined, serverErrors: ReadonlySet<string>): AppError {
   if (code !== undefined && serverErrors.has(code)) return unavailable(kind, `error ${code}`);
   return refusal(kind, 'the code is wrong, used or too old');
 }
 
-/**
- * The proof of a session. Its fields are added to the entry under the platform's names, because the client sends only a code.
- *
- * @throws AppError refusal if the entry names another user
- */
+/** The client sends only a code: the entry gets the fields of the session. @throws AppError refusal if the entry names another user */
 export function sessionProof(kind: PlatformKind, claim: Claim, session: Session): Proof {
   const { openid, unionid } = session;
   const proof = proofOf(kind, claim, { id: openid, unionId: unionid });
@@ -207,10 +190,7 @@ const tokenResponse = z.object({
   error_response: failure.optional().catch(undefined),
 });
 
-/**
- * Mini programs of Alipay, by the token that their code is exchanged for (`alipay.system.oauth.token`). The platform names users
- * by `user_id`, for newer apps by `open_id`. TLS authenticates the response.
- */
+/** Alipay (`alipay.system.oauth.token`) names users by `user_id`, for newer apps by `open_id`. TLS authenticates the response. */
 export class AlipayVerifier implements PlatformVerifier<'lc_alipay'> {
   readonly kind = 'lc_alipay';
   private readonly endpoint: PlatformEndpoint;
@@ -232,11 +212,7 @@ export class AlipayVerifier implements PlatformVerifier<'lc_alipay'> {
   }
 }
 
-/**
- * The form of a gateway call, signed with the app's key (RSA2: SHA-256 with RSA over the sorted fields).
- *
- * @throws AppError SERVICE_UNAVAILABLE if the private key in the credentials is invalid
- */
+/** Signed with the app's key (RSA2: SHA-256 with RSA over the sorted fields). @throws AppError SERVICE_UNAVAILABLE for an invalid key */
 function alipayForm(
   method: string,
   fields: Readonly<Record<string, string>>,

@@ -17,15 +17,11 @@ interface PlatformResponse {
   readonly body: JsonObject;
 }
 
-/** The deadline of one verification, for all of its requests. */
 export function verificationDeadline(): AbortSignal {
   return AbortSignal.timeout(PLATFORM_TIMEOUT_MS);
 }
 
-/**
- * The HTTP interface of one platform. Every call throws SERVICE_UNAVAILABLE if no JSON object arrives within the deadline.
- * Redirects are not followed, and requests are not retried, because codes work once.
- */
+/** Throws SERVICE_UNAVAILABLE without a JSON object in time. Follows no redirect and retries nothing, because codes work once. */
 export class PlatformEndpoint {
   constructor(
     readonly kind: PlatformKind,
@@ -33,7 +29,6 @@ export class PlatformEndpoint {
     private readonly client: OutboundClient,
   ) {}
 
-  /** The full URL, also for signatures. */
   url(path: string, query: Fields = {}): URL {
     const url = new URL(`${this.baseUrl}${path}`);
     url.search = new URLSearchParams(query).toString();
@@ -97,7 +92,6 @@ export class PlatformHttp implements OnApplicationShutdown {
     this.#internalNetworks = config.internalNetworks;
   }
 
-  /** @param defaultUrl used unless the configuration has another address for the platform */
   endpoint(kind: PlatformKind, defaultUrl: string): PlatformEndpoint {
     const url = this.#urls.get(kind) ?? defaultUrl;
     // A client for each platform: one that hangs does not use up the connections of the others.

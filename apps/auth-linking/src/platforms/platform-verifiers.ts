@@ -62,7 +62,6 @@ export class WeixinVerifier implements PlatformVerifier<'weixin'> {
     return { uid: openid };
   }
 
-  /** @throws AppError for an error other than WEIXIN_NO_PROFILE */
   private async ask(path: string, query: Readonly<Record<string, string>>, deadline: AbortSignal) {
     const { status, body } = await this.endpoint.get(this.endpoint.url(path, query), {}, deadline);
     const answer = weixinUserInfo.parse(body);
@@ -89,10 +88,7 @@ const weiboTokenInfo = z.object({
   expire_in: z.coerce.number().optional().catch(undefined),
 });
 
-/**
- * Weibo, by the user and the app of the token (POST /oauth2/get_token_info). A profile (`users/show`) would prove nothing: any
- * token of any app opens every profile.
- */
+/** POST /oauth2/get_token_info names user and app of the token. A profile (`users/show`) proves nothing: any token opens every profile. */
 export class WeiboVerifier implements PlatformVerifier<'weibo'> {
   readonly kind = 'weibo';
   private readonly endpoint: PlatformEndpoint;
@@ -173,10 +169,7 @@ const taptapBasicInfo = z.object({
   data: z.object({ openid: responseId, unionid: responseOptionalText }),
 });
 
-/**
- * TapTap, by the account of the token (GET /account/basic-info/v1). The MAC key is never sent: it signs the request, which
- * contains the client id. An openid belongs to one client.
- */
+/** GET /account/basic-info/v1. The MAC key is never sent: it signs the request with the client id in it. An openid belongs to one client. */
 export class TaptapVerifier implements PlatformVerifier<'taptap'> {
   readonly kind = 'taptap';
   private readonly endpoint: PlatformEndpoint;

@@ -21,29 +21,17 @@ export interface Proof {
 
 export interface PlatformVerifier<Kind extends PlatformKind = PlatformKind> {
   readonly kind: Kind;
-  /**
-   * @throws AppError INVALID_IDENTITY (INVALID_WEIXIN_IDENTITY for weixin) if the platform does not confirm the claim, or
-   * confirms it for another user or another app; SERVICE_UNAVAILABLE if it does not respond in time
-   */
+  /** @throws AppError INVALID_IDENTITY (weixin: INVALID_WEIXIN_IDENTITY) if not confirmed for this user and app; SERVICE_UNAVAILABLE */
   verify(claim: Claim, credentials: PlatformCredentials<Kind>): Promise<Proof>;
 }
 
-/**
- * The platform does not confirm the claim.
- *
- * @param reason public; it must not contain a token or text of the platform
- * @param platform the key in `authData`, if it differs from the kind
- */
+/** @param reason public: no token or text of the platform. @param platform the key in `authData`, if it differs from the kind */
 export function refusal(kind: PlatformKind, reason: string, platform: string = kind): AppError {
   const name = kind === 'weixin' ? 'INVALID_WEIXIN_IDENTITY' : 'INVALID_IDENTITY';
   return appError(name, { message: `Invalid authData of ${platform}: ${reason}.` });
 }
 
-/**
- * The claim could not be verified: the platform is unreachable or busy, or rejects our credentials.
- *
- * @param reason for the log; it must not contain a token, a secret or a URL with a query
- */
+/** It is unreachable or busy, or rejects our credentials. @param reason for the log: no token, secret or URL with a query */
 export function unavailable(kind: PlatformKind, reason: string): AppError {
   return appError('SERVICE_UNAVAILABLE', {
     message: `The platform ${kind} is not available. Please try again.`,
@@ -51,14 +39,14 @@ export function unavailable(kind: PlatformKind, reason: string): AppError {
   });
 }
 
-/** The id in the entry. @throws AppError IDENTITY_MISSING */
+/** @throws AppError IDENTITY_MISSING */
 export function requireUid({ platform, uid }: Claim): string {
   if (uid === undefined || uid === '')
     throw appError('IDENTITY_MISSING', { message: `The account in authData.${platform} has no id.` });
   return uid;
 }
 
-/** A token or code of the entry. @throws AppError refusal if it is missing, not a string, or malformed */
+/** @throws AppError refusal if it is missing, not a string, or malformed */
 export function requireToken(kind: PlatformKind, claim: Claim, field: string, maxLength = MAX_TOKEN_LENGTH): string {
   const token = optionalToken(kind, claim, field, maxLength);
   if (token === undefined) throw refusal(kind, `${field} is missing`);
@@ -79,7 +67,7 @@ export function optionalToken(
   return token;
 }
 
-/** The proof for the user in a response. @throws AppError refusal if the response names no user or another user */
+/** @throws AppError refusal if the response names no user or another user */
 export function proofOf(
   kind: PlatformKind,
   { uid }: Claim,
