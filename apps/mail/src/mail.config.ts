@@ -22,7 +22,6 @@ export const mailEnvironment = environment
   })
   .required({ GATEPOST_SECRET: true });
 
-/** Mails of one application that may be sent within a window of time. */
 export interface MailLimit {
   readonly count: number;
   readonly seconds: number;
@@ -44,7 +43,6 @@ export interface MailConfig {
   /** Text messages of applications without a provider are written here. */
   readonly textMessageFolder: string;
   readonly twilioUrl: string;
-  /** Internal networks that requests to providers of text messages may reach. */
   readonly internalNetworks: readonly string[];
   /** Shows a line to the developer who runs the process; does nothing in production. */
   readonly show: (line: string) => void;

@@ -10,7 +10,6 @@ import {
 import { TemplateEntity } from './templates/templates.repository.js';
 import { TextMessageProviderEntity } from './text-messages/text-message-providers.repository.js';
 
-/** The schema and migrations, for `gatepost migrate` and for the service. */
 export function mailDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

@@ -29,7 +29,6 @@ import { TextMessageProvidersRepository } from './text-messages/text-message-pro
 import { providerContext, TextMessageProvidersService } from './text-messages/text-message-providers.service.js';
 import { TextMessageProvidersController, TextMessagesController } from './text-messages/text-messages.controller.js';
 
-/** Every column with sealed values. */
 const SEALED_TABLES: readonly SealedTable[] = [
   {
     name: 'deliveries',
@@ -63,7 +62,6 @@ class DeliveriesModule {
   }
 }
 
-/** Mails, by SMTP or into files, and the templates from which they are rendered. */
 @Module({
   imports: [DeliveriesModule],
   controllers: [MailsController, TemplatesController],
@@ -87,7 +85,6 @@ class MailsModule {
   }
 }
 
-/** Text messages, and the providers that operators set for applications. */
 @Module({
   imports: [DeliveriesModule],
   controllers: [TextMessagesController, TextMessageProvidersController],
@@ -114,7 +111,6 @@ class TextMessagesModule {
   }
 }
 
-/** The mail service sends the mails and text messages that other services request by events. */
 @Module({})
 export class MailModule {
   static forRoot(config: MailConfig): DynamicModule {

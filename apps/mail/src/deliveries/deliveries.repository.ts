@@ -80,10 +80,7 @@ export class DeliveriesRepository {
     );
   }
 
-  /**
-   * Claims due deliveries of all applications in turn: a backlog of one application does not delay the others. Until the
-   * lease ends, no other process can claim them.
-   */
+  /** Applications take turns, so a backlog of one does not delay the others. Until the lease ends, no other process claims the rows. */
   claim(tx: Tx, { channel, lease, leaseSeconds, limit, paused, held }: Claim): Promise<ClaimedRow[]> {
     const candidates = limit * CONCURRENT_CLAIMERS;
     return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, candidates, paused, held]);
@@ -98,10 +95,7 @@ export class DeliveriesRepository {
     );
   }
 
-  /**
-   * Stores the results of attempts whose leases still hold. A delivery that was dropped during a successful attempt counts
-   * as sent. @returns the stored outcome of each
-   */
+  /** Only where the lease still holds; a delivery that was dropped during a successful attempt counts as sent. @returns each outcome */
   async settle(settlements: readonly Settlement[]): Promise<string[]> {
     const rows = await this.database.query<{ outcome: string }>(SETTLE, [JSON.stringify(settlements)]);
     return rows.map(({ outcome }) => outcome);
@@ -128,11 +122,7 @@ export class DeliveriesRepository {
     return dropped.length;
   }
 
-  /**
-   * Postpones claimed deliveries of one application until `until` (database time), and some of its next deliveries with
-   * them: otherwise the other applications wait while each of these is claimed and postponed in turn. A delivery with a lease
-   * that has ended stays as it is, because its holder may still send it.
-   */
+  /** Also some next ones of the application, else each is claimed and postponed in turn. Rows of ended leases stay: they may still be sent. */
   async postpone(tx: Tx, { ids, appId, channel, until }: Postponed): Promise<void> {
     await tx.query(
       `WITH next AS (
@@ -213,11 +203,7 @@ const SETTLE = `
    WHERE d.id = s.id AND d.lease = s.lease AND (d.status IN ('queued', 'failed') OR s.outcome = 'sent')
   RETURNING CASE WHEN s.outcome = 'released' THEN 'released' ELSE d.status END AS outcome`;
 
-/**
- * Finds the applications with waiting deliveries one after the other (a loose index scan). The first row of each
- * application comes before the second row of any. Rows that other processes lock are skipped; the status and due time of a
- * locked row are checked again.
- */
+/** A loose index scan over the applications: the first row of each comes before the second row of any. Locked rows are checked again. */
 const CLAIM = `
   WITH RECURSIVE applications (app_id) AS (
     (SELECT app_id FROM mail.deliveries WHERE channel = $1 AND ${WAITING} ORDER BY app_id, next_attempt_at LIMIT 1)
@@ -276,7 +262,6 @@ const OLD_ALLOWANCES = `
 
 const INTERVAL_MS = 60_000;
 
-/** Deletes expired rows of the mail service. Replicas skip rows that another replica is deleting. */
 @Injectable()
 export class RetentionJob extends PeriodicJob {
   constructor(

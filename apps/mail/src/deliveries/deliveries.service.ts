@@ -13,7 +13,6 @@ import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rul
 const CHANNELS = ['mail', 'sms'];
 const STATUSES = ['queued', 'failed'];
 
-/** Queues deliveries in the transaction that handles the requesting event. */
 @Injectable()
 export class DeliveriesService {
   constructor(
@@ -67,7 +66,6 @@ function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
 
 type Rpc = typeof deliveriesRpc;
 
-/** Shows deliveries to operators without their contents, and sends dead ones again. */
 @Controller()
 export class DeliveriesController {
   constructor(

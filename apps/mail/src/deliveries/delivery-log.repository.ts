@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository, SelectQueryBuilder } from 'typeorm';
 import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
-import type { Queryable } from '#database';
+import { columnsOf, type Queryable, selectList } from '#database';
 import { MailDatabase } from '../mail.config.js';
 import { WAITING } from './deliveries.repository.js';
 import { DeliveryEntity } from './delivery.entity.js';
@@ -29,23 +29,10 @@ function withFilters(
   return query;
 }
 
-/** The columns that operators see: all but the content and the lease. */
-const LOGGED: readonly (keyof LoggedRow & keyof DeliveryEntity)[] = [
-  'id',
-  'appId',
-  'channel',
-  'kind',
-  'recipient',
-  'userId',
-  'status',
-  'attempts',
-  'attemptLog',
-  'lastError',
-  'createdAt',
-  'expiresAt',
-  'nextAttemptAt',
-  'settledAt',
-];
+/** Operators see neither the content nor the lease. */
+const HIDDEN = { except: ['sealedContent', 'lease', 'asOf', 'giveUpAt', 'traceparent'] } as const;
+const LOGGED = columnsOf(DeliveryEntity, HIDDEN);
+const RETURNED = selectList(DeliveryEntity, HIDDEN);
 const REVIVED = `status = 'queued', attempts = 0, lease = NULL, next_attempt_at = now(), settled_at = NULL,
   give_up_at = LEAST(expires_at, now() + interval '48 hours')`;
 const REVIVABLE = `status = 'dead' AND expires_at > now() AND sealed_content IS NOT NULL`;
@@ -61,16 +48,10 @@ const COUNT_BY_DAY = `
 
 @Injectable()
 export class DeliveryLogRepository {
-  readonly #columns: string;
-
   constructor(
     @InjectRepository(DeliveryEntity, 'mail') private readonly deliveries: Repository<DeliveryEntity>,
     private readonly database: MailDatabase,
-  ) {
-    const { columns } = deliveries.metadata;
-    const logged = columns.filter(({ propertyName }) => LOGGED.some((name) => name === propertyName));
-    this.#columns = logged.map(({ databaseName, propertyName }) => `${databaseName} AS "${propertyName}"`).join(', ');
-  }
+  ) {}
 
   list({ limit, after, ...filters }: DeliveryFilters & Pick<ListRequest, 'limit' | 'after'>): Promise<LoggedRow[]> {
     const found = withFilters(this.#select(), filters).limit(limit);
@@ -103,11 +84,10 @@ export class DeliveryLogRepository {
   }
 
   /** @returns undefined if the delivery is not dead or has expired */
-  /** @returns undefined if the delivery is not dead or has expired */
   async revive({ id, appId }: WantedDelivery): Promise<LoggedRow | undefined> {
     const [row] = await this.database.query<LoggedRow>(
       `UPDATE mail.deliveries SET ${REVIVED} WHERE id = $1 AND ($2::text IS NULL OR app_id = $2) AND ${REVIVABLE}
-       RETURNING ${this.#columns}`,
+       RETURNING ${RETURNED}`,
       [id, appId],
     );
     return row;
@@ -133,7 +113,7 @@ export class DeliveryLogRepository {
     return row;
   }
 
-  /** @returns for each channel and status with waiting deliveries: their number, and the age of the oldest in seconds */
+  /** `seconds`: the age of the oldest one. */
   waiting(): Promise<{ channel: string; status: string; count: number; seconds: number }[]> {
     return this.database.query(
       `SELECT channel, status, count(*)::int AS count, extract(epoch FROM now() - min(created_at))::float AS seconds
@@ -144,6 +124,6 @@ export class DeliveryLogRepository {
   /** Raw rows: an entity would have a property for each column, also for those that are not selected. */
   #select(): SelectQueryBuilder<DeliveryEntity> {
     const query = this.deliveries.createQueryBuilder('delivery').select([]);
-    return LOGGED.reduce((selected, name) => selected.addSelect(`delivery.${name}`, name), query);
+    return LOGGED.reduce((selected, { property }) => selected.addSelect(`delivery.${property}`, property), query);
   }
 }

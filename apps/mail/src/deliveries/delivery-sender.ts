@@ -29,7 +29,6 @@ const LEASE_SECONDS = 60;
 /** Less than orchestrators wait before they kill a process (90 s). */
 const STOP_TIMEOUT_MS = 60_000;
 
-/** Sends queued deliveries over the registered channels, with one worker per channel and process. */
 @Injectable()
 export class DeliverySender implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #workers = new Map<ChannelName, ChannelWorker>();
@@ -56,7 +55,6 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop()));
   }
 
-  /** Call it when deliveries of the channel may have become due. */
   wake(channel: ChannelName): void {
     this.#workers.get(channel)?.wake();
   }
@@ -65,10 +63,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     for (const worker of this.#workers.values()) worker.wake();
   }
 
-  /**
-   * Claims up to `limit` due deliveries that are not excluded. Expired ones are dropped, and those above the limit of
-   * their application are postponed to the next window. @returns the deliveries to send, and whether more may be due
-   */
+  /** Drops expired deliveries, and postpones those above the limit of their application to the next window. */
   async take(
     channel: ChannelName,
     limit: number,
@@ -129,10 +124,7 @@ class ChannelWorker {
   private readonly logger: Logger;
   private readonly pause: ChannelPause;
   private readonly settlements: SettlementWriter;
-  /**
-   * Claimed deliveries whose results are not stored yet. Their leases are renewed, and end if PostgreSQL is away for longer: even then
-   * this process must not claim them, because it would send them twice.
-   */
+  /** Claimed, without a stored result. Even if their leases end, as PostgreSQL is away, this process must not claim them again. */
   readonly #held = new Map<string, ClaimedRow>();
   readonly #worker: ClaimingWorker<ClaimedRow>;
   #renewals: NodeJS.Timeout | undefined;
@@ -166,10 +158,7 @@ class ChannelWorker {
     this.#worker.start();
   }
 
-  /**
-   * Stops claiming, and resolves once all claimed deliveries are sent and their results are stored. A delivery whose server takes
-   * longer to answer is sent again by another process.
-   */
+  /** Resolves once claimed deliveries are sent and settled. Another process sends those again whose server takes longer. */
   async stop(): Promise<void> {
     await this.#worker.stopClaiming();
     await withTimeout(this.#worker.finished(), STOP_TIMEOUT_MS);
@@ -223,7 +212,6 @@ class ChannelWorker {
   }
 }
 
-/** The pause of a channel while its server is unavailable. */
 class ChannelPause {
   #lastMs = 0;
   #until = 0;
@@ -238,7 +226,6 @@ class ChannelPause {
     return this.remainingMs === 0;
   }
 
-  /** True until a send shows that the server is back. */
   get isProbing(): boolean {
     return this.#lastMs > 0;
   }

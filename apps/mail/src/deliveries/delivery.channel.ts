@@ -22,10 +22,7 @@ export abstract class DeliveryChannel {
     return [];
   }
 
-  /**
-   * Resolves once the server has accepted the message. The same id is sent again if that result could not be stored.
-   * @throws DeliveryRefused, ChannelUnavailable; any other error means that this message is retried later
-   */
+  /** The same id is sent again if its result could not be stored. @throws DeliveryRefused, ChannelUnavailable; other errors: it is retried */
   abstract send(delivery: Delivery): Promise<void>;
 }
 
@@ -39,7 +36,7 @@ export class ChannelUnavailable extends Error {
   override readonly name = 'ChannelUnavailable';
 }
 
-/** The result of an attempt. @param thrown by the channel; undefined if the server has accepted the message */
+/** @param thrown by the channel; undefined if the server has accepted the message */
 export function settlementOf(
   { id, lease, attempts }: Pick<ClaimedRow, 'id' | 'lease' | 'attempts'>,
   thrown: unknown,
@@ -57,10 +54,7 @@ function isUnavailable(thrown: unknown): boolean {
   return thrown instanceof ChannelUnavailable || isAppError(thrown, 'SERVICE_UNAVAILABLE');
 }
 
-/**
- * Writes a file atomically. Only the user of this process can read it, because it contains codes and links. Creates its
- * folder, the parent folder and the data folder if they are missing.
- */
+/** Only the user of this process can read it, because it contains codes and links. Creates the folders up to the data folder. */
 export async function writeFileAtomically(file: string, content: Parameters<typeof writeFile>[1]): Promise<void> {
   const folder = dirname(file);
   for (const path of [dirname(dirname(folder)), dirname(folder), folder]) await makeFolder(path);

@@ -79,7 +79,6 @@ export class DeliveryEntity {
   attemptLog!: readonly DeliveryAttempt[];
 }
 
-/** The messages of an application within a window of its rate limit. */
 @Entity('allowances')
 export class AllowanceEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'allowances_pkey' })

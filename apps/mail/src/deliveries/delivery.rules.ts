@@ -15,20 +15,16 @@ export interface NewDelivery {
   readonly asOf: Date | null;
   /** The input from which the channel builds the message. Sealed at rest, and deleted once the message is sent or dropped. */
   readonly content: JsonObject;
-  /** From this time on the message is dropped instead of sent. */
   readonly expiresAt: Date;
-  /** The delay before the first attempt, 0 by default. */
   readonly delaySeconds?: number;
 }
 
-/** A message as the channel receives it. */
 export interface Delivery {
   readonly id: string;
   readonly appId: string;
   readonly kind: string;
   readonly recipient: string;
   readonly content: JsonObject;
-  /** Attempts that failed before this one. */
   readonly attempts: number;
   readonly createdAt: Date;
   readonly expiresAt: Date;
@@ -79,7 +75,6 @@ export interface LoggedRow {
   readonly settledAt: Date | null;
 }
 
-/** The last known change of a user's address. */
 export interface RecipientRow {
   readonly email: string | null;
   readonly changedAt: Date;
@@ -101,7 +96,7 @@ export function retryDelaySeconds(attempts: number): number {
   return RETRY_DELAYS_SECONDS[attempts] ?? LONGEST_DELAY_SECONDS;
 }
 
-/** The pause of a channel whose server is unavailable. @param lastMs the previous pause, 0 if there was none */
+/** @param lastMs the previous pause, 0 if there was none */
 export function pauseMs(lastMs: number): number {
   return lastMs === 0 ? FIRST_PAUSE_MS : Math.min(lastMs * 2, LONGEST_PAUSE_MS);
 }

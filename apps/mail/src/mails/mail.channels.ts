@@ -97,7 +97,6 @@ function invitationOf({ recipient, content }: Delivery): Letter {
 
 const PRODUCT = 'Gatepost';
 
-/** Writes each mail to a file instead of sending it, and prints its link for developers. */
 @Injectable()
 export class FileChannel extends DeliveryChannel {
   readonly channel = 'mail';
@@ -135,7 +134,6 @@ const SMTP_LIMITS: SmtpLimits = { transferMs: 50_000, answerMs: 600_000 };
 /** A mail whose idle connection broke is sent over a new one, once: a server that closes each connection is unavailable. */
 const MAX_REQUEUES = 1;
 
-/** Sends mails over pooled connections to one SMTP server. */
 @Injectable()
 export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdown {
   readonly channel = 'mail';

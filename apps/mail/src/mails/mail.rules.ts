@@ -2,7 +2,6 @@ import type { MailKind, MailRequest } from '#contracts';
 import type { RecipientRow } from '../deliveries/delivery.rules.js';
 import type { MailTemplate } from '../templates/template.rules.js';
 
-/** The content of a queued mail, sealed at rest. */
 export interface MailContent {
   readonly kind: MailKind;
   readonly languages: readonly string[];
@@ -22,7 +21,6 @@ export interface InvitationContent {
 
 export const INVITATION = 'invitation';
 
-/** The built-in pages, below the base URL. */
 const PAGES: Readonly<Record<MailKind, string>> = {
   verifyEmail: '/pages/verify-email',
   resetPassword: '/pages/reset-password',
@@ -44,7 +42,6 @@ export function needsSmtpUtf8(address: string): boolean {
 interface LinkParts {
   readonly kind: MailKind;
   readonly token: string;
-  /** The application's own page; null for the built-in page. */
   readonly pageUrl: string | null;
 }
 
@@ -59,15 +56,11 @@ const LATE_MS = 5_000;
 /** Long enough to process thousands of waiting events. */
 const CATCH_UP_SECONDS = 5;
 
-/**
- * The delay of a mail that was requested while the service was down: a later event in the queue may say that the user has
- * another address.
- */
+/** For a mail requested while the service was down: a later event in the queue may say that the user has another address. */
 export function catchUpSeconds({ requestedAt }: Pick<MailRequest, 'requestedAt'>, now: Date): number {
   return now.getTime() - Date.parse(requestedAt) > LATE_MS ? CATCH_UP_SECONDS : 0;
 }
 
-/** Whether the user's address was changed or removed after the mail was requested. */
 export function isOutdated(
   { email, userUpdatedAt }: Pick<MailRequest, 'email' | 'userUpdatedAt'>,
   lastChange: RecipientRow | undefined,

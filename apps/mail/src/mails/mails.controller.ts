@@ -24,7 +24,6 @@ type Rpc = typeof operatorMailsRpc;
 /** In place of an application: no application has this id. */
 const OPERATORS = '.operators';
 
-/** Queues the mails that other services request, and drops those to outdated addresses. */
 @Controller()
 export class MailsController {
   private readonly logger = new Logger('Mails');

@@ -5,10 +5,7 @@ export class CreateDeliveries1796000000000 extends ForwardMigration {
   override readonly statements = [...createInboxTable('mail'), ...createDeliveries, createRecipients, createAllowances];
 }
 
-/**
- * `next_attempt_at`: the earliest time of the next attempt. The process that takes the row moves that time to the end of its lease
- * and writes a `lease` of its own into the row.
- */
+// The process that takes a row moves `next_attempt_at` to the end of its lease, and writes a `lease` of its own.
 const createDeliveries = [
   `CREATE TABLE mail.deliveries (
      id              uuid NOT NULL,
@@ -44,7 +41,6 @@ const createDeliveries = [
   `CREATE INDEX deliveries_recipient_idx ON mail.deliveries (recipient, created_at)`,
 ];
 
-/** The last change of a user's address that was heard of; no address where the user has none any more. */
 const createRecipients = `
   CREATE TABLE mail.recipients (
     app_id     text NOT NULL,
@@ -55,7 +51,6 @@ const createRecipients = `
     CONSTRAINT recipients_pkey PRIMARY KEY (app_id, user_id)
   )`;
 
-/** The mails that an application was allowed to send in a window of time. */
 const createAllowances = `
   CREATE TABLE mail.allowances (
     app_id       text NOT NULL,

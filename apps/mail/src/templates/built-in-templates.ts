@@ -1,14 +1,14 @@
 import type { MailKind } from '#contracts';
 import type { MailTemplate } from './template.rules.js';
 
+const LANGUAGES = ['en', 'zh'] as const;
+type Language = (typeof LANGUAGES)[number];
+
 interface MailTexts {
-  readonly language: string;
   readonly subject: string;
   readonly title: string;
   readonly request: string;
   readonly button: string;
-  /** Introduces the link as text, for readers who cannot press the button. */
-  readonly bareLink: string;
   readonly notRequested: string;
 }
 
@@ -33,12 +33,17 @@ const BUTTON_STYLE =
 const QUIET_STYLE = 'margin: 0 0 20px; font-size: 14px; color: #59626c';
 const LINK_STYLE = 'color: #0b57d0; word-break: break-all';
 
-/** One column without tables, one button, and the same link below it. */
-function mailPage(texts: MailTexts): MailTemplate {
-  return { subject: texts.subject, html: htmlOf(texts), text: textOf(texts) };
+function mailPage(language: Language, texts: MailTexts): MailTemplate {
+  return { subject: texts.subject, html: htmlOf(language, texts), text: textOf(texts) };
 }
 
-function htmlOf({ language, title, request, button, bareLink, notRequested }: MailTexts): string {
+/** Introduces the link as text, for readers who cannot press the button. */
+const BARE_LINK: Readonly<Record<Language, string>> = {
+  en: 'Or open this address in a browser:',
+  zh: '或者在浏览器中打开以下链接：',
+};
+
+function htmlOf(language: Language, { title, request, button, notRequested }: MailTexts): string {
   return `<!doctype html>
 <html lang="${language}">
   <head>
@@ -53,7 +58,7 @@ function htmlOf({ language, title, request, button, bareLink, notRequested }: Ma
       <h1 style="${TITLE_STYLE}">${title}</h1>
       <p style="${PARAGRAPH_STYLE}">${request}</p>
       <p style="${PARAGRAPH_STYLE}"><a class="button" href="{{link}}" style="${BUTTON_STYLE}">${button}</a></p>
-      <p class="quiet" style="${QUIET_STYLE}">${bareLink}<br><a class="link" href="{{link}}" style="${LINK_STYLE}">{{link}}</a></p>
+      <p class="quiet" style="${QUIET_STYLE}">${BARE_LINK[language]}<br><a class="link" href="{{link}}" style="${LINK_STYLE}">{{link}}</a></p>
       <p class="quiet" style="${QUIET_STYLE}">${notRequested}</p>
     </div>
   </body>
@@ -66,75 +71,63 @@ function textOf({ title, request, button, notRequested }: MailTexts): string {
 }
 
 /** The texts of the built-in templates. They do not name the lifetime of the link, because it is configurable. */
-const TEXTS: Readonly<Record<MailKind, readonly MailTexts[]>> = {
-  verifyEmail: [
-    {
-      language: 'en',
+const TEXTS: Readonly<Record<MailKind, Record<Language, MailTexts>>> = {
+  verifyEmail: {
+    en: {
       subject: 'Verify your email address for {{appname}}',
       title: 'Verify your email address',
       request:
         'The account “{{username}}” at {{appname}} was given the address {{email}}. If this account is yours, confirm the address.',
       button: 'Verify address',
-      bareLink: 'Or open this address in a browser:',
       notRequested: 'If you did not create this account, ignore this mail: the address is then not verified.',
     },
-    {
-      language: 'zh',
+    zh: {
       subject: '验证您在 {{appname}} 的邮箱地址',
       title: '验证邮箱地址',
       request: '{{appname}} 的账号“{{username}}”登记了邮箱地址 {{email}}。如果这是您的账号，请确认该地址。',
       button: '验证邮箱地址',
-      bareLink: '或者在浏览器中打开以下链接：',
       notRequested: '如果您没有注册这个账号，请忽略本邮件，该地址不会被验证。',
     },
-  ],
-  resetPassword: [
-    {
-      language: 'en',
+  },
+  resetPassword: {
+    en: {
       subject: 'Reset your password for {{appname}}',
       title: 'Reset your password',
       request: 'A new password was requested for your account “{{username}}” at {{appname}}.',
       button: 'Choose a new password',
-      bareLink: 'Or open this address in a browser:',
       notRequested: 'If it was not you, ignore this mail: your password stays as it is.',
     },
-    {
-      language: 'zh',
+    zh: {
       subject: '重置您在 {{appname}} 的密码',
       title: '重置密码',
       request: '我们收到了为您在 {{appname}} 的账号“{{username}}”设置新密码的请求。',
       button: '设置新密码',
-      bareLink: '或者在浏览器中打开以下链接：',
       notRequested: '如果这不是您本人的操作，请忽略本邮件，您的密码不会改变。',
     },
-  ],
+  },
 };
 
 /** The texts of an invitation. `username` is the inviting operator. */
-const INVITATIONS: Readonly<Record<'en' | 'zh', MailTexts>> = {
+const INVITATIONS: Readonly<Record<Language, MailTexts>> = {
   en: {
-    language: 'en',
     subject: 'Invitation to the operator console of {{appname}}',
     title: 'Operator console of {{appname}}',
     request: '{{username}} invites you ({{email}}) to the operator console. The link works once, within 24 hours.',
     button: 'Accept the invitation',
-    bareLink: 'Or open this address in a browser:',
     notRequested: 'If you did not expect this invitation, ignore this mail.',
   },
   zh: {
-    language: 'zh',
     subject: '邀请您使用 {{appname}} 控制台',
     title: '{{appname}} 控制台',
     request: '{{username}} 邀请您（{{email}}）使用控制台。链接在 24 小时内有效，只能使用一次。',
     button: '接受邀请',
-    bareLink: '或者在浏览器中打开以下链接：',
     notRequested: '如果您没有预期收到此邀请，请忽略本邮件。',
   },
 };
 
-export const INVITATION_TEMPLATES: Readonly<Record<'en' | 'zh', MailTemplate>> = {
-  en: mailPage(INVITATIONS.en),
-  zh: mailPage(INVITATIONS.zh),
+export const INVITATION_TEMPLATES: Readonly<Record<Language, MailTemplate>> = {
+  en: mailPage('en', INVITATIONS.en),
+  zh: mailPage('zh', INVITATIONS.zh),
 };
 
 export const BUILT_IN_TEMPLATES: Readonly<Record<MailKind, ReadonlyMap<string, MailTemplate>>> = {
@@ -142,6 +135,6 @@ export const BUILT_IN_TEMPLATES: Readonly<Record<MailKind, ReadonlyMap<string, M
   resetPassword: templatesOf(TEXTS.resetPassword),
 };
 
-function templatesOf(texts: readonly MailTexts[]): ReadonlyMap<string, MailTemplate> {
-  return new Map(texts.map((text) => [text.language, mailPage(text)]));
+function templatesOf(texts: Readonly<Record<Language, MailTexts>>): ReadonlyMap<string, MailTemplate> {
+  return new Map(LANGUAGES.map((language) => [language, mailPage(language, texts[language])]));
 }

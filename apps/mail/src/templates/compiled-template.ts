@@ -17,7 +17,6 @@ const HELPERS: readonly string[] = ['if', 'unless', ...SCOPES];
 const MAX_TAGS = 500;
 const MAX_BYTES: Readonly<Record<TemplatePart, number>> = { subject: 2_000, html: 262_144, text: 262_144 };
 
-/** The reason why a template is invalid, as a message for its author. */
 export class TemplateProblem extends Error {
   constructor(part: TemplatePart, line: number | undefined, reason: string) {
     super(line === undefined ? `${part}: ${reason}` : `${part}, line ${line}: ${reason}`);
@@ -98,7 +97,6 @@ type Render = (variables: MailVariables) => string;
 export class CompiledTemplate {
   private constructor(private readonly parts: Readonly<Record<TemplatePart, Render>>) {}
 
-  /** @throws TemplateProblem if the template is invalid */
   static compile({ subject, html, text }: MailTemplate): CompiledTemplate {
     return new CompiledTemplate({
       subject: compilePart('subject', subject),
@@ -165,12 +163,7 @@ export function assertRenders(template: MailTemplate): void {
   }
 }
 
-/**
- * Validates a part of a template. Only our variables and four helpers are allowed, in every branch, so that no template
- * fails later with other variables or reaches other values.
- * @returns the variables that the part uses
- * @throws TemplateProblem
- */
+/** Only our variables and four helpers, in every branch: no template fails later. @returns the used variables. @throws TemplateProblem */
 export function variablesIn(part: TemplatePart, source: string): ReadonlySet<string> {
   if (Buffer.byteLength(source) > MAX_BYTES[part])
     throw new TemplateProblem(part, undefined, `it is longer than ${MAX_BYTES[part]} bytes`);

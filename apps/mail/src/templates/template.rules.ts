@@ -16,7 +16,6 @@ export interface MailVariables {
 }
 
 export interface RenderedMail extends MailTemplate {
-  /** The language of the template. */
   readonly language: string;
 }
 
@@ -32,10 +31,7 @@ const MAX_EMAIL_LENGTH = 320;
 const MAX_LINK_LENGTH = 4_096;
 const MAX_SUBJECT_LENGTH = 500;
 
-/**
- * Makes the variables safe for a mail: each on one line, with a limited length.
- * @throws Error if the link is not an HTTP URL or is too long
- */
+/** Each on one line, with a limited length. @throws Error if the link is not an HTTP URL or is too long */
 export function safeVariables({ appname, email, username, link }: MailVariables): MailVariables {
   return {
     appname: cut(oneLine(appname), MAX_NAME_LENGTH),
@@ -59,12 +55,10 @@ export function plainName(name: string): string {
   return withoutLinks(cut(oneLine(name), MAX_NAME_LENGTH));
 }
 
-/** Keeps mail programs from linking a name. */
 function unlinked(name: string): string {
   return LINKABLE.test(name) ? withoutLinks(name) : name;
 }
 
-/** The text with zero-width spaces after its dots and colons. */
 function withoutLinks(text: string): string {
   return text.replaceAll(/[.:](?=\S)/g, `$&${ZERO_WIDTH_SPACE}`);
 }
@@ -85,7 +79,6 @@ function pageLink(link: string): string {
   return href;
 }
 
-/** The language of a mail if no requested language has a template. */
 const LAST_LANGUAGE = 'en';
 
 /** A language tag in its usual spelling: `zh-cn` and `ZH-CN` are `zh-CN`. */
@@ -94,10 +87,7 @@ export function canonicalLanguage(tag: string): string {
   return [language, ...rest.map(canonicalSubtag)].join('-');
 }
 
-/**
- * The languages to look up, the best one first: each requested language is followed by its more general ones
- * (`zh-Hant-TW`, `zh-Hant`, `zh`), and the fallback comes last.
- */
+/** The best first: each wanted language before its more general ones (`zh-Hant-TW`, `zh-Hant`, `zh`), the fallback last. */
 export function languagesToTry(wanted: readonly string[]): string[] {
   const tags = wanted.flatMap((tag) => withGeneralOnes(canonicalLanguage(tag)));
   return [...new Set([...tags, LAST_LANGUAGE])];

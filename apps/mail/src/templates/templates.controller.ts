@@ -2,16 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Controller } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import { MAIL_KINDS, type MailKind, type RpcData, type RpcReply, type ShownTemplate, templatesRpc } from '#contracts';
+import { type RpcData, type RpcReply, type ShownTemplate, templatesRpc } from '#contracts';
 import { type AppError, appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import { MailDatabase } from '../mail.config.js';
-import { BUILT_IN_TEMPLATES } from './built-in-templates.js';
 import { assertRenders, CompiledTemplate, SAMPLE_USER, sampleFor } from './compiled-template.js';
 import { canonicalLanguage, isSameLanguage, type MailTemplate } from './template.rules.js';
 import { type TemplatePlace, TemplatesRepository } from './templates.repository.js';
-import { builtIn, TemplatesService } from './templates.service.js';
+import { TemplatesService } from './templates.service.js';
 
 type Rpc = typeof templatesRpc;
 
@@ -31,20 +30,12 @@ export class TemplatesController {
 
   @RpcHandler(templatesRpc.list)
   async list({ appId }: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
-    const rows = await this.repository.listRevisions(appId);
-    const isOwn = (kind: MailKind, language: string) =>
-      rows.some((row) => row.kind === kind && row.language === language);
-    const templates = MAIL_KINDS.flatMap((kind) => {
-      const own = rows.filter((row) => row.kind === kind).map(({ language }) => language);
-      const languages = new Set([...BUILT_IN_TEMPLATES[kind].keys(), ...own]);
-      return [...languages].sort().map((language) => ({ kind, language, isOwn: isOwn(kind, language) }));
-    });
-    return { templates };
+    return { templates: await this.templates.list(appId) };
   }
 
   @RpcHandler(templatesRpc.get)
   async get(place: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
-    return { template: await this.find(place) };
+    return { template: await this.templates.read(place) };
   }
 
   /** @throws AppError INCORRECT_TYPE: it names the part, the line and the reason */
@@ -52,15 +43,14 @@ export class TemplatesController {
   async set({ parts: given, former, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
     const parts = withoutUndefined(given);
-    const base = await this.find(place);
+    const base = await this.templates.read(place);
     if (!isSameLanguage(base.language, place.language)) assertComplete(parts, place);
     assertRenders({ ...base, ...parts });
     if (former === undefined) await this.repository.put(place, parts, base);
     else await this.replace(place, parts, { ...former, base });
-    return { template: await this.find(place) };
+    return { template: await this.templates.read(place) };
   }
 
-  /** @throws AppError INCORRECT_TYPE: it names the part, the line and the reason */
   @RpcHandler(templatesRpc.preview)
   async preview({
     applicationName,
@@ -73,7 +63,6 @@ export class TemplatesController {
     return { mail: { kind, language, isOwn, ...rendered } };
   }
 
-  /** @throws AppError as `preview` */
   @RpcHandler(templatesRpc.sendTest)
   async sendTest({
     applicationName,
@@ -102,7 +91,6 @@ export class TemplatesController {
     return { id };
   }
 
-  /** @throws AppError NOT_FOUND if the application has none of its own */
   @RpcHandler(templatesRpc.reset)
   async reset({ former, ...wanted }: RpcData<Rpc['reset']>): Promise<RpcReply<Rpc['reset']>> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
@@ -110,7 +98,9 @@ export class TemplatesController {
     this.templates.forget(place.appId);
     if (!isRemoved && former !== undefined) throw changedSince();
     if (!isRemoved)
-      throw appError('NOT_FOUND', { message: `The application has no template of its own: ${describe(place)}.` });
+      throw appError('NOT_FOUND', {
+        message: `The application has no template of its own: ${place.kind} in ${place.language} of application "${place.appId}".`,
+      });
     return {};
   }
 
@@ -127,19 +117,9 @@ export class TemplatesController {
   }
 
   private async withParts(place: TemplatePlace, given: RpcData<Rpc['preview']>['parts']): Promise<ShownTemplate> {
-    const template = { ...(await this.find(place)), ...withoutUndefined(given ?? {}) };
+    const template = { ...(await this.templates.read(place)), ...withoutUndefined(given ?? {}) };
     if (given !== undefined) assertRenders(template);
     return template;
-  }
-
-  /** The template that a reader of the language gets. */
-  private async find({ appId, kind, language }: TemplatePlace): Promise<ShownTemplate> {
-    this.templates.forget(appId);
-    const { place, isOwn } = await this.templates.choose({ appId, kind }, [language]);
-    const stored = isOwn ? await this.repository.find(place) : builtIn(place);
-    if (stored === undefined) return this.find({ appId, kind, language });
-    const { subject, html, text } = stored;
-    return { kind, language: place.language, isOwn, subject, html, text };
   }
 }
 
@@ -157,8 +137,4 @@ function assertComplete(parts: Partial<MailTemplate>, place: TemplatePlace): voi
 
 function withoutUndefined(parts: RpcData<typeof templatesRpc.set>['parts']): Partial<MailTemplate> {
   return Object.fromEntries(Object.entries(parts).filter(([, source]) => source !== undefined));
-}
-
-function describe({ appId, kind, language }: TemplatePlace): string {
-  return `${kind} in ${language} of application "${appId}"`;
 }

@@ -74,10 +74,7 @@ export class TemplatesRepository {
     return (await this.templates.findOneBy({ appId, kind, language })) ?? undefined;
   }
 
-  /**
-   * Changes the given parts. Concurrent changes of different parts are both kept.
-   * @param base the other parts, if the template does not exist yet
-   */
+  /** Concurrent changes of different parts are both kept. @param base the other parts, if the template does not exist yet */
   async put({ appId, kind, language }: TemplatePlace, parts: Partial<MailTemplate>, base: MailTemplate): Promise<void> {
     const whole = { ...base, ...parts };
     await this.database.query(

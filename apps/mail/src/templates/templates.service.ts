@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { TtlCache } from '#bootstrap';
-import { MAIL_KINDS, type MailKind } from '#contracts';
+import { MAIL_KINDS, type MailKind, type ShownTemplate } from '#contracts';
 import { BUILT_IN_TEMPLATES } from './built-in-templates.js';
 import { CompiledTemplate } from './compiled-template.js';
 import { languagesToTry, type MailTemplate, type MailVariables, type RenderedMail } from './template.rules.js';
@@ -40,9 +40,7 @@ export class TemplatesService {
 
   constructor(private readonly repository: TemplatesRepository) {}
 
-  /**
-   * @throws AppError SERVICE_UNAVAILABLE if templates cannot be read, Error if the link is not an HTTP URL
-   */
+  /** @throws AppError SERVICE_UNAVAILABLE if templates cannot be read, Error if the link is not an HTTP URL */
   async render({ appId, kind, languages, variables }: MailToRender): Promise<RenderedMail> {
     const { place, isOwn } = await this.choose({ appId, kind }, languages);
     const compiled = isOwn ? await this.#find(place) : compiledBuiltIn(place);
@@ -61,24 +59,36 @@ export class TemplatesService {
     return { place: { appId, kind, language }, isOwn: own.has(language) };
   }
 
-  /** Drops the cached revisions of an application in this process. */
+  /** The template that a reader of the language gets, as it is stored now. */
+  async read({ appId, kind, language }: TemplatePlace): Promise<ShownTemplate> {
+    this.forget(appId);
+    const { place, isOwn } = await this.choose({ appId, kind }, [language]);
+    const stored = isOwn ? await this.repository.find(place) : builtIn(place);
+    if (stored === undefined) return this.read({ appId, kind, language });
+    const { subject, html, text } = stored;
+    return { kind, language: place.language, isOwn, subject, html, text };
+  }
+
+  async list(appId: string): Promise<Pick<ShownTemplate, 'kind' | 'language' | 'isOwn'>[]> {
+    const rows = await this.repository.listRevisions(appId);
+    return MAIL_KINDS.flatMap((kind) => {
+      const own = new Set(rows.filter((row) => row.kind === kind).map(({ language }) => language));
+      const languages = new Set([...BUILT_IN_TEMPLATES[kind].keys(), ...own]);
+      return [...languages].sort().map((language) => ({ kind, language, isOwn: own.has(language) }));
+    });
+  }
+
   forget(appId: string): void {
     this.#revisions.forget(appId);
   }
 
-  /**
-   * The languages in which the application has templates of its own for a kind of mail.
-   * @throws AppError SERVICE_UNAVAILABLE if they cannot be read. This must not be treated as "none".
-   */
+  /** Those of the application. @throws AppError SERVICE_UNAVAILABLE if they cannot be read: this must not be treated as "none" */
   async #languages({ appId, kind }: Omit<TemplatePlace, 'language'>): Promise<ReadonlySet<string>> {
     const rows = (await this.#revisions.get(appId)).filter((row) => row.kind === kind);
     return new Set(rows.map(({ language }) => language));
   }
 
-  /**
-   * @returns undefined if it was removed after the call of `#languages`
-   * @throws TemplateProblem if the stored source does not compile, such as after a downgrade
-   */
+  /** @returns undefined if it has been removed since. @throws TemplateProblem if the source does not compile, such as after a downgrade */
   async #find(place: TemplatePlace): Promise<CompiledTemplate | undefined> {
     const rows = await this.#revisions.get(place.appId);
     const known = rows.find(({ kind, language }) => kind === place.kind && language === place.language);
@@ -98,7 +108,7 @@ export class TemplatesService {
   }
 }
 
-export function builtIn({ kind, language }: TemplatePlace): MailTemplate {
+function builtIn({ kind, language }: TemplatePlace): MailTemplate {
   const template = BUILT_IN_TEMPLATES[kind].get(language);
   if (template === undefined) throw new Error(`there is no built-in template for ${kind} in "${language}"`);
   return template;

@@ -10,17 +10,14 @@ import type { Delivery } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
 
-/** The content of a queued text message, sealed at rest. */
 export interface TextMessageContent extends Pick<TextMessageOptions, 'smsType' | 'template' | 'sign' | 'variables'> {
   readonly text: string;
   readonly code: string;
 }
 
 export interface TextMessage extends Pick<TextMessageOptions, 'smsType' | 'template' | 'sign' | 'variables'> {
-  /** The same for every attempt. */
   readonly id: string;
   readonly appId: string;
-  /** The phone number, in international format. */
   readonly to: string;
   readonly text: string;
   /** The code in the text, for providers that fill templates of their own. */
@@ -29,15 +26,10 @@ export interface TextMessage extends Pick<TextMessageOptions, 'smsType' | 'templ
 
 /** Sends text messages. @template Credentials the settings of the application */
 export interface TextMessageProvider<Credentials> {
-  /**
-   * Resolves once the provider has accepted the message.
-   * @throws DeliveryRefused if the provider rejects it permanently; any other error means that it is retried later. Error
-   * messages are stored, so they must not contain the number, the text, or a secret.
-   */
+  /** @throws DeliveryRefused if the message is not to be retried. Texts of errors are stored: they contain no number, text or secret. */
   send(message: TextMessage, credentials: Credentials): Promise<void>;
 }
 
-/** Writes each message to a file instead of sending it, and prints it for developers. */
 @Injectable()
 export class FileTextMessageProvider implements TextMessageProvider<void> {
   constructor(@Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'textMessageFolder' | 'show'>) {}
@@ -59,10 +51,7 @@ interface Failures {
   readonly until: number;
 }
 
-/**
- * Pauses applications whose providers do not respond, so that their messages do not occupy the slots of other
- * applications.
- */
+/** Pauses applications whose providers do not respond, so that their messages do not occupy the slots of other applications. */
 class ProviderBackoff {
   readonly #failures = new LRUCache<string, Failures>({ max: MAX_APPLICATIONS });
 
@@ -86,7 +75,6 @@ const MAX_RESPONSE_BYTES = 65_536;
 /** A connection for each concurrent send: the timeout would also count the wait for a connection, and cut off a sent message. */
 const PARALLEL = 32;
 
-/** The HTTP client for text message providers: no access to internal networks, limited in time and response size. */
 @Injectable()
 export class ProviderHttp extends OutboundClient implements OnApplicationShutdown {
   constructor(@Inject(MAIL_CONFIG) { internalNetworks }: Pick<MailConfig, 'internalNetworks'>) {
@@ -160,7 +148,6 @@ const MS_PER_SECOND = 1_000;
 /** Timeout and rate limit: the server may accept the message later. */
 const LATER_STATUSES: readonly number[] = [408, 429];
 
-/** Posts each message, signed, to a URL of the application. */
 @Injectable()
 export class WebhookProvider implements TextMessageProvider<TextMessageProviderCredentials<'webhook'>> {
   constructor(private readonly http: ProviderHttp) {}
@@ -181,7 +168,6 @@ export class WebhookProvider implements TextMessageProvider<TextMessageProviderC
   }
 }
 
-/** Sends text messages over the provider of their application, or to files if it has none. */
 @Injectable()
 export class SmsChannel extends DeliveryChannel {
   readonly channel = 'sms';

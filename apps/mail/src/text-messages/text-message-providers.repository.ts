@@ -10,11 +10,10 @@ export class TextMessageProviderEntity {
   @Column('text')
   kind!: string;
 
-  /** The fields that are not secret. */
   @Column('jsonb')
   shown!: Readonly<Record<string, string>>;
 
-  /** The sealed JSON of the secret fields. */
+  /** The JSON of the fields that are not shown. */
   @Column('text', { name: 'sealed_secrets' })
   sealedSecrets!: string;
 
@@ -22,7 +21,6 @@ export class TextMessageProviderEntity {
   updatedAt!: Date;
 }
 
-/** The text message provider of an application. */
 export type TextMessageProviderRow = Readonly<Omit<TextMessageProviderEntity, 'updatedAt'>>;
 
 @Injectable()
@@ -41,12 +39,10 @@ export class TextMessageProvidersRepository {
     return row;
   }
 
-  /** Replaces the whole row. */
   async put(row: TextMessageProviderRow): Promise<void> {
     await this.providers.upsert({ ...row, updatedAt: () => 'now()' }, ['appId']);
   }
 
-  /** @returns whether a row was removed */
   async remove(appId: string): Promise<boolean> {
     const { affected } = await this.providers.delete({ appId });
     return affected === 1;

@@ -17,7 +17,6 @@ import { appError } from '#errors';
 import { SealedCredentials, Sealer } from '#security';
 import { type TextMessageProviderRow, TextMessageProvidersRepository } from './text-message-providers.repository.js';
 
-/** The text message providers of applications. Secrets are sealed at rest and never shown. */
 @Injectable()
 export class TextMessageProvidersService {
   /** Cached sealed, as stored: no secret stays in memory in plain text. */
@@ -37,13 +36,7 @@ export class TextMessageProvidersService {
     });
   }
 
-  /**
-   * The provider of an application, at most one second old.
-   * @returns undefined if none is set
-   * @throws AppError SERVICE_UNAVAILABLE if it cannot be read, Error if it cannot be opened. Neither must be treated as
-   * "none": codes would be written to files instead of being sent. The latter is no SERVICE_UNAVAILABLE, because the messages of other
-   * applications can be sent.
-   */
+  /** At most a second old. @throws AppError SERVICE_UNAVAILABLE, or Error if it cannot be opened: as "none" codes would go to files */
   async find(appId: string): Promise<ProviderSettings | undefined> {
     const { row } = await this.#rows.get(appId);
     return row === undefined ? undefined : this.#sealed.open(row, (parts) => joinProvider(row.kind, parts));
@@ -65,7 +58,6 @@ export class TextMessageProvidersService {
     return { kind, shown, secrets: Object.keys(secrets) };
   }
 
-  /** @throws AppError NOT_FOUND if none is set */
   async remove(appId: string): Promise<void> {
     const isRemoved = await this.repository.remove(appId);
     this.#rows.forget(appId);
@@ -78,7 +70,6 @@ export class TextMessageProvidersService {
   }
 }
 
-/** The sealing context of a provider's secrets. */
 export function providerContext(appId: string): string {
   return `text message provider of ${appId}`;
 }
@@ -90,10 +81,7 @@ export type ProviderSettings = {
   };
 }[TextMessageProviderKind];
 
-/**
- * Parses the fields that an operator sets for a provider.
- * @throws AppError INCORRECT_TYPE, which names the field, never its value
- */
+/** @throws AppError INCORRECT_TYPE, which names the field, never its value */
 export function parseProvider(
   kind: TextMessageProviderKind,
   fields: Readonly<Record<string, string>>,
@@ -104,7 +92,7 @@ export function parseProvider(
   return splitCredentials(schema, fields);
 }
 
-/** The stored fields as settings. @throws Error if they are invalid, such as after a downgrade */
+/** @throws Error if they are invalid, such as after a downgrade */
 export function joinProvider(kind: string, { shown, secrets }: SplitCredentials): ProviderSettings {
   const known = TEXT_MESSAGE_PROVIDER_KINDS.find((one) => one === kind);
   const parsed = known === undefined ? undefined : TEXT_MESSAGE_PROVIDERS[known].safeParse({ ...shown, ...secrets });

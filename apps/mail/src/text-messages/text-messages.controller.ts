@@ -17,7 +17,6 @@ import { TextMessageProvidersService } from './text-message-providers.service.js
 
 type Rpc = typeof textMessageProvidersRpc;
 
-/** Queues the text messages that other services request. */
 @Controller()
 export class TextMessagesController {
   constructor(
@@ -26,10 +25,7 @@ export class TextMessagesController {
     private readonly sealer: Sealer,
   ) {}
 
-  /**
-   * The id of the event becomes the id of the message.
-   * @throws Error if the code was sealed with another secret
-   */
+  /** The id of the event becomes the id of the message. @throws Error if the code was sealed with another secret */
   @EventHandler(events.smsRequested)
   async request({ id, payload: request }: ReceivedEvent<typeof events.smsRequested>): Promise<void> {
     const { appId, mobilePhoneNumber: recipient, purpose, smsType, expiresAt } = request;
@@ -75,7 +71,6 @@ export class TextMessageProvidersController {
   }
 }
 
-/** The name of the code in the message, by which the reader knows its purpose. */
 const CODE_NAMES: Readonly<Record<CodePurpose, string>> = {
   generic: 'verification code',
   login: 'login code',
