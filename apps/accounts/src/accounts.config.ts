@@ -34,17 +34,14 @@ export interface InitialApplication {
 export interface AccountsConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
-  /** Public address of the API, if the environment names it. */
   readonly baseUrl?: string | undefined;
   readonly secret: Secret;
   /** Secrets that still open stored values; only `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   readonly passwordCost: number;
   readonly passwordQueueLimit: number;
-  /** Passwords hashed in parallel: one per core. */
   readonly passwordConcurrency: number;
   readonly objectLimitBytes: number;
-  /** How long mailed links stay valid. */
   readonly linkLifetimesMs: Readonly<Record<MailKind, number>>;
   readonly initialApplication: InitialApplication | undefined;
 }

@@ -3,6 +3,7 @@ import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import { ApplicationEntity, OldApplicationKeyEntity } from './applications/applications.repository.js';
 import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowances.repository.js';
 import {
+  AddForwardSecret1796730000000,
   CountLogins1796795000000,
   CoverSearches1796798000000,
   CreateAccounts1795257600000,
@@ -16,7 +17,6 @@ import {
 } from './migrations/0.1.0-users-and-roles.js';
 import {
   AddEventOrigins1796300000000,
-  AddForwardSecret1796730000000,
   CreateLockouts1795700100000,
   CreateMailLinks1795950000000,
   CreateRotations1796400000000,
@@ -30,7 +30,6 @@ import { DailyLoginsEntity, IdentityEntity, LockoutEntity, UserEntity } from './
 
 export const ACCOUNTS_SCHEMA = 'accounts';
 
-/** The database of the accounts service, for the service and for `gatepost migrate`. */
 export function accountsDatabase(url: string, poolSize: number): DatabaseOptions {
   return {
     url,

@@ -123,7 +123,6 @@ const events: SealedTable = {
   ],
 };
 
-/** The sealing RPCs over all sealed values of the schema. */
 export const SealingController = sealingController(accountsSealingRpc, Database, [
   applications,
   oldKeys,
@@ -176,7 +175,6 @@ class RotationsController {
 })
 class PasswordsModule {}
 
-/** Users, with the mails to them and the events about them. */
 @Module({
   imports: [AccountsObjectsModule, OutboxModule.forSchema(ACCOUNTS_SCHEMA), PasswordsModule, SessionsModule],
   controllers: [UsersController, UserSearchController],
@@ -218,14 +216,12 @@ class UsersModule {}
 })
 class PhoneNumbersModule {}
 
-/** Every way to log in, also by other platforms and after a reset by mail, and the report of locked users. */
 @Module({
   imports: [PasswordsModule, PhoneNumbersModule, SessionsModule, UsersModule],
   controllers: [LoginController, IdentitiesController, EmailsController],
 })
 class LoginModule {}
 
-/** The parts of the service that depend on the process that runs it. */
 interface AccountsAdapters {
   readonly lockouts: LockoutStorage;
 }

@@ -25,7 +25,7 @@ export function isSecretSetting(name: string): name is SecretSettingName {
   return SECRET_SETTING_NAMES.some((known) => known === name);
 }
 
-/** Checks a secret as an operator gave it. @throws AppError INCORRECT_TYPE, whose text does not repeat the value */
+/** @throws AppError INCORRECT_TYPE, whose text does not repeat the value */
 export function parseSecret(name: SecretSettingName, text: string): string {
   const value = secretSettings.shape[name].safeParse(text);
   if (value.success) return value.data;

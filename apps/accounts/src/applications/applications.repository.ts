@@ -5,7 +5,6 @@ import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } 
 import type { Tx } from '#database';
 import type { KeyKind } from './application.rules.js';
 
-/** An application with its current keys, sealed. */
 @Entity('applications')
 export class ApplicationEntity {
   @PrimaryColumn('text', { primaryKeyConstraintName: 'applications_pkey' })
@@ -27,16 +26,13 @@ export class ApplicationEntity {
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 
-  /** The setting forwardSecret. */
   @Column('text', { name: 'sealed_forward_secret', nullable: true })
   sealedForwardSecret!: string | null;
 
-  /** Only explicit values as well. */
   @Column('jsonb', { name: 'class_permissions', default: {} })
   classPermissions!: Partial<Record<ClassName, Partial<Record<ClassOperation, ClassPermission>>>>;
 }
 
-/** A key that has been replaced and is still accepted. */
 @Entity('old_application_keys')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'old_application_keys_app_id_fkey' })
 @Check('old_application_keys_kind_check', "(kind = ANY (ARRAY['app'::text, 'master'::text]))")
@@ -160,11 +156,7 @@ export class ApplicationsRepository {
     return this.find(id, tx);
   }
 
-  /**
-   * Stores the application's current keys of these kinds as old keys, before they are replaced. Concurrent rotations wait for the
-   * row lock.
-   * @param seconds how long they stay valid; null: until they are revoked
-   */
+  /** Before they are replaced. Concurrent rotations wait for the row lock. @param seconds how long they stay valid; null: until revoked */
   async keepKeys(tx: Tx, id: string, kinds: readonly KeyKind[], seconds: number | null): Promise<void> {
     await tx.query(
       `INSERT INTO accounts.old_application_keys (app_id, kind, sealed_key, accepted_until)

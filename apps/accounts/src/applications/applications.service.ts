@@ -83,17 +83,15 @@ export class ApplicationsService {
     });
   }
 
-  /** Settings of an application, at most a second old. */
   async settingsOf(appId: string): Promise<ApplicationSettings> {
     return (await this.profileOf(appId)).settings;
   }
 
-  /** Class permissions of an application, at most a second old. */
   async permissionsOf(appId: string): Promise<ClassPermissions> {
     return (await this.profileOf(appId)).classPermissions;
   }
 
-  /** Name, settings and permissions of an application, at most a second old. */
+  /** At most a second old, as are the settings and permissions alone. */
   profileOf(appId: string): Promise<ApplicationProfile> {
     return this.#profiles.get(appId);
   }
@@ -104,12 +102,12 @@ export class ApplicationsService {
     if (!isKnown) throw unknownApplication(id);
   }
 
-  /** The current profile, read in the transaction, which must not wait for another connection. */
+  /** Read in the transaction, which must not wait for another connection. */
   async profileWithin(tx: Tx, id: string): Promise<ApplicationProfile> {
     return profileOf(await this.repository.find(id, tx));
   }
 
-  /** The application with its secret settings, for services. */
+  /** With its secret settings, for services. */
   async find(id: string): Promise<Application | null> {
     const row = await this.repository.find(id);
     if (row === undefined) return null;
@@ -137,7 +135,6 @@ export class ApplicationsService {
     return (await this.repository.list()).map((row) => this.open(row));
   }
 
-  /** The newest come first, `MAX_LISTED_APPLICATIONS` at most. */
   listIds(): Promise<string[]> {
     return this.repository.listIds(MAX_LISTED_APPLICATIONS);
   }
@@ -182,10 +179,7 @@ export class ApplicationsService {
     return this.change(id, isFormer, (tx) => this.repository.changePermission(tx, id, className, changes));
   }
 
-  /**
-   * Creates new keys. The old ones stop working within a second, unless they are kept.
-   * @throws AppError NO_EFFECT where there are too many old ones
-   */
+  /** Old keys stop working within a second, unless they are kept. @throws AppError NO_EFFECT where there are too many of them */
   async rotateKeys(id: string, { keepOldSeconds, ...which }: KeyRotation): Promise<Application> {
     // It opens the old keys: if they were sealed with another secret, new keys would hide that all other sealed data is lost.
     await this.get(id);

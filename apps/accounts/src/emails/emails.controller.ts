@@ -50,10 +50,7 @@ export class EmailsController {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * POST /1.1/requestEmailVerify. A verified address gets no mail.
-   * @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_VERIFICATION_OFF, EMAIL_NOT_FOUND, TOO_MANY_EMAILS
-   */
+  /** POST /1.1/requestEmailVerify. @throws AppError as `requestPasswordReset`; EMAIL_VERIFICATION_OFF */
   @RpcHandler(emailsRpc.requestVerification)
   async requestVerification({
     caller,
@@ -81,11 +78,7 @@ export class EmailsController {
     return {};
   }
 
-  /**
-   * Sets the password and a new session token, and unlocks the user. This ends every reset link: of concurrent requests one
-   * succeeds.
-   * @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD
-   */
+  /** Ends every reset link: of concurrent requests one succeeds. @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD */
   @RpcHandler(emailsRpc.resetPassword)
   async resetPassword({
     token: shown,
@@ -106,17 +99,13 @@ export class EmailsController {
     return {};
   }
 
-  /** Describes what a link would do, and changes nothing: virus scanners open links too. */
+  /** Changes nothing: virus scanners open links too. */
   @RpcHandler(emailsRpc.inspectLink)
   async inspectLink({ kind, token: shown }: RpcData<Rpc['inspectLink']>): Promise<RpcReply<Rpc['inspectLink']>> {
     return { link: await this.inspect(kind, shown) };
   }
 
-  /**
-   * Verifies the address. Of concurrent requests one changes the user.
-   * @returns the state of the link just before
-   * @throws AppError LINK_EXPIRED
-   */
+  /** Of concurrent requests one changes the user. @returns the state of the link just before. @throws AppError LINK_EXPIRED */
   @RpcHandler(emailsRpc.verify)
   async verify({ token: shown }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
     const found = await this.transactions.run((tx) => this.redeem(tx, shown));
@@ -138,11 +127,7 @@ export class EmailsController {
     return {};
   }
 
-  /**
-   * Runs `work` with the locked user of the address. With `quietProfile` response and time are the same whether or not a user has
-   * the address, and however many mails its mailbox has received: a limit that is reached would reveal the user.
-   * @throws AppError EMAIL_NOT_FOUND, and the errors of `work`
-   */
+  /** With `quietProfile` response and time are the same for every address and number of mails: else they would reveal the user. */
   private async withUser(
     caller: Caller,
     kind: MailKind,
@@ -163,9 +148,7 @@ export class EmailsController {
     }
   }
 
-  /**
-   * Sends a link to a locked user. An address without a verification state becomes unverified. @throws AppError TOO_MANY_EMAILS
-   */
+  /** Sends a link to a locked user. An address without a verification state becomes unverified. @throws AppError TOO_MANY_EMAILS */
   private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
     const unverified = (current: UserRow) => ({ ...current, emailVerified: false });
     const asked =
@@ -204,7 +187,6 @@ export class EmailsController {
     return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.find(appId, userId));
   }
 
-  /** As `findLink`, and locks the user until the transaction ends. */
   private lockLink(tx: Tx, kind: MailKind, shown: string): Promise<FoundLink | undefined> {
     return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.lock(tx, appId, userId));
   }
@@ -239,7 +221,6 @@ function assertOpen(link: FoundLink | undefined): FoundLink {
 export type LinkState = Pick<MailLink, 'state' | 'canBeRenewed'>;
 type Addressee = Pick<UserRow, 'email' | 'emailVerified' | 'emailVersion' | 'passwordVersion'>;
 
-/** The members of a link's token that decide what the link does now. */
 interface LinkToken {
   readonly kind: MailKind;
   readonly emailVersion: number;
@@ -247,15 +228,11 @@ interface LinkToken {
   readonly expiresAt: Date;
 }
 
-/** Whether the user has kept the address to which the link was sent. */
 export function isAddressUnchanged({ emailVersion }: LinkToken, user: Addressee): boolean {
   return user.email !== null && emailVersion === user.emailVersion;
 }
 
-/**
- * The current state of a genuine link. A change of the address ends verification links; a change of the address or the password
- * ends reset links; both expire (specification, States and transitions).
- */
+/** Another address ends every link, another password the reset links; all expire (specification, States and transitions). */
 export function stateOf(token: LinkToken, user: Addressee, now: Date): LinkState {
   if (!isAddressUnchanged(token, user)) return { state: 'expired', canBeRenewed: false };
   if (token.kind === 'verifyEmail' && user.emailVerified === true) return { state: 'done', canBeRenewed: false };
@@ -264,10 +241,7 @@ export function stateOf(token: LinkToken, user: Addressee, now: Date): LinkState
   return { state: isOpen ? 'open' : 'expired', canBeRenewed: !isOpen };
 }
 
-/**
- * The user after a password reset by mail, which proves the address. If the address was unverified, another person may have
- * created the account: all other credentials are removed.
- */
+/** If the address was unverified, another person may have created the account: then all other credentials are removed. */
 export function withProvenAddress(user: UserRow): UserRow {
   if (user.emailVerified !== false) return user;
   return { ...user, emailVerified: true, identities: null, mobilePhoneNumber: null, mobilePhoneVerified: false };

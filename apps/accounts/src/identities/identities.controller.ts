@@ -60,11 +60,7 @@ export class IdentitiesController {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * POST /1.1/users with `authData`: logs in the user that the identities belong to, or creates one.
-   * @throws AppError IDENTITY_TAKEN where they belong to several users; USER_NOT_FOUND where no user has them and
-   * `failOnNotExist` is set; as `SignUpService.signUp` and `logIn`
-   */
+  /** POST /1.1/users with `authData`. @throws AppError IDENTITY_TAKEN where several users have them; as `SignUpService.signUp` */
   @RpcHandler(accountsRpc.signUpOrLogInByIdentity)
   async signUpOrLogIn({
     caller,
@@ -121,11 +117,7 @@ export class IdentitiesController {
     return prepared.runAlone();
   }
 
-  /**
-   * @returns undefined where the user no longer exists or has a new session token
-   * @throws AppError LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED; IDENTITY_TAKEN where one of the identities was unlinked or
-   * linked to another user since the lookup
-   */
+  /** @returns undefined where the user is gone or has a new token. @throws AppError IDENTITY_TAKEN where one was unlinked since */
   private async logIn(appId: string, owner: Ownership<UserRow>): Promise<VisibleUser | undefined> {
     const { user: found } = owner;
     await this.lockouts.assertNotLocked({ appId, userId: found.objectId });
@@ -145,7 +137,6 @@ export class IdentitiesController {
     return updatedAt === undefined ? undefined : { ...found, updatedAt };
   }
 
-  /** Stores newer tokens and additional platforms. */
   private async refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
     return this.transactions.run((tx) =>
       this.transactions.changeByLogin(tx, { appId }, found.objectId, (current) => {
@@ -161,7 +152,6 @@ export class IdentitiesController {
   }
 }
 
-/** @throws AppError IDENTITY_TAKEN where an identity of the login was unlinked since the lookup */
 function assertStillTheirs(identities: readonly Identity[], found: UserRow, current: UserRow): void {
   const isUnlinked = keysOf(identities).some(
     ({ platform, uid }) =>

@@ -34,11 +34,7 @@ const FIRST_POLL_MS = 20;
 const LONGEST_POLL_MS = 250;
 const POLL_GROWTH = 1.5;
 
-/**
- * Delays the login attempts of one user until those before them have a verdict. Attempts of this process wait in a queue; for those
- * of other processes the reservation is retried with growing pauses. An attempt that waits too long, or finds too many
- * waiting, fails with SERVICE_UNAVAILABLE.
- */
+/** Attempts of one user wait in a queue here, and with growing pauses for other processes; SERVICE_UNAVAILABLE where it takes too long. */
 export class LoginAttemptLimiter {
   readonly #limiter: ConcurrencyLimiter;
 
@@ -71,10 +67,7 @@ export class LoginAttemptLimiter {
 
 export const LOCKOUT_STORE = Symbol('LockoutStore');
 
-/**
- * Verifies secrets (passwords, codes) under the lockout: more than 6 wrong ones of a user within 15 minutes lock all login
- * methods for 15 minutes (specification, Login lockout). Without the store no secret is verified.
- */
+/** More than 6 wrong secrets within 15 minutes lock all login methods of a user for 15 minutes (specification, Login lockout). */
 @Injectable()
 export class LockoutService {
   private readonly logger = new Logger('Lockout');
@@ -86,12 +79,7 @@ export class LockoutService {
     private readonly sealer: Sealer,
   ) {}
 
-  /**
-   * Runs `attempt`, which verifies a secret, and counts its verdict. If it throws, nothing counts.
-   * @param door the way by which the secret came in, for operators
-   * @returns the verdict
-   * @throws AppError LOCKED_OUT, until the lock ends; SERVICE_UNAVAILABLE where the attempt cannot be verified or counted now
-   */
+  /** If `attempt` throws, nothing counts. @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE where it cannot be verified or counted now */
   async verify(subject: LockoutSubject, door: LoginDoor, attempt: () => Promise<boolean>): Promise<boolean> {
     const id = randomUUID();
     return this.limiter.run(
@@ -111,16 +99,12 @@ export class LockoutService {
     await this.store.clear(subject);
   }
 
-  /**
-   * For login methods without a secret of this service.
-   * @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE where the store does not respond
-   */
+  /** For login methods without a secret of this service. @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE without the store */
   async assertNotLocked(subject: LockoutSubject): Promise<void> {
     const remainingMs = await this.store.lockedForMs(subject);
     if (remainingMs > 0) throw lockedOut(remainingMs);
   }
 
-  /** For operators. */
   async describe(subject: LockoutSubject): Promise<ReturnType<typeof shownLockout>> {
     return shownLockout(await this.store.find(subject), LOCKOUT_LIMITS);
   }
@@ -166,7 +150,6 @@ function lockedOut(remainingMs: number): AppError {
   return appError('LOCKED_OUT', { retryAfterSeconds: retryAfterSeconds(remainingMs) });
 }
 
-/** The store of failures: Redis for several processes, PostgreSQL for one. */
 export type LockoutStorage = 'redis' | 'postgresql';
 
 const MAX_WAITING = 1_000;
@@ -186,7 +169,6 @@ const STORES: Readonly<Record<LockoutStorage, Provider>> = {
   },
 };
 
-/** The lockout of users, for all login methods. */
 @Module({})
 export class LockoutModule {
   static forRoot(storage: LockoutStorage): DynamicModule {

@@ -12,7 +12,6 @@ export interface LockoutLimits {
   readonly windowMs: number;
   /** Counted from the failure that locks. */
   readonly lockMs: number;
-  /** How long an attempt may take before its reservation expires. */
   readonly reservationMs: number;
 }
 
@@ -21,14 +20,11 @@ export type ReserveOutcome =
   | { readonly kind: 'reserved' | 'full' }
   | { readonly kind: 'locked'; readonly remainingMs: number };
 
-/**
- * The result of a settled attempt. Only a `settled` verdict may be returned to the client; `late`: the reservation had expired.
- */
+/** The result of a settled attempt. Only a `settled` verdict may be returned to the client; `late`: the reservation had expired. */
 export type SettleOutcome = (
   | { readonly kind: 'settled' | 'late' }
   | { readonly kind: 'locked'; readonly remainingMs: number }
 ) & {
-  /** Whether this verdict has locked the user. */
   readonly isLockNew: boolean;
 };
 
@@ -60,10 +56,7 @@ export interface Verdict {
   readonly isRight: boolean;
 }
 
-/**
- * Stores failures, reservations and locks. Every transition is atomic across replicas and uses the clock of the store's server;
- * `lockout.rules.ts` defines the transitions. An unreachable store throws SERVICE_UNAVAILABLE.
- */
+/** Transitions are atomic across replicas, by the clock of the store's server. An unreachable store throws SERVICE_UNAVAILABLE. */
 export interface LockoutStore {
   reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome>;
   settle(subject: LockoutSubject, verdict: Verdict): Promise<SettleOutcome>;
@@ -73,7 +66,6 @@ export interface LockoutStore {
   lockedForMs(subject: LockoutSubject): Promise<number>;
   find(subject: LockoutSubject): Promise<LockoutStatus>;
   list(appId: string, page: LockoutPage): Promise<Lockout[]>;
-  /** The locked ones of these users. */
   locksOf(appId: string, userIds: readonly string[]): Promise<Lockout[]>;
 }
 
@@ -110,7 +102,6 @@ export interface Transition<Outcome> {
   readonly outcome: Outcome;
 }
 
-/** The state without expired failures, reservations and locks. */
 export function stateAt(state: AttemptState, nowMs: number, { windowMs }: LockoutLimits): AttemptState {
   return {
     failures: state.failures.filter(({ atMs }) => atMs > nowMs - windowMs),
@@ -137,10 +128,7 @@ export function reserve(
   };
 }
 
-/**
- * Counts a verdict. Under a lock none counts. A wrong one counts even if it is late, but a late verdict is not returned: another
- * attempt may have taken its reservation.
- */
+/** A late wrong verdict counts, but no late one is returned: another attempt may have taken its reservation. Under a lock none counts. */
 export function settle(
   before: AttemptState,
   verdict: Verdict,
@@ -212,11 +200,7 @@ function lockedFor(remainingMs: number): { readonly kind: 'locked'; readonly rem
 /** The prefix of decoy accounts; no object id begins with it. */
 const PREFIX = '~';
 
-/**
- * The user id under which failures of an unknown name are counted: one of 65,536, which limits the memory that invented names can
- * use.
- * @param hash keyed, so clients cannot find out which names share a decoy account
- */
+/** One of 65,536, to limit the memory of invented names. @param hash keyed, so clients cannot find out which names share an account */
 export function decoyAccountId(hash: Buffer): string {
   return `${PREFIX}${hash.readUInt16BE()}`;
 }

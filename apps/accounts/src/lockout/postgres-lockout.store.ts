@@ -23,9 +23,7 @@ import {
 /** Earlier versions read and write the first two members only. */
 interface StoredAttempts extends Pick<AttemptState, 'reservations'> {
   readonly failedAtMs: readonly number[];
-  /** Of the failures, in their order. */
   readonly doors?: readonly Failure['door'][];
-  /** The failures that led to the lock. */
   readonly lockFailures?: readonly Failure[];
 }
 

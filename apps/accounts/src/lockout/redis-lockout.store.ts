@@ -76,10 +76,7 @@ ${NOW}
 return math.max(0, lockedUntil - now)
 `);
 
-/**
- * Users whose locks end in the same millisecond are ordered by id: first the rest of the cursor's millisecond, then the later
- * ones.
- */
+/** Users whose locks end in the same millisecond are ordered by id: first the rest of the cursor's millisecond, then the later ones. */
 const LIST = new RedisScript(`${NOW}${IS_BEHIND}
 local locks, limit, afterTime, afterUser = KEYS[1], tonumber(ARGV[1]), ARGV[2], ARGV[3]
 redis.call('ZREMRANGEBYSCORE', locks, '-inf', now)
@@ -174,7 +171,6 @@ export class RedisLockoutStore implements LockoutStore {
   }
 }
 
-/** @param found pairs of a user and the end of its lock */
 function locksIn(found: readonly string[]): Lockout[] {
   return pairsIn(found).map(([userId, until]) => ({ userId, lockedUntil: new Date(Number(until)) }));
 }

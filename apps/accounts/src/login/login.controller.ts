@@ -66,7 +66,6 @@ export class LoginController {
     return { lockedUsers };
   }
 
-  /** @throws AppError NOT_FOUND where there is no such application, USER_NOT_FOUND where there is no such user */
   @RpcHandler(lockoutsRpc.get)
   async getLockout({ appId, user: name }: RpcData<Lockouts['get']>): Promise<RpcReply<Lockouts['get']>> {
     await this.applications.assertKnown(appId);

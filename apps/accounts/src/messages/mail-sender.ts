@@ -26,7 +26,6 @@ export interface MailToken {
   readonly kind: MailKind;
   readonly appId: string;
   readonly userId: string;
-  /** The user's counters when the token was created. */
   readonly emailVersion: number;
   readonly passwordVersion: number;
   readonly expiresAt: Date;
@@ -47,15 +46,11 @@ interface ReceivedToken {
   readonly signature: Buffer;
 }
 
-/**
- * Creates and verifies the tokens of mailed links. A token is signed, not stored; it consists of hexadecimal digits, since older
- * page scripts match word characters. Its validity depends on the current state of its user.
- */
+/** Tokens of mailed links are signed, not stored. Hexadecimal digits, since older page scripts match word characters. */
 @Injectable()
 export class MailTokens {
   constructor(private readonly sealer: Sealer) {}
 
-  /** A token, sealed for the service that mails it (`sealedTokenContext`). */
   createSealed(token: MailToken, user: TokenUser): string {
     return this.sealer.seal(this.create(token, user), sealedTokenContext(token));
   }
@@ -101,12 +96,10 @@ interface MailUser {
 /** Marks the stored allowances of mails that are not sent. Stored rows have it, so it stays as it is. */
 const DECOY_PREFIX = 'nobody ';
 
-/** The request that causes a mail: its application, languages and id. */
 export type MailOrigin = Pick<Caller, 'appId' | 'languages'> & Partial<Pick<Caller, 'requestId'>>;
 
 type Addressee = MailUser & { readonly email: string };
 
-/** The user of a mail that is not sent. */
 const DECOY_USER = {
   objectId: '0'.repeat(24),
   username: 'decoy',
@@ -116,7 +109,6 @@ const DECOY_USER = {
   updatedAt: new Date(0),
 };
 
-/** Requests mails with links through the outbox, in the transaction that causes them. */
 @Injectable()
 export class MailSender {
   constructor(
@@ -128,10 +120,7 @@ export class MailSender {
     @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
 
-  /**
-   * @param user the state that the transaction stores
-   * @returns false where no mail is sent: the user has no address, or its mailbox has received too many mails
-   */
+  /** @returns false where no mail is sent: the user has no address, or its mailbox has received too many mails */
   async send(tx: Tx, origin: MailOrigin, kind: MailKind, user: MailUser): Promise<boolean> {
     if (!hasAddress(user)) return false;
     if (!(await this.takeAllowance(tx, origin.appId, mailboxOf(user.email)))) return false;
@@ -145,11 +134,7 @@ export class MailSender {
     if (settings.verifyEmailOnSignUp) await this.send(tx, origin, 'verifyEmail', user);
   }
 
-  /**
-   * Does the work of `send` without sending a mail, so the response takes as long. Counted separately, so such requests do not use
-   * up the allowance of a real mailbox.
-   * @returns false where there were too many such requests
-   */
+  /** Takes as long as `send`, from an allowance of its own: that of the mailbox stays. @returns false after too many such requests */
   async pretend(tx: Tx, origin: MailOrigin, kind: MailKind, email: string): Promise<boolean> {
     if (!(await this.takeAllowance(tx, origin.appId, `${DECOY_PREFIX}${mailboxOf(email)}`))) return false;
     const request = await this.request(tx, origin, kind, { ...DECOY_USER, email });
@@ -198,15 +183,11 @@ function hasAddress(user: MailUser): user is Addressee {
 /** The clocks of two processes differ by less. */
 const CLOCK_DIFFERENCE_MS = 5_000;
 
-/**
- * A time since which the user has its address, later than every earlier change of the address, or deletion of a user with this
- * id: an import brings a deleted user back with an old `updatedAt`.
- */
+/** Later than each earlier change of the address and each deletion: an import brings a deleted user back with an old `updatedAt`. */
 function knownSince({ updatedAt }: Pick<MailUser, 'updatedAt'>, now: Date): Date {
   return new Date(Math.max(updatedAt.getTime(), now.getTime() - CLOCK_DIFFERENCE_MS));
 }
 
-/** The application's own page for a kind of link, if configured. */
 export function pageUrlOf(
   kind: MailKind,
   { verifyEmailPage, resetPasswordPage }: Pick<ApplicationSettings, 'verifyEmailPage' | 'resetPasswordPage'>,
@@ -215,7 +196,6 @@ export function pageUrlOf(
   return url === '' ? null : url;
 }
 
-/** The languages of the request, followed by that of the application. */
 export function languagesOf(
   wanted: readonly string[],
   { mailLanguage }: Pick<ApplicationSettings, 'mailLanguage'>,
@@ -223,10 +203,7 @@ export function languagesOf(
   return [...new Set([...wanted.slice(0, MAX_LANGUAGES - 1), mailLanguage])];
 }
 
-/**
- * The common form of addresses that lead to one mailbox, by rules that hold for all providers: case is ignored in practice, the
- * part after a + before the @ is a tag, and an internationalized domain has an ASCII form.
- */
+/** By rules of all providers: case does not count, a part after + before the @ is a tag, an internationalized domain has an ASCII form. */
 export function mailboxOf(email: string): string {
   const [local = '', domain = ''] = email
     .normalize('NFKC')

@@ -103,7 +103,6 @@ export class MessageAllowancesRepository {
     return row?.isTooFast === false ? 'tooMany' : 'tooFast';
   }
 
-  /** Deletes some expired rows, and skips those that others have locked. */
   async removeExpired(tx: Tx, kind: MessageKind, now: Date): Promise<void> {
     const { table } = LIMITS[kind];
     await tx.query(

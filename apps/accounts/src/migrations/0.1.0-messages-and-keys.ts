@@ -58,7 +58,6 @@ const indexCodesByGuesses = `
    WHERE numberless_hash IS NOT NULL`;
 const indexCodesByExpiry = 'CREATE INDEX sms_codes_expires_at_idx ON accounts.sms_codes (expires_at)';
 
-/** Wrong codes that came without a number, since ever. */
 const createNumberlessGuesses = `
   CREATE TABLE accounts.sms_numberless_guesses (
     app_id  text NOT NULL,
@@ -68,7 +67,6 @@ const createNumberlessGuesses = `
     CONSTRAINT sms_numberless_guesses_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
   )`;
 
-/** When a number got its latest messages; it means nothing any more once the last of them is a day old. */
 const createSmsAllowances = `
   CREATE TABLE accounts.sms_allowances (
     app_id              text NOT NULL,
@@ -85,13 +83,11 @@ export class CreateMailLinks1795950000000 extends ForwardMigration {
   override readonly statements = [countChanges, createMailAllowances, indexMailAllowancesByExpiry];
 }
 
-/** How often address and password were changed: a link is good for the state that it was made in. */
 const countChanges = `
   ALTER TABLE accounts.users
     ADD COLUMN email_version    integer NOT NULL DEFAULT 0,
     ADD COLUMN password_version integer NOT NULL DEFAULT 0`;
 
-/** When a mailbox got its latest mails; it means nothing any more once the last of them is a day old. */
 const createMailAllowances = `
   CREATE TABLE accounts.mail_allowances (
     app_id     text NOT NULL,
@@ -114,7 +110,6 @@ export class CreateRotations1796400000000 extends ForwardMigration {
   override readonly statements = [createOldKeys, createSecretRotations];
 }
 
-/** Keys that were replaced and still let requests in: until then, or until they are revoked. */
 const createOldKeys = `
   CREATE TABLE accounts.old_application_keys (
     app_id         text NOT NULL,
@@ -128,7 +123,6 @@ const createOldKeys = `
     CONSTRAINT old_application_keys_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
   )`;
 
-/** When the last value at rest was sealed anew with the key. */
 const createSecretRotations = `
   CREATE TABLE accounts.secret_rotations (
     key_id       text NOT NULL,
@@ -139,9 +133,4 @@ const createSecretRotations = `
 // Why: the relay publishes outside any transaction; the lock under which it works is a lease.
 export class LeaseOutbox1796600000000 extends ForwardMigration {
   override readonly statements = [addOutboxLease('accounts')];
-}
-
-// Why: the gateway signs the identity of forwarded requests with a secret of the application.
-export class AddForwardSecret1796730000000 extends ForwardMigration {
-  override readonly statements = ['ALTER TABLE accounts.applications ADD COLUMN sealed_forward_secret text'];
 }

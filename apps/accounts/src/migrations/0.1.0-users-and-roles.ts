@@ -107,7 +107,6 @@ const createRoleUsers = `
 
 const indexRolesByUser = 'CREATE INDEX role_users_user_idx ON accounts.role_users (app_id, user_id)';
 
-/** A role that is in the relation `roles` of another has that one's permissions. */
 const createRoleChildren = `
   CREATE TABLE accounts.role_children (
     app_id   text NOT NULL,
@@ -165,6 +164,11 @@ export class ImportUsers1796720000000 extends ForwardMigration {
   override readonly statements = [
     'ALTER TABLE accounts.users ADD COLUMN last_change_at timestamptz(3), ADD COLUMN imported_password_hash bytea',
   ];
+}
+
+// Why: the gateway signs the identity of forwarded requests with a secret of the application.
+export class AddForwardSecret1796730000000 extends ForwardMigration {
+  override readonly statements = ['ALTER TABLE accounts.applications ADD COLUMN sealed_forward_secret text'];
 }
 
 const INDEXES = {

@@ -59,7 +59,6 @@ export const AccountsObjectsModule = ObjectsModule.forService({
   databaseToken: Database,
 });
 
-/** Adds objects of accounts to those of other services. */
 @Controller()
 export class IncludesController {
   constructor(private readonly reader: ObjectReader) {}
@@ -76,7 +75,6 @@ export class IncludesController {
 
 type Rpc = typeof accountsImportRpc;
 
-/** Imports the members of roles. For operators. */
 @Controller()
 class RoleMembersController {
   constructor(private readonly members: RoleMembersRepository) {}

@@ -10,6 +10,12 @@ import { type NewSessionToken, SessionTokens } from '../sessions/sessions.module
 /** Marks a stored password as the sealed hash of another server. It stays until the first login replaces it. */
 export const IMPORTED_SCHEME = 'imported:';
 
+interface GivenPassword {
+  readonly password: string;
+  /** The way by which it came in. */
+  readonly door: LoginDoor;
+}
+
 export interface NewPassword {
   readonly columns: { readonly passwordHash: string } & Partial<NewSessionToken['columns']>;
   readonly sessionToken: string | undefined;
@@ -31,15 +37,11 @@ export class PasswordsService {
     private readonly sealer: Sealer,
   ) {}
 
-  /**
-   * @param door the way by which the password came in
-   * @returns our own hash where the stored one is another server's; undefined otherwise
-   * @throws AppError PASSWORD_MISMATCH for a wrong password; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.verify`
-   */
+  /** @returns our own hash where the stored one is another server's. @throws AppError PASSWORD_MISMATCH, and as `LockoutService.verify` */
   async assertRight(
     appId: string,
     { objectId, passwordHash }: { readonly objectId: string; readonly passwordHash: string | null },
-    { password, door }: { readonly password: string; readonly door: LoginDoor },
+    { password, door }: GivenPassword,
   ): Promise<string | undefined> {
     const imported = passwordHash === null ? undefined : openImportedPassword(this.sealer, objectId, passwordHash);
     let replacement: string | undefined = undefined;
@@ -60,10 +62,7 @@ export class PasswordsService {
     throw appError('PASSWORD_MISMATCH');
   }
 
-  /**
-   * Prepares a new password before the transaction that stores it.
-   * @param options.renewsSession whether the old session token ends with the old password
-   */
+  /** @param options.renewsSession whether the old session token ends with the old password */
   async prepare(
     objectId: string,
     password: string,
@@ -106,11 +105,11 @@ const INVALID_IDENTIFIERS: Readonly<Record<LoginIdentifier, ErrorName>> = {
   mobilePhoneNumber: 'INVALID_PHONE',
 };
 
-export function givenBy({ identifier, password }: Credentials) {
+export function givenBy({ identifier, password }: Credentials): GivenPassword {
   return { password, door: DOORS[identifier] };
 }
 
-/** Parses the body of a login. @throws AppError with the code of the missing or mistyped member */
+/** @throws AppError with the code of the missing or mistyped member */
 export function parseCredentials(body: JsonObject): Credentials {
   const identifier = IDENTIFIERS.find((name) => !isAbsent(body[name]));
   if (identifier === undefined) throw appError('USERNAME_MISSING');

@@ -31,10 +31,7 @@ import type { SmsCodeKey } from './sms-codes.repository.js';
 
 type Rpc = typeof phoneNumbersRpc;
 
-/**
- * Codes for phone numbers: their requests, verification, changes of numbers and password resets. With `quietProfile`, requests
- * for numbers that cannot receive a code get the same response as if it had been sent.
- */
+/** With `quietProfile`, requests for numbers that cannot receive a code get the same response as if it had been sent. */
 @Controller()
 export class PhoneNumbersController {
   constructor(
@@ -128,10 +125,7 @@ export class PhoneNumbersController {
     return {};
   }
 
-  /**
-   * POST /1.1/verifyMobilePhone/<code>. It changes nothing but the flag: the SDK for Java sends no session, and the user goes on with the
-   * password and the session of the sign-up (docs/decisions.md).
-   */
+  /** POST /1.1/verifyMobilePhone/<code>. Changes only the flag: the SDK for Java keeps the session of the sign-up (decisions). */
   @RpcHandler(phoneNumbersRpc.verify)
   async verify({ caller, code: given, body }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
     const code = parseSmsCode(given);
@@ -225,19 +219,14 @@ export class PhoneNumbersController {
     return owner;
   }
 
-  /**
-   * The number in the body, else that of the caller: SDKs do not always send it. @throws AppError PHONE_MISSING, INVALID_PHONE
-   */
+  /** The number in the body, else that of the caller: SDKs do not always send it. @throws AppError PHONE_MISSING, INVALID_PHONE */
   private async numberOfRequest(caller: Caller, body: JsonObject): Promise<string> {
     const number = findPhoneNumber(body) ?? (await this.findUser(caller))?.mobilePhoneNumber;
     if (number === undefined || number === null) throw appError('PHONE_MISSING');
     return number;
   }
 
-  /**
-   * The number in the body, else that of the caller, else the one to which the code was sent. @throws AppError INVALID_PHONE,
-   * INVALID_SMS_CODE
-   */
+  /** The number in the body, else that of the caller, else that of the code. @throws AppError INVALID_PHONE, INVALID_SMS_CODE */
   private async numberOfCode(
     caller: Caller,
     body: JsonObject,
@@ -252,7 +241,6 @@ export class PhoneNumbersController {
     return number;
   }
 
-  /** The user whose session the request carries. @throws AppError SESSION_REQUIRED */
   private async userOf(caller: Caller): Promise<VisibleRow> {
     const user = await this.findUser(caller);
     if (user === undefined) throw appError('SESSION_REQUIRED');
@@ -265,7 +253,6 @@ export class PhoneNumbersController {
   }
 }
 
-/** @throws AppError PHONE_NOT_FOUND where the user no longer has the number; PHONE_UNVERIFIED */
 function assertProven(user: UserRow, { mobilePhoneNumber }: SmsCodeKey): void {
   if (user.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
   if (!user.mobilePhoneVerified) throw appError('PHONE_UNVERIFIED');

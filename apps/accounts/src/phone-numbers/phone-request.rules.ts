@@ -24,14 +24,13 @@ const NO_VARIABLES = new Set([
   'variables',
 ]);
 
-/** The number of a request, in international format. @throws AppError PHONE_MISSING, INVALID_PHONE */
+/** @throws AppError PHONE_MISSING, INVALID_PHONE */
 export function requirePhoneNumber(body: JsonObject): string {
   const number = findPhoneNumber(body);
   if (number === undefined) throw appError('PHONE_MISSING');
   return number;
 }
 
-/** As `requirePhoneNumber`, for an optional number. @throws AppError INVALID_PHONE */
 export function findPhoneNumber({ mobilePhoneNumber }: JsonObject): string | undefined {
   return isAbsent(mobilePhoneNumber) ? undefined : parsePhoneNumber(mobilePhoneNumber);
 }
@@ -43,7 +42,6 @@ export function parseSmsCode(value: JsonValue | undefined): string {
   return code;
 }
 
-/** The fields of a user that signs up with a verified number. @throws AppError as `userClass.parse` */
 export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, isMaster: boolean): UserChanges {
   const { smsCode: _, username, password, ...others } = body;
   const fields = {
@@ -64,7 +62,6 @@ export function parseTtlMinutes({ ttl }: JsonObject, byDefault: number): number 
   return Math.min(minutes, MAX_CODE_TTL_MINUTES);
 }
 
-/** @throws AppError INCORRECT_TYPE where an option is too long or not text */
 export function parseMessageOptions(body: JsonObject): TextMessageOptions {
   const { name, op, sign, smsType, template } = body;
   const variables = Object.entries(body).filter(([key, value]) => !NO_VARIABLES.has(key) && !isAbsent(value));

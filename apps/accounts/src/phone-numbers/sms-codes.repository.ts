@@ -55,7 +55,6 @@ export class SmsNumberlessGuessEntity {
   wrong!: string;
 }
 
-/** Wrong guesses after which a code is invalid. */
 const MAX_WRONG_GUESSES = 5;
 /** Wrong codes without a number, per application, after which codes that were sent earlier need their number. */
 const MAX_NUMBERLESS_GUESSES = 10;
@@ -72,18 +71,12 @@ const OF_KEY = 'app_id = $1 AND purpose = $2 AND mobile_phone_number = $3 AND us
 /** Whether the new code equals the stored one, which has not expired. */
 const IS_SAME = 'codes.code_hash = ANY ($9) AND codes.expires_at > $8';
 
-/**
- * Codes that were sent to phone numbers. Single statements verify and redeem them, so concurrent requests cannot redeem a code
- * twice.
- */
+/** Codes that were sent to phone numbers. Single statements verify and redeem them, so concurrent requests cannot redeem a code twice. */
 @Injectable()
 export class SmsCodesRepository {
   constructor(private readonly database: Database) {}
 
-  /**
-   * Stores a code in place of the previous one. The same code again, as for a test number, keeps its wrong guesses, and an
-   * invalid one stays invalid until it expires: otherwise repeated requests would allow trying all codes.
-   */
+  /** The same code again, as for a test number, keeps its wrong guesses: otherwise repeated requests would allow trying all codes. */
   async put(tx: Tx, row: SmsCodeRow, now: Date): Promise<void> {
     const { appId, purpose, hashes, numberlessHash = null, expiresAt } = row;
     if (numberlessHash !== null) {
@@ -109,9 +102,7 @@ export class SmsCodesRepository {
     );
   }
 
-  /**
-   * Whether a valid code of the key has one of the hashes. A wrong guess counts, and the last allowed one invalidates the code.
-   */
+  /** Whether a valid code of the key has one of the hashes. A wrong guess counts, and the last allowed one invalidates the code. */
   async guess(
     key: SmsCodeKey,
     hashes: readonly Buffer[],
@@ -137,10 +128,7 @@ export class SmsCodesRepository {
     return redeemed.length > 0;
   }
 
-  /**
-   * The number of the one valid code with one of the hashes. A wrong guess counts against every code of the application and
-   * purpose that could match; when none can match, guesses change nothing.
-   */
+  /** A wrong guess counts against every code of the application and purpose that could match; if none can, it changes nothing. */
   async guessNumber(
     tx: Tx,
     { appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>,
@@ -174,7 +162,6 @@ export class SmsCodesRepository {
     return undefined;
   }
 
-  /** Deletes some expired rows, and skips those that others have locked. */
   async removeExpired(tx: Tx, now: Date): Promise<void> {
     await tx.query(
       `DELETE FROM accounts.sms_codes WHERE ctid = ANY(ARRAY(

@@ -38,7 +38,6 @@ export interface CodeRequest {
   readonly requestId: string;
 }
 
-/** Receives the locked user, and throws to refuse the change. */
 type Decision = (current: UserRow, tx: Tx) => Promise<UserRow> | UserRow;
 
 /** Creates, sends, verifies and redeems codes. Only keyed hashes of them are stored. */
@@ -76,16 +75,12 @@ export class SmsCodesService {
     });
   }
 
-  /** The number to which the code was sent, if it is unambiguous. */
   async guessNumber(key: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): Promise<string | undefined> {
     const hashes = this.numberlessHashes(key, code);
     return this.database.transaction((tx) => this.repository.guessNumber(tx, key, hashes, this.clock.now()));
   }
 
-  /**
-   * Redeems a verified code in the transaction of `work`: both happen or neither. @throws AppError INVALID_SMS_CODE where a
-   * concurrent request has redeemed it
-   */
+  /** The code is redeemed with `work` or not at all. @throws AppError INVALID_SMS_CODE where a concurrent request has redeemed it */
   async redeem<T>(key: SmsCodeKey, code: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     const testCode = await this.testCode(key);
     return this.database.transaction(async (tx) => {
@@ -146,7 +141,7 @@ export class SmsCodesService {
     await this.create(tx, key, code, minutesAfter(this.clock.now(), DEFAULT_CODE_TTL_MINUTES));
   }
 
-  /** Stores a code in place of the previous one. @returns the code, sealed for the message */
+  /** @returns the code, sealed for the message */
   private async create(tx: Tx, key: SmsCodeKey, code: string, expiresAt: Date): Promise<string> {
     const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHashes(key, code)[0] : undefined;
     const now = this.clock.now();
@@ -155,7 +150,6 @@ export class SmsCodesService {
     return this.sealer.seal(code, sealedCodeContext(key));
   }
 
-  /** The hash with each accepted secret; the first one is stored. */
   private hashes({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey, code: string): readonly Buffer[] {
     return this.sealer.lookupHashes(JSON.stringify(['sms code', appId, purpose, mobilePhoneNumber, userId, code]));
   }
@@ -189,7 +183,7 @@ export class PhoneLoginService {
     return user === undefined ? this.refuseUnknown(key, code) : this.admit(key, user, code);
   }
 
-  /** POST /1.1/usersByMobilePhone: logs in the user who has the number, or creates one. @throws AppError as `admit` or `SignUpService.signUp` */
+  /** POST /1.1/usersByMobilePhone: logs in the user of the number, or creates one. @throws AppError as `admit`, `SignUpService.signUp` */
   async signUpOrLogIn(caller: Caller, body: JsonObject): Promise<RpcReply<typeof phoneNumbersRpc.signUpOrLogIn>> {
     const { appId } = caller;
     const mobilePhoneNumber = requirePhoneNumber(body);
@@ -200,9 +194,7 @@ export class PhoneLoginService {
     return { user: await this.signUp(caller, key, code, body), isNew: true };
   }
 
-  /**
-   * Only a successful login redeems the code. @throws AppError INVALID_SMS_CODE, LOCKED_OUT, PHONE_UNVERIFIED, EMAIL_UNVERIFIED
-   */
+  /** Only a successful login redeems the code. @throws AppError INVALID_SMS_CODE, LOCKED_OUT, PHONE_UNVERIFIED, EMAIL_UNVERIFIED */
   private async admit(key: SmsCodeKey, { objectId }: UserRow, code: string): Promise<VisibleUser> {
     const settings = await this.applications.settingsOf(key.appId);
     await this.assertRight(key, { objectId }, code);
@@ -225,8 +217,7 @@ export class PhoneLoginService {
   }
 
   private async signUp(caller: Caller, key: SmsCodeKey, code: string, body: JsonObject): Promise<VisibleUser> {
-    // Before the fields are parsed: logins ignore invalid fields, so an error about them would reveal that no user has the
-    // number.
+    // Before the fields are parsed: logins ignore invalid fields, so an error about them would reveal that no user has the number.
     await this.assertRightForUnknown(key, code);
     const changes = parsePhoneSignUp(body, key.mobilePhoneNumber, caller.isMaster);
     const { username } = changes;
@@ -245,7 +236,6 @@ export class PhoneLoginService {
     return this.codes.redeem(key, code, (tx) => prepared.run(tx));
   }
 
-  /** @throws AppError INVALID_SMS_CODE for a wrong code; LOCKED_OUT, SERVICE_UNAVAILABLE as `LockoutService.verify` */
   private async assertRight(
     key: SmsCodeKey,
     { objectId: userId }: Pick<UserRow, 'objectId'>,
@@ -255,10 +245,7 @@ export class PhoneLoginService {
     if (!isRight) throw appError('INVALID_SMS_CODE');
   }
 
-  /**
-   * The same for a number without a user. With `quietProfile`, wrong codes lock it as they lock a user. A right code passes under
-   * that lock, since it proves the number.
-   */
+  /** With `quietProfile`, wrong codes lock a number without a user too. A right one passes under that lock, since it proves the number. */
   private async assertRightForUnknown(key: SmsCodeKey, code: string): Promise<void> {
     if (await this.codes.guess(key, code)) return;
     const { quietProfile } = await this.applications.settingsOf(key.appId);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
+import type { accountsImportRpc, RpcData } from '#contracts';
 import { Database, UNESTIMATED_APP, violatedForeignKey } from '#database';
 import { appError } from '#errors';
 import { ApplicationEntity } from '../applications/applications.repository.js';
@@ -75,22 +76,15 @@ export class RoleChildEntity {
   childId!: string;
 }
 
-export type RoleRelation = keyof typeof RELATIONS;
-
-/** A role and a member, by id or by name. */
-interface NamedMember {
-  readonly role: string;
-  readonly member: string;
-}
+type Import = RpcData<typeof accountsImportRpc.importMembers>;
+type RoleRelation = Import['field'];
 
 interface ResolvedMember {
   /** In the request, from 0. */
   readonly index: number;
-  /** null: there is no such role. */
+  /** null, as a member: there is none. */
   readonly roleId: string | null;
-  /** null: there is no such user or role. */
   readonly memberId: string | null;
-  /** Whether it is a member already. */
   readonly isKnown: boolean;
 }
 
@@ -103,12 +97,9 @@ const RELATIONS = {
 export class RoleMembersRepository {
   constructor(private readonly database: Database) {}
 
-  resolve(appId: string, field: RoleRelation, members: readonly NamedMember[]): Promise<ResolvedMember[]> {
-    return this.database.query<ResolvedMember>(resolveSql(field), [
-      appId,
-      members.map(({ role }) => role),
-      members.map(({ member }) => member),
-    ]);
+  resolve(appId: string, field: RoleRelation, members: Import['members']): Promise<ResolvedMember[]> {
+    const [roles, named] = [members.map(({ role }) => role), members.map(({ member }) => member)];
+    return this.database.query<ResolvedMember>(resolveSql(field), [appId, roles, named]);
   }
 
   /** @throws AppError SERVICE_UNAVAILABLE where a role or a member is removed at the same time */

@@ -20,10 +20,7 @@ export class SecretRotationsRepository {
     private readonly database: Database,
   ) {}
 
-  /**
-   * Keeps the previous completion time if the key has been the only one since then.
-   * @param isChanged whether the rotation re-encrypted anything: then it is complete only now
-   */
+  /** @param isChanged whether anything was re-encrypted; if not, the earlier time stays where no other key was current since */
   async record(keyId: string, isChanged: boolean): Promise<void> {
     await this.database.query(
       `INSERT INTO accounts.secret_rotations AS recorded (key_id) VALUES ($1)

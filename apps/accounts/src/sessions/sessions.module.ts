@@ -6,10 +6,7 @@ import { ANONYMOUS } from '#objects';
 import { randomDigits, Sealer } from '#security';
 import { ApplicationsModule } from '../applications/applications.module.js';
 
-/**
- * Walks from the user's roles to those that include them in their relation `roles`. UNION ends the walk where roles form a
- * circle.
- */
+/** Walks from the user's roles to those that include them in their relation `roles`. UNION ends the walk where roles form a circle. */
 const HELD_ROLES = `
   WITH RECURSIVE held AS (
     SELECT role_id FROM accounts.role_users WHERE app_id = $1 AND user_id = $2
@@ -19,7 +16,6 @@ const HELD_ROLES = `
   )
   SELECT name FROM accounts.roles WHERE app_id = $1 AND object_id IN (SELECT role_id FROM held)`;
 
-/** Finds the user of a session token, and the roles of a user. */
 @Injectable()
 export class PrincipalsRepository {
   constructor(private readonly database: Database) {}
@@ -67,7 +63,7 @@ export interface NewSessionToken {
   readonly columns: { readonly sessionTokenHash: Buffer; readonly sealedSessionToken: string };
 }
 
-/** Creates and verifies session tokens. A token stays the same until it is replaced (specification, sessionToken changes). */
+/** A token stays the same until it is replaced (specification, sessionToken changes). */
 @Injectable()
 export class SessionTokens {
   constructor(private readonly sealer: Sealer) {}
@@ -109,7 +105,6 @@ export class PrincipalsService {
     private readonly sessions: SessionTokens,
   ) {}
 
-  /** An unknown session token resolves to the anonymous principal, like a missing one. */
   async of({ appId, sessionToken }: Caller): Promise<Principal> {
     if (sessionToken === undefined) return ANONYMOUS;
     const userId = await this.repository.findUserId(appId, this.sessions.hashes(sessionToken));

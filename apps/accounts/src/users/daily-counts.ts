@@ -31,10 +31,7 @@ interface Logins {
   count: number;
 }
 
-/**
- * Sign-ups and logins by day of UTC. A login adds to a sum in memory, which is stored every five seconds: logins cost no statement, and a
- * process that crashes loses those of its last seconds.
- */
+/** Logins are summed in memory and stored every five seconds: they cost no statement, and a crash loses those of the last seconds. */
 @Injectable()
 export class DailyCounts extends PeriodicJob {
   readonly #logger = new Logger('DailyCounts');
@@ -100,7 +97,6 @@ const OLD_LOGINS = `
     SELECT app_id, day FROM accounts.daily_logins WHERE day < (now() AT TIME ZONE 'UTC')::date - 400
      LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
 
-/** Deletes numbers of logins after 400 days. */
 @Injectable()
 export class LoginCountsCleanup extends PeriodicJob {
   constructor(

@@ -37,15 +37,11 @@ interface ImportedLinks {
   readonly identities: LinkedIdentities | null;
 }
 
-/** Stores which account on which platform belongs to which user. */
 @Injectable()
 export class IdentitiesRepository {
   constructor(private readonly database: Database) {}
 
-  /**
-   * Changes the user's rows from `before` to `after`. The user's row must be locked or new.
-   * @throws AppError IDENTITY_TAKEN where another user has one of them
-   */
+  /** The user's row must be locked or new. @throws AppError IDENTITY_TAKEN where another user has one of them */
   async replace(
     tx: Tx,
     { appId, userId }: { readonly appId: string; readonly userId: string },
@@ -65,17 +61,13 @@ export class IdentitiesRepository {
     if (fresh.length > 0) await mapUniqueViolation(tx.run(insertion(appId, userId, fresh)));
   }
 
-  /**
-   * The statements that add a new user's identities, to be combined with the user's insert; undefined where there are several,
-   * which only `replace` may add.
-   */
+  /** To be combined with the user's insert; undefined where there are several, which only `replace` may add. */
   additions(appId: string, userId: string, identities: LinkedIdentities | null): Statement[] | undefined {
     const fresh = [...(identities ?? [])];
     if (fresh.length > 1) return undefined;
     return fresh.length === 0 ? [] : [insertion(appId, userId, fresh)];
   }
 
-  /** Removes all rows of many users. */
   async removeAll(tx: Tx, appId: string, users: readonly Pick<ImportedLinks, 'objectId'>[]): Promise<void> {
     if (users.length === 0) return;
     await tx.query(`DELETE FROM accounts.identities WHERE app_id = ${UNESTIMATED_APP} AND user_id = ANY ($2)`, [
@@ -84,7 +76,7 @@ export class IdentitiesRepository {
     ]);
   }
 
-  /** Inserts the rows of imported users, who have none, in one statement. @returns false where a unique constraint has left out rows: the transaction must end */
+  /** For users who have none. @returns false where a unique constraint has left out rows: the transaction must end */
   async insertMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<boolean> {
     const rows = users.flatMap(({ objectId, identities }) => rowsOf(appId, objectId, [...(identities ?? [])]));
     if (rows.length === 0) return true;
@@ -126,10 +118,7 @@ export class IdentitiesRepository {
     }));
   }
 
-  /**
-   * Locks in one order, so two users who exchange several identities cannot deadlock. A change of a single identity holds no lock
-   * that others wait for.
-   */
+  /** In one order, so users who exchange identities cannot deadlock. The change of a single one holds no lock that others wait for. */
   private async lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
     if (identities.length < 2) return;
     const keys = identities.map(([platform, { uid }]) => JSON.stringify([appId, platform, uid]));
@@ -182,7 +171,6 @@ function isSameRow(one: LinkedIdentity, other: LinkedIdentity | undefined): bool
   return one.uid === other?.uid && one.kind === other.kind && one.isVerified === other.isVerified;
 }
 
-/** The error of a violated unique constraint of the table. */
 export function identityViolation(constraint: string | undefined): AppError | undefined {
   return constraint === 'identities_pkey' ? appError('IDENTITY_TAKEN') : undefined;
 }

@@ -26,7 +26,6 @@ function unionIdKeyOf({ unionId }: Identity): IdentityKey | undefined {
   return unionId === undefined ? undefined : { platform: unionIdEntryName(unionId.platform), uid: unionId.uid };
 }
 
-/** The keys of the identities: their own ids and their union ids. */
 export function keysOf(identities: readonly Identity[]): IdentityKey[] {
   return identities.flatMap((identity) => {
     const { platform, uid } = identity;
@@ -81,7 +80,7 @@ function proofOf(identity: Identity, known: LinkedIdentity | undefined): Pick<Li
   return { ...(kind === undefined ? {} : { kind }), isVerified };
 }
 
-/** The identities after an update. @throws AppError the error of an unproven identity that the user does not have */
+/** @throws AppError the error of an unproven identity that the user does not have */
 export function changeIdentities(linked: LinkedIdentities | null, changes: IdentityChanges): LinkedIdentities {
   for (const unproven of changes.unproven) assertLinked(linked, unproven);
   const result = new Map(linkIdentities(linked, changes.link));
@@ -89,11 +88,7 @@ export function changeIdentities(linked: LinkedIdentities | null, changes: Ident
   return result;
 }
 
-/**
- * The identities that remain after a change: the anonymous entry only if the user has no other credential (decisions), the entry
- * of a union id only while an account carries it.
- * @throws AppError OBJECT_TOO_LARGE
- */
+/** Drops an anonymous entry beside other credentials (decisions), and union ids without an account. @throws AppError OBJECT_TOO_LARGE */
 export function pruneIdentities(linked: LinkedIdentities | null, hasPassword: boolean): LinkedIdentities | null {
   if (linked === null) return null;
   const others = [...linked].filter(
@@ -116,7 +111,6 @@ export function isFirstProof(linked: LinkedIdentities | null, identities: readon
   return keysOf(proven).some((key) => sameAccount(linked, key)?.isVerified === false);
 }
 
-/** Whether linking them would change nothing. */
 export function isLinkedAlready(linked: LinkedIdentities | null, identities: readonly Identity[]): boolean {
   return [...linkIdentities(linked, identities)].every(([platform, identity]) =>
     isSame(identity, linked?.get(platform)),
@@ -140,7 +134,6 @@ function assertSize(linked: readonly (readonly [string, LinkedIdentity])[]): voi
   if (isTooMuch) throw appError('OBJECT_TOO_LARGE', { message: 'authData is too large.' });
 }
 
-/** An identity with its user. */
 export interface OwnedIdentity<User> extends IdentityKey {
   readonly kind: PlatformKind | null;
   readonly isVerified: boolean;
@@ -153,11 +146,7 @@ export interface Ownership<User> {
   readonly identities: readonly Identity[];
 }
 
-/**
- * Finds the one user that the identities of a request belong to. A known union id takes precedence over the entry that carries
- * it: an entry of another user stays there (decisions, union id).
- * @returns undefined where no user has any of them. @throws AppError IDENTITY_TAKEN where they belong to several users
- */
+/** A known union id wins over the entry that carries it, which stays with its user (decisions, union id). @throws AppError IDENTITY_TAKEN */
 export function findOwner<User extends { readonly objectId: string }>(
   identities: readonly Identity[],
   owned: readonly OwnedIdentity<User>[],
@@ -191,10 +180,7 @@ function find<User>(
   return owned.find(({ platform, uid }) => platform === key?.platform && uid === key.uid);
 }
 
-/**
- * @throws AppError INVALID_IDENTITY where the account is verified and the request names another kind without a proof: a client
- * must not claim it by omitting its kind
- */
+/** @throws AppError INVALID_IDENTITY where an unproven identity of another kind names a verified account */
 function findOwn<User>(identity: Identity, owned: readonly OwnedIdentity<User>[]): OwnedIdentity<User> | undefined {
   const found = find(identity, owned);
   const isDowngrade = found?.isVerified === true && !identity.isVerified && found.kind !== (identity.kind ?? null);

@@ -12,15 +12,12 @@ import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from '
 
 /** A write that can also run alone, with fewer round trips than a transaction where the change allows that. */
 export interface SingleWrite<T> extends PreparedWrite<T> {
-  /** @throws AppError as `run` */
   runAlone(): Promise<T>;
 }
 
-/** The fields of a new user. */
 export type NewUserChanges = UserChanges & { readonly username: string };
 
 interface SignUpOptions {
-  /** Generated unless given. */
   readonly objectId?: string;
   readonly identities?: LinkedIdentities;
 }
@@ -37,7 +34,6 @@ export class SignUpService {
     private readonly clock: Clock,
   ) {}
 
-  /** @returns the new user as its owner sees it, with its session token */
   async signUp(caller: Caller, fields: JsonObject): Promise<VisibleUser> {
     return (await this.prepare(caller, fields)).runAlone();
   }
@@ -48,7 +44,6 @@ export class SignUpService {
     return this.prepareUser(caller, changes, options);
   }
 
-  /** @param changes the fields of the user; the password is optional */
   async prepareUser(
     caller: Caller,
     changes: NewUserChanges,
@@ -69,7 +64,6 @@ export class SignUpService {
     };
   }
 
-  /** A user with an id, the current time and a session token. */
   private blankUser(
     username: string,
     passwordHash: string | null,

@@ -76,7 +76,6 @@ export class UserObjectWrites implements ObjectWrites {
     };
   }
 
-  /** @throws AppError NOT_SUPPORTED */
   assertSaveable(writes: readonly Pick<ObjectWrite, 'fields'>[]): void {
     if (writes.filter(({ fields }) => Object.hasOwn(fields, 'password')).length <= MAX_PASSWORDS) return;
     const message = `A joint save may set ${MAX_PASSWORDS} passwords at most. A batch may set more.`;
@@ -87,7 +86,6 @@ export class UserObjectWrites implements ObjectWrites {
     return this.repository.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
   }
 
-  /** A change of one user, alone or in a joint save. */
   async prepareChange(
     caller: Caller,
     objectId: string,
@@ -161,7 +159,6 @@ function asObjectWrite(write: PreparedWrite<JsonObject>, { isNew }: { readonly i
   return { objectId, run: async (tx) => ({ objectId, isNew, result: await write.run(tx) }) };
 }
 
-/** Whether the write changes only custom fields and the ACL, and has no condition. */
 function isContentChange(changes: UserChanges, { where, identities }: UpdateOptions): boolean {
   const isContent = Object.keys(changes).every((name) => name === 'custom' || name === 'acl');
   return isContent && where === undefined && identities === undefined;

@@ -21,7 +21,6 @@ const LAST_CODE_POINT = 0x10ffff;
 const BEFORE_SURROGATES = 0xd7ff;
 const AFTER_SURROGATES = 0xe000;
 
-/** A statement's parameters while its text is made. */
 function binderOf(parameters: unknown[]): (value: unknown) => string {
   return (value) => `$${parameters.push(value)}`;
 }
@@ -41,7 +40,6 @@ export function conditionOf(
   return { sql: [...common, `(${either})`].join(' AND '), parameters };
 }
 
-/** One of several conditions. */
 interface Alternative {
   readonly sql: string;
   /** The key of the index that holds the rows of a prefix side by side. */
@@ -83,19 +81,15 @@ export function isBehind({ after, order }: UserSearch, key: string, behind: stri
 }
 
 type Bind = ReturnType<typeof binderOf>;
-/** The SQL that compares an expression with a text. */
 type Comparison = (expression: string, text: string, bind: Bind) => Alternative;
 type Comparisons = Readonly<Record<Search['mode'], Comparison>>;
-/** How the texts of a statement are bound and compared. */
 interface Comparing {
   readonly bind: Bind;
   readonly compare: Comparison;
 }
 
-/** The part of a search that says how a text is found. */
 type TextSearch = Pick<Search, 'in' | 'mode' | 'withoutContactNames'>;
 
-/** Users who fulfil one of them have the text. */
 function textConditions(text: string, search: TextSearch, { bind, compare }: Comparing): Alternative[] {
   const { in: field, mode } = search;
   if (!isStorableText(text)) return [{ sql: 'FALSE' }];

@@ -30,7 +30,6 @@ const WEEK_MS = 7 * DAY_MS;
 /** A count of the sign-ups of some days reads an index only. */
 const MAX_EXACT_SIGN_UPS = 100_000;
 
-/** Finds and describes users for operators. */
 @Controller()
 export class UserSearchController {
   constructor(

@@ -14,11 +14,9 @@ import {
   type UserSearch,
 } from './user-search.conditions.js';
 
-/** A user before its lock is known. */
 export type UserMatch = Omit<FoundUser, 'lockedUntil' | 'createdAt' | 'updatedAt'> & {
   readonly createdAt: Date;
   readonly updatedAt: Date;
-  /** The lower-case username, by which searches order. */
   readonly lowerUsername: string;
 };
 
@@ -122,10 +120,7 @@ export class UserSearchRepository {
     return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
   }
 
-  /**
-   * A page of a text that PostgreSQL's statistics call frequent: to collect its matches takes longer.
-   * @returns undefined for other texts, and where too few users next to the place match
-   */
+  /** @returns undefined for a text that the statistics do not call frequent, and where too few users next to the place match */
   private async findFrequent(search: UserSearch, planned: number, within: Queryable): Promise<UserMatches | undefined> {
     if (planned < FREQUENT[search.mode] || !(await this.isLarge(search.appId))) return undefined;
     const users = await this.findNearby(search, NEARBY_USERS, within);
@@ -133,10 +128,7 @@ export class UserSearchRepository {
     return users === undefined ? undefined : { users, total: { value: planned, isExact: false } };
   }
 
-  /**
-   * @param count the number of users that are read
-   * @returns a page from the users next to its place; undefined where too few of them match, and others follow
-   */
+  /** @returns undefined where too few of the `count` users next to the place match, and others follow */
   private async findNearby(search: UserSearch, count: number, within: Queryable): Promise<UserMatch[] | undefined> {
     // The first names of the application are far from those that begin with the text.
     if (isSortedPrefix(search)) return undefined;
@@ -163,7 +155,6 @@ export class UserSearchRepository {
     return true;
   }
 
-  /** Whether more users than `count` are behind the place of the search, matches or not. */
   private async hasMore(search: UserSearch, count: number, within: Queryable): Promise<boolean> {
     const { key, direction, behind } = ORDERS[search.order];
     const parameters: unknown[] = [search.appId];
@@ -190,7 +181,6 @@ export class UserSearchRepository {
     return matching > most ? undefined : { users, total: { value: matching, isExact: true } };
   }
 
-  /** @param most the number of matches at which it stops */
   private async collect(
     search: UserSearch,
     most: number,
@@ -255,7 +245,6 @@ function isPart({ text, mode }: UserSearch): boolean {
   return text !== undefined && mode === 'contains';
 }
 
-/** Whether the search has a prefix, and no condition besides. */
 function isPrefixAlone({ text, mode, where, filters, lockedIds }: UserSearch): boolean {
   const others = [where, lockedIds, ...Object.values(filters)];
   return text !== undefined && mode === 'prefix' && others.every((each) => each === undefined);
@@ -265,7 +254,6 @@ function isSortedPrefix({ text, mode, order }: UserSearch): boolean {
   return text !== undefined && mode === 'prefix' && order === 'username';
 }
 
-/** @throws AppError QUERY_TIMED_OUT */
 function assertInTime(startedAt: number): void {
   if (performance.now() - startedAt > MAX_ELAPSED_MS) throw appError('QUERY_TIMED_OUT');
 }

@@ -12,11 +12,9 @@ import { UsersRepository } from './users.repository.js';
 
 /** Makes the changed user from the current one, or throws to refuse the change. */
 type UserChange = (current: UserRow) => Promise<UserRow> | UserRow;
+type UserCheck = (current: UserRow) => Promise<void> | void;
 
-/**
- * The transactions that change users: they lock and store users, and commit each change together with its events. `UsersRepository`
- * records logins, which have no events.
- */
+/** Every change of a user is committed with its events. `UsersRepository` records logins, which have none. */
 @Injectable()
 export class UserTransactions {
   constructor(
@@ -33,10 +31,7 @@ export class UserTransactions {
     return this.database.transaction(work);
   }
 
-  /**
-   * @returns the user as it is stored
-   * @throws AppError IDENTITY_TAKEN where another user has one of its identities
-   */
+  /** @throws AppError IDENTITY_TAKEN where another user has one of its identities */
   async create(tx: Tx, origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
     const { appId } = origin;
     const user = this.checked(wanted);
@@ -57,11 +52,7 @@ export class UserTransactions {
     return user;
   }
 
-  /**
-   * Stores the user that `change` returns, with a later `updatedAt`.
-   * @returns the changed user, or undefined where there is none
-   * @throws AppError IDENTITY_TAKEN where another user has one of its new identities
-   */
+  /** @returns the user with a later `updatedAt`; undefined: there is none. @throws AppError IDENTITY_TAKEN as `create` */
   change(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
     return this.store(tx, origin, objectId, (current) => this.nextVersion(current, change));
   }
@@ -74,12 +65,7 @@ export class UserTransactions {
     }));
   }
 
-  private async store(
-    tx: Tx,
-    origin: MailOrigin,
-    objectId: string,
-    change: (current: UserRow) => Promise<UserRow>,
-  ): Promise<UserRow | undefined> {
+  private async store(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
     const { appId } = origin;
     const current = await this.users.lock(tx, appId, objectId);
     if (current === undefined) return undefined;
@@ -90,11 +76,7 @@ export class UserTransactions {
     return changed;
   }
 
-  /**
-   * Changes fields and ACL without a lock (optimistic): the change is stored only if the row still has the version that was read.
-   * @returns undefined where nothing was stored and the method `change` must be used: no such user, other members change, or a
-   * concurrent change
-   */
+  /** Takes no lock. @returns undefined where `change` must be used: no such user, other members change, or a concurrent change */
   async changeContent(appId: string, objectId: string, change: UserChange): Promise<UserRow | undefined> {
     const read = await this.users.findVersion(appId, objectId);
     if (read === undefined) return undefined;
@@ -104,19 +86,13 @@ export class UserTransactions {
   }
 
   /** Removes the user unless `check` throws. @returns false where there is none */
-  async remove(
-    tx: Tx,
-    origin: MailOrigin,
-    objectId: string,
-    check: (current: UserRow) => Promise<void> | void,
-  ): Promise<boolean> {
+  async remove(tx: Tx, origin: MailOrigin, objectId: string, check: UserCheck): Promise<boolean> {
     const current = await this.users.lock(tx, origin.appId, objectId);
     if (current === undefined) return false;
     await check(current);
     await this.users.remove(tx, origin.appId, [objectId]);
     const deletedAt = touched(current, this.clock.now()).updatedAt.toISOString();
-    const event = { appId: origin.appId, userId: objectId, deletedAt };
-    await this.outbox.add(tx, events.userDeleted, event, origin);
+    await this.outbox.add(tx, events.userDeleted, { appId: origin.appId, userId: objectId, deletedAt }, origin);
     return true;
   }
 

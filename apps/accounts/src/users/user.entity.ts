@@ -1,7 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
-/** A user. `fields` holds the custom fields; the session token is stored sealed and as a lookup hash. */
 @Entity('users')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'users_app_id_fkey' })
 @Unique('users_email_key', ['appId', 'email'])
@@ -63,7 +62,6 @@ export class UserEntity {
   @Column('integer', { name: 'email_version', default: 0 })
   emailVersion!: number;
 
-  /** Counts changes of the password. */
   @Column('integer', { name: 'password_version', default: 0 })
   passwordVersion!: number;
 
@@ -79,12 +77,10 @@ export class UserEntity {
   @Column('boolean', { name: 'has_earlier_password', default: false })
   hasEarlierPassword!: boolean;
 
-  /** As `hasEarlierPassword`, for the session token. */
   @Column('boolean', { name: 'has_earlier_token', default: false })
   hasEarlierToken!: boolean;
 }
 
-/** The link of one account on a third-party platform to a user. */
 @Entity('identities')
 @ForeignKey(() => UserEntity, ['appId', 'userId'], ['appId', 'objectId'], {
   name: 'identities_user_fkey',
@@ -111,7 +107,6 @@ export class IdentityEntity {
   isVerified!: boolean;
 }
 
-/** The logins of an application on one day of UTC: one row a day. */
 @Entity('daily_logins')
 export class DailyLoginsEntity {
   @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'daily_logins_pkey' })
@@ -124,7 +119,6 @@ export class DailyLoginsEntity {
   logins!: string;
 }
 
-/** The failed logins of a user, and the lockout that follows from them. */
 @Entity('lockouts')
 @Index('lockouts_expires_at_idx', ['expiresAt'])
 @Index('lockouts_locked_until_idx', ['appId', 'lockedUntil', 'userId'], { where: 'locked_until IS NOT NULL' })

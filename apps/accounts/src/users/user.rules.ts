@@ -10,7 +10,6 @@ export interface UserRow extends Readonly<UserColumns> {
   /** The entries of `authData`. null: never linked. */
   readonly identities: LinkedIdentities | null;
   readonly acl: Acl | null;
-  /** The custom fields. */
   readonly fields: JsonObject;
 }
 
@@ -26,20 +25,16 @@ export const INTERNAL_COLUMNS = [
   'hasEarlierToken',
 ] as const satisfies readonly (keyof UserColumns)[];
 
-/** A stored user without its internal columns. */
 export type VisibleRow = Omit<UserRow, (typeof INTERNAL_COLUMNS)[number]>;
 
-/** The public JSON of a user, as the caller of the view sees it. */
 export function presentUser(user: VisibleRow, view: ObjectView): VisibleUser {
   return userClass.present(user, view) as VisibleUser;
 }
 
-/** A linked account on a platform. */
 export interface LinkedIdentity {
   readonly uid: string;
   /** Absent for an unknown platform. */
   readonly kind?: PlatformKind | undefined;
-  /** The platform has verified the account. */
   readonly isVerified: boolean;
   /** The value in `authData`, with the platform's tokens. */
   readonly entry: JsonObject;
@@ -56,10 +51,7 @@ type EmailState = Pick<UserRow, 'email' | 'emailVerified'>;
 type PhoneState = Pick<UserRow, 'mobilePhoneNumber' | 'mobilePhoneVerified'>;
 type VerificationSettings = Pick<ApplicationSettings, 'verifyEmailOnSignUp'>;
 
-/**
- * The address and its state after a change. A new address starts as unverified if verification is on, and as null if it is off;
- * setting the current address again changes nothing (specification, emailVerified).
- */
+/** A new address is unverified if verification is on, else null; the current one again changes nothing (specification, emailVerified). */
 function nextEmail(current: EmailState, changes: UserChanges, settings: VerificationSettings): EmailState {
   const email = changes.email === undefined ? current.email : changes.email;
   if (email === null) return { email, emailVerified: null };
@@ -75,10 +67,7 @@ function nextPhone(current: PhoneState, changes: UserChanges): PhoneState {
   return { mobilePhoneNumber: number, mobilePhoneVerified: number !== null && (changes.mobilePhoneVerified ?? kept) };
 }
 
-/**
- * The user with the changes applied. The caller replaces password, session token and `updatedAt`.
- * @throws AppError INCORRECT_TYPE where an operation does not fit the stored value
- */
+/** The caller replaces password, session token and `updatedAt`. @throws AppError INCORRECT_TYPE where an operation does not fit */
 export function applyChanges(user: UserRow, changes: UserChanges, settings: VerificationSettings): UserRow {
   return {
     ...user,
@@ -100,10 +89,8 @@ export function countChanges(before: UserRow, after: UserRow): Versions {
   };
 }
 
-/** The members that a change of content may touch. */
 const CONTENT: ReadonlySet<string> = new Set<keyof UserRow>(['acl', 'fields', 'updatedAt', 'lastChangeAt']);
 
-/** Whether only fields, ACL and `updatedAt` differ. */
 export function changesContentOnly(before: UserRow, after: UserRow): boolean {
   const names = Object.keys(after) as (keyof UserRow)[];
   return names.every((name) => CONTENT.has(name) || after[name] === before[name]);
@@ -111,10 +98,7 @@ export function changesContentOnly(before: UserRow, after: UserRow): boolean {
 
 const LOGIN_RECORD_INTERVAL_MS = 60_000;
 
-/**
- * Whether a login without new data moves `updatedAt` (decisions, updatedAt of a login). A write for every login would cost more
- * than the rest of the login; the first login of a new user always counts.
- */
+/** Decisions, updatedAt of a login: a write would cost more than the rest of the login; the first one of a new user always counts. */
 export function isLoginRecordDue(
   { createdAt, updatedAt }: { readonly createdAt: Date; readonly updatedAt: Date },
   now: Date,

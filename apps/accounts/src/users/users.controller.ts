@@ -32,7 +32,6 @@ export class UsersController {
     return { user: await this.users.getCurrent(caller) };
   }
 
-  /** PUT /1.1/users/<objectId> */
   @RpcHandler(accountsRpc.updateUser)
   async update({
     caller,

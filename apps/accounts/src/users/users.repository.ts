@@ -35,7 +35,6 @@ const IDENTIFIER_COLUMNS: Readonly<Record<LoginIdentifier, string>> = {
   mobilePhoneNumber: 'mobile_phone_number',
 };
 
-/** A row of the table. */
 type Stored<Row> = Omit<Row, 'identities'> & { readonly sealedIdentities: string | null };
 type StoredUser = Stored<UserRow>;
 
@@ -50,10 +49,8 @@ const FIND_BY_IDENTITIES = `
     FROM (SELECT DISTINCT * FROM unnest($2::text[], $3::text[]) AS named (platform, uid)) AS wanted
     JOIN accounts.identities ON identities.platform = wanted.platform AND identities.uid = wanted.uid ${WITH_OWNER}`;
 
-/** A row of an identity joined with its user. */
 type OwnedRow = StoredUser & Omit<OwnedIdentity<UserRow>, 'user'>;
 
-/** A user with the version of its row at the read. */
 interface UserVersion {
   readonly user: UserRow;
   readonly rowVersion: string;
@@ -77,7 +74,6 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     super(STORAGE, database, queries);
   }
 
-  /** @param tokenHashes the result of `SessionTokens.hashes` */
   async findBySessionToken(appId: string, tokenHashes: readonly Buffer[]): Promise<VisibleRow | undefined> {
     const { condition, value, kind } = sessionTokenLookup(tokenHashes);
     const sql = `SELECT ${VISIBLE_COLUMNS} FROM accounts.users WHERE app_id = $1 AND ${condition}`;
@@ -95,10 +91,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     return this.first(this.database.lookUp<StoredUser>(sql, [appId, value], `users.findBy.${column}`));
   }
 
-  /**
-   * The identities that are taken, with their users, in one statement. The statement for a single identity compares values
-   * instead of lists, so PostgreSQL caches its plan: planning takes longer than execution.
-   */
+  /** A single identity is compared by values, not lists, so PostgreSQL caches the plan: planning takes longer than execution. */
   async findByIdentities(appId: string, keys: readonly IdentityKey[]): Promise<OwnedIdentity<UserRow>[]> {
     const [key, ...others] = keys;
     if (key === undefined) return [];
@@ -118,7 +111,6 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     }));
   }
 
-  /** The usernames of the existing users, by id. */
   async usernames(appId: string, objectIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const rows = await this.database.query<{ objectId: string; username: string }>(
       'SELECT object_id AS "objectId", username FROM accounts.users WHERE app_id = $1 AND object_id = ANY ($2)',
@@ -127,7 +119,6 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     return new Map(rows.map(({ objectId, username }) => [objectId, username]));
   }
 
-  /** The users of session tokens, by the hexadecimal hashes of the tokens. */
   tokenOwners(
     within: Queryable,
     appId: string,
@@ -142,10 +133,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     );
   }
 
-  /**
-   * Inserts the user and runs the additions in the same statement.
-   * @throws AppError as `insert`; IDENTITY_TAKEN by an addition
-   */
+  /** @throws AppError as `insert`; IDENTITY_TAKEN by an addition */
   async insertWith(within: SqlExecutor, appId: string, user: UserRow, additions: readonly Statement[]): Promise<void> {
     await this.mapUniqueViolation(within.run(combineStatements([this.insertion(appId, user), ...additions])));
   }
@@ -162,7 +150,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     return { user: { ...user, identities: null }, rowVersion };
   }
 
-  /** Stores fields and ACL if the row still has the version. @returns whether it was stored */
+  /** @returns whether the row still had the version */
   async updateVersion(appId: string, { user, rowVersion }: UserVersion): Promise<boolean> {
     const { objectId, acl, fields, updatedAt } = user;
     const rows = await this.database.query(
@@ -182,10 +170,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
     );
   }
 
-  /**
-   * Records a login, unless the user no longer exists or has another session token.
-   * @returns its `updatedAt`
-   */
+  /** Records a login, unless the user no longer exists or has another session token. @returns its `updatedAt` */
   async recordLogin(appId: string, { objectId, sessionTokenHash }: UserRow, now: Date): Promise<Date | undefined> {
     const [row] = await this.database.query<Pick<UserRow, 'updatedAt'>>(
       `UPDATE accounts.users SET updated_at = GREATEST($4, updated_at + interval '1 millisecond'),
@@ -230,7 +215,6 @@ function jsonOrNull(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** The sealing context of a user's identities. */
 export function identitiesContext(objectId: string): string {
   return `identities of ${objectId}`;
 }

@@ -37,7 +37,6 @@ export class UsersService {
     return pickKeys(shown, options.keys) as VisibleUser;
   }
 
-  /** GET /1.1/users/me: the user of the session token, with that token. */
   async getCurrent({ appId, sessionToken }: Caller): Promise<VisibleUser> {
     if (sessionToken === undefined) throw appError('USER_NOT_FOUND');
     const user = await this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
@@ -45,11 +44,7 @@ export class UsersService {
     return presentUser(user, { viewer: 'owner', sessionToken });
   }
 
-  /**
-   * PUT /1.1/users/<objectId>/updatePassword.
-   * @throws AppError PASSWORD_MISMATCH where the old password is wrong (the master key needs it too); LOCKED_OUT after too many
-   * failures of this endpoint and of logins
-   */
+  /** @throws AppError PASSWORD_MISMATCH where the old password is wrong (the master key needs it too); LOCKED_OUT as for logins */
   async updatePassword(caller: Caller, objectId: string, passwords: JsonObject): Promise<JsonObject> {
     const oldPassword = parsePassword(passwords['old_password']);
     const newPassword = parsePassword(passwords['new_password']);
@@ -74,10 +69,7 @@ export class UsersService {
     };
   }
 
-  /**
-   * PUT /1.1/users/<objectId>/refreshSessionToken. The old token is invalid once this returns.
-   * @throws AppError SESSION_REQUIRED; for the master key USER_NOT_FOUND
-   */
+  /** The old token is invalid once this returns. @throws AppError SESSION_REQUIRED; for the master key USER_NOT_FOUND */
   async refreshSessionToken(caller: Caller, objectId: string): Promise<VisibleUser> {
     const session = this.sessions.create(objectId);
     const user = await this.transactions.run((tx) =>
@@ -90,11 +82,7 @@ export class UsersService {
     return presentUser(user, { viewer: 'owner', sessionToken: session.token });
   }
 
-  /**
-   * Only the user's own session and the master key may change a user. The ACL can restrict the session further, never extend
-   * rights.
-   * @throws AppError SESSION_REQUIRED where the session is missing, outdated or of another user; FORBIDDEN where the ACL refuses
-   */
+  /** The ACL restricts a session, never extends rights. @throws AppError SESSION_REQUIRED without the user's own; FORBIDDEN by the ACL */
   async assertMayWrite(caller: Caller, user: UserRow, tx?: Tx): Promise<void> {
     if (caller.isMaster) return;
     if (!this.isOwner(caller, user)) throw appError('SESSION_REQUIRED');
