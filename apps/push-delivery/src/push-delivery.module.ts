@@ -9,13 +9,11 @@ import {
 import { Clock } from '#bootstrap';
 import { DatabaseModule } from '#database';
 import { Connections, ConnectorIdentity } from './connector/connections.js';
-import { ConnectorInbox } from './connector/connector-inbox.js';
-import { ConnectorPresence } from './connector/connector-presence.js';
-import { ConnectorService } from './connector/connector.service.js';
+import { ConnectorInbox, ConnectorService } from './connector/connector.service.js';
+import { ConnectorPresence, ConnectorShutdown, DeviceEndpoint } from './connector/device-endpoint.js';
 import { DeviceAdmission } from './connector/device-admission.js';
-import { ConnectorShutdown, DeviceEndpoint } from './connector/device-endpoint.js';
 import { MessageCache } from './connector/message-cache.js';
-import { QueueWrites } from './connector/retrying-work.js';
+import { QueueWrites } from './connector/queue-writes.js';
 import { DeviceQueuesModule, type DeviceQueueStorage } from './device-queues/device-queues.module.js';
 import {
   DeliveryStatisticsRepository,

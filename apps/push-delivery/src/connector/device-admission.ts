@@ -11,7 +11,7 @@ import {
 } from '../device-queues/device-queues.js';
 import { Connections, ConnectorIdentity } from './connections.js';
 import type { DeviceConnection } from './device-connection.js';
-import { QueueWrites } from './retrying-work.js';
+import { QueueWrites } from './queue-writes.js';
 import { CLOSE, type Effect, UNKNOWN_APPLICATION } from './session-effects.js';
 
 /** Messages per page: more than fit into the window of a device. */

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
-import { RetryingWorkQueue } from './retrying-work.js';
+import { RetryingWorkQueue } from './queue-writes.js';
 
 describe('the retrying work queue', () => {
   let begun: string[];

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { type Acknowledgement, type DeviceQueues, partitionOf, PARTITIONS } from '../device-queues/device-queues.js';
-import { QueueWrites, RetryingBatchWriter } from './retrying-work.js';
+import { QueueWrites, RetryingBatchWriter } from './queue-writes.js';
 
 const away = () => appError('SERVICE_UNAVAILABLE');
 
