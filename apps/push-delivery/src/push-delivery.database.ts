@@ -1,16 +1,14 @@
 import { Database, type DatabaseOptions } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import {
-  DroppedMessageEntity,
-  MarkEntity,
-  MessageEntity,
-  QueuedMessageEntity,
-} from './device-queues/device-queue.entity.js';
-import {
   DeliveryStatisticsEntity,
+  DroppedMessageEntity,
   InstallationEntity,
   LaneEntity,
+  MarkEntity,
+  MessageEntity,
   NotificationEntity,
+  QueuedMessageEntity,
   RequestIdEntity,
 } from './pushes/push.entity.js';
 import {

@@ -20,7 +20,7 @@ import {
   DeliveryStatisticsWriter,
   DeliveryTotals,
 } from './dispatch/delivery-statistics.js';
-import { InstallationScanRepository } from './dispatch/installation-scan.repository.js';
+import { InstallationScanRepository } from './installations/installations.repository.js';
 import { LanesRepository } from './dispatch/lanes.repository.js';
 import { PushDelivery } from './dispatch/push-delivery.js';
 import { PushDispatcher, PushGauge } from './dispatch/push-dispatcher.js';

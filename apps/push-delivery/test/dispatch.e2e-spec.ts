@@ -10,7 +10,7 @@ import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testi
 import { partitionOf } from '../src/device-queues/device-queues.js';
 import { RedisConnectorNodes } from '../src/device-queues/redis-sessions.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
-import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
+import { InstallationScanRepository } from '../src/installations/installations.repository.js';
 import { messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';

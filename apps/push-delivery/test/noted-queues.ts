@@ -4,7 +4,7 @@ import type { DirectMessages } from '#messaging';
 import type { Metrics } from '#observability';
 import type { ConnectorNodes } from '../src/device-queues/connector-nodes.js';
 import type { DeviceQueues, EnqueueBatch } from '../src/device-queues/device-queues.js';
-import { InstallationScanRepository } from '../src/dispatch/installation-scan.repository.js';
+import { InstallationScanRepository } from '../src/installations/installations.repository.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushDelivery, type WakeUp } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';

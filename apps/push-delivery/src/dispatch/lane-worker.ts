@@ -4,7 +4,7 @@ import { chunksOf, type Clock } from '#bootstrap';
 import { isAppError, messageOf } from '#errors';
 import { continueTrace, currentTraceparent, type Metrics } from '#observability';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
-import type { InstallationScanRepository } from './installation-scan.repository.js';
+import type { InstallationScanRepository } from '../installations/installations.repository.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
 import { abortableSleep, Backoff, type Held, LeasedWorker } from '../pushes/leases.js';
 import { messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';

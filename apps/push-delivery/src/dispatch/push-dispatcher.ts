@@ -4,7 +4,7 @@ import { Clock } from '#bootstrap';
 import { PollingWorker } from '#database';
 import { isAppError, messageOf } from '#errors';
 import { continueTrace, FailureLog, Metrics } from '#observability';
-import { InstallationScanRepository } from './installation-scan.repository.js';
+import { InstallationScanRepository } from '../installations/installations.repository.js';
 import { LaneWorker } from './lane-worker.js';
 import { LanesRepository } from './lanes.repository.js';
 import { PushDelivery } from './push-delivery.js';

@@ -11,7 +11,7 @@ import { NotedQueues } from '../../test/noted-queues.js';
 import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { InstallationScanRepository } from './installation-scan.repository.js';
+import { InstallationScanRepository } from '../installations/installations.repository.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { PushRun, type VendorDispatch } from './push-run.js';

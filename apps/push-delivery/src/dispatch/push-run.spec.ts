@@ -4,7 +4,7 @@ import { Clock } from '#bootstrap';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually } from '#testing';
-import type { InstallationScanRepository, ScanRange } from './installation-scan.repository.js';
+import type { InstallationScanRepository, ScanRange } from '../installations/installations.repository.js';
 import { InstallationScan, PushRun, type RunTools } from './push-run.js';
 import { PushWorker } from './push-dispatcher.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';

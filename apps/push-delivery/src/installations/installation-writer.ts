@@ -30,7 +30,7 @@ import {
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { NetworkGuard } from '#outbound';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
-import { objectIn } from '../vendors/vendor-json.rules.js';
+import { objectIn } from '../vendors/vendor-channel.rules.js';
 import { areSubscriptionKeys, type SubscriptionKeys } from '../vendors/web-push/web-push.crypto.js';
 import {
   applyChanges,

@@ -18,7 +18,7 @@ import {
   sessionIdOf,
 } from '../device-queues/device-queues.js';
 import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { InstallationScanRepository } from '../dispatch/installation-scan.repository.js';
+import { InstallationScanRepository } from '../installations/installations.repository.js';
 import { LanesRepository } from '../dispatch/lanes.repository.js';
 import { PushDelivery } from '../dispatch/push-delivery.js';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { settlementOf, type TargetOutcome } from './settlement.rules.js';
-import type { Outcome } from './vendor.types.js';
+import type { Outcome } from './vendor-channel.rules.js';
 
 const NOW = new Date('2026-12-01T00:00:00Z');
 const IN_AN_HOUR = new Date('2026-12-01T01:00:00Z');

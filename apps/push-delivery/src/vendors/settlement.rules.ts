@@ -1,4 +1,4 @@
-import type { Outcome, VendorTarget } from './vendor.types.js';
+import type { Outcome, VendorTarget } from './vendor-channel.rules.js';
 
 /** `target` is absent where the installation has lost its token for the vendor. */
 export interface TargetOutcome {

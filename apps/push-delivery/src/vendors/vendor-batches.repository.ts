@@ -3,9 +3,9 @@ import { chunksOf } from '#bootstrap';
 import type { Vendor, VendorCounts } from '#contracts';
 import type { Queryable, Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { badgesOf, countsOfShare, laneVendor, type VendorShare } from './vendor-route.rules.js';
+import { badgesOf, countsOfShare, type VendorShare } from './vendor-route.rules.js';
+import { laneVendor, type VendorPush, type VendorTarget } from './vendor-channel.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { VendorPush, VendorTarget } from './vendor.types.js';
 
 /** A crash repeats at most the batches in progress. */
 const BATCH_SIZE = 500;

@@ -25,8 +25,13 @@ import {
   VendorCredentials,
 } from './vendor-credentials.js';
 import { VendorLane } from './vendor-lane.js';
-import { laneName as nameOfLane, parseLane } from './vendor-route.rules.js';
-import type { CheckProblem, Outcome, VendorChannel } from './vendor.types.js';
+import {
+  type CheckProblem,
+  laneName as nameOfLane,
+  type Outcome,
+  parseLane,
+  type VendorChannel,
+} from './vendor-channel.rules.js';
 import { PushServices } from './web-push/push-services.js';
 import { WebPushChannel } from './web-push/web-push.channel.js';
 import { publicKeyOf } from './web-push/web-push.crypto.js';

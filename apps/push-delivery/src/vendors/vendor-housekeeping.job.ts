@@ -4,8 +4,9 @@ import { messageOf } from '#errors';
 import { Metrics, ProcessInfo } from '#observability';
 import { Backoff, whileUnavailable } from '../pushes/leases.js';
 import { VendorChannels } from './vendor-channels.js';
-import { type ListedLane, VendorLanesRepository } from './vendor-lanes.repository.js';
-import { OUTSIDE_CHINA, parseLane } from './vendor-route.rules.js';
+import { type ListedLane, VendorLanesRepository } from './vendor-credentials.repository.js';
+import { OUTSIDE_CHINA } from './vendor-route.rules.js';
+import { parseLane } from './vendor-channel.rules.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 const INTERVAL_MS = 30_000;

@@ -9,7 +9,7 @@ import {
   MAX_REQUESTED_BACK_OFF_MS,
   type TargetOutcome,
 } from './settlement.rules.js';
-import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor.types.js';
+import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor-channel.rules.js';
 
 const RESPONSIVE_MS = 5_000;
 const MAX_FAILURES = 5;

@@ -1,13 +1,6 @@
-import { DEFAULT_PROFILE, type JsonObject, VENDORS, type Vendor } from '#contracts';
+import { DEFAULT_PROFILE, type JsonObject } from '#contracts';
 import type { PushJob, TargetedInstallation, VendorAddress } from '../pushes/push.row.js';
-
-export interface VendorChannelKey {
-  readonly vendor: Vendor;
-  readonly profile: string;
-  readonly part: string;
-  /** Of APNs; empty for other vendors. */
-  readonly topics: readonly string[];
-}
+import { laneName, laneVendor, type VendorChannelKey } from './vendor-channel.rules.js';
 
 export interface VendorShare {
   readonly objectId: string;
@@ -61,24 +54,6 @@ const VENDOR_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 export const OUTSIDE_CHINA = 'intl';
-
-/** A lane is limited and stopped by itself: one application, vendor, set of credentials and environment. */
-export function laneName({ vendor, profile, part }: Omit<VendorChannelKey, 'topics'>, prod: 'dev' | 'prod'): string {
-  return [vendor, profile, part, prod].join('/');
-}
-
-export function laneVendor(name: string): string {
-  return name.split('/', 1)[0] ?? '';
-}
-
-/** @returns undefined for a vendor that this release does not know */
-export function parseLane(
-  name: string,
-): (Omit<VendorChannelKey, 'topics'> & { readonly prod: 'dev' | 'prod' }) | undefined {
-  const [vendorName, profile = DEFAULT_PROFILE, part = '', prod] = name.split('/');
-  const vendor = VENDORS.find((known) => known === vendorName);
-  return vendor === undefined ? undefined : { vendor, profile, part, prod: prod === 'dev' ? 'dev' : 'prod' };
-}
 
 /** The vendor's channel if the application has credentials for it, else the device's own queue (docs/decisions.md, Channels of vendors). */
 export function routePage(

@@ -7,13 +7,12 @@ import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
 import { Backoff, type Held, LeasedWorker, whileUnavailable } from '../pushes/leases.js';
 import { type LaneAnswers, settlementOf, type Settlement, type TargetOutcome } from './settlement.rules.js';
-import { laneVendor } from './vendor-route.rules.js';
+import { laneVendor, type Outcome, type VendorTarget } from './vendor-channel.rules.js';
 import { type LaneClaimLimits, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels, VendorLanes } from './vendor-channels.js';
 import type { VendorLane } from './vendor-lane.js';
-import { VendorLanesRepository } from './vendor-lanes.repository.js';
+import { VendorLanesRepository } from './vendor-credentials.repository.js';
 import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
-import type { Outcome, VendorTarget } from './vendor.types.js';
 
 /** Batches of all lanes, of one lane, and of one claim. `extra` limits unresponsive lanes, so responsive vendors always find a slot. */
 const SLOTS = { single: { all: 32, extra: 64, lane: 16, claim: 8 }, bulk: { all: 8, extra: 24, lane: 2, claim: 1 } };

@@ -8,9 +8,8 @@ import { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import { type OpenedCredentials, VendorChannels } from './vendor-channels.js';
 import { vendorContext, VendorCredentials } from './vendor-credentials.js';
-import { VendorCredentialsRepository } from './vendor-credentials.repository.js';
+import { VendorCredentialsRepository, VendorLanesRepository } from './vendor-credentials.repository.js';
 import { VendorHousekeeping } from './vendor-housekeeping.job.js';
-import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 

@@ -3,8 +3,17 @@ import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
-import { objectIn, objectOr, retryAfterMs, textOr } from '../vendor-json.rules.js';
-import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import {
+  type CheckProblem,
+  objectIn,
+  objectOr,
+  type Outcome,
+  retryAfterMs,
+  textOr,
+  type VendorChannel,
+  type VendorPush,
+  type VendorTarget,
+} from '../vendor-channel.rules.js';
 
 // Facts: LeanCloud's Java SDK (mixpush) and its guide for `data`: what the receivers in shipped apps read.
 

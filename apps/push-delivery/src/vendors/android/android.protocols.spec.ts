@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { cut, objectIn, retryAfterMs } from '../vendor-json.rules.js';
+import { cut, objectIn, retryAfterMs } from '../vendor-channel.rules.js';
 import { androidMessage, type AndroidProtocol, type VendorCall } from './android.channel.js';
 import { honorProtocol, huaweiProtocol, xiaomiProtocol } from './authorized.protocols.js';
 import { meizuProtocol, oppoProtocol, vivoProtocol } from './signed.protocols.js';

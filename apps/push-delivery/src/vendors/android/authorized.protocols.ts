@@ -10,8 +10,7 @@ import {
   laterFor,
   type VendorAnswer,
 } from './android.channel.js';
-import { codeOf, cut, merged, objectIn, objectOr, textOr, textsIn } from '../vendor-json.rules.js';
-import type { Outcome } from '../vendor.types.js';
+import { codeOf, cut, merged, objectIn, objectOr, type Outcome, textOr, textsIn } from '../vendor-channel.rules.js';
 
 // Huawei, Honor and Xiaomi read a token or a key from the header `authorization`. Facts: Huawei, HMSCore-References
 // "https-send-api" (2024-03); Honor, the comments of its page in public clients (2024-10), without an official table of

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { JsonObject, VendorCredentials } from '#contracts';
-import type { Outcome } from '../vendor.types.js';
+import { codeOf, cut, merged, objectOr, type Outcome, textOr, textsIn } from '../vendor-channel.rules.js';
 import {
   type AndroidMessage,
   type AndroidProtocol,
@@ -10,7 +10,6 @@ import {
   laterFor,
   type VendorAnswer,
 } from './android.channel.js';
-import { textsIn, codeOf, cut, merged, objectOr, textOr } from '../vendor-json.rules.js';
 
 // OPPO, vivo and Meizu sign requests with a hash. Facts: open.oppomobile.com 11236 to 11239, dev.vivo.com.cn 362 and open-wiki.flyme.cn,
 // as public clients quote them (2024).

@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { Http2Client } from '../http2-client.js';
-import type { VendorPush, VendorTarget } from '../vendor.types.js';
+import type { VendorPush, VendorTarget } from '../vendor-channel.rules.js';
 import { ApnsChannel } from './apns.channel.js';
 
 const MINUTE_MS = 60_000;

@@ -1,16 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { importPKCS8, SignJWT } from 'jose';
 import type { Clock } from '#bootstrap';
 import type { VendorCredentials } from '#contracts';
+import { ProviderToken } from '../access-tokens.js';
 import { Http2Client, Http2Error } from '../http2-client.js';
-import { retryAfterMs } from '../vendor-json.rules.js';
-import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import {
+  type CheckProblem,
+  type Outcome,
+  retryAfterMs,
+  type VendorChannel,
+  type VendorPush,
+  type VendorTarget,
+} from '../vendor-channel.rules.js';
 import { answerOf, apnsMessage, type ApnsMessage, apnsOutcome, apnsTopic, isApnsToken } from './apns.rules.js';
 
 const TIMEOUT_MS = 10_000;
-/** Apple accepts a token for 60 minutes, and a new one each 20 minutes. */
-const TOKEN_LIFE_MS = 40 * 60_000;
-const MIN_TOKEN_AGE_MS = 20 * 60_000;
 const MAX_CHECKED_TOPICS = 10;
 
 const PROBLEMS: Readonly<Record<string, string>> = {
@@ -130,44 +133,4 @@ function requestId({ objectId }: VendorPush, target: VendorTarget): string {
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
-}
-
-/**
- * Apple refuses tokens over an hour old, or under 20 minutes after the last one. Ages count from the time in the token, whatever the clock.
- */
-class ProviderToken {
-  #current: { readonly signed: Promise<string>; readonly issuedAt: Date } | undefined;
-
-  constructor(
-    private readonly credentials: Pick<VendorCredentials<'apns'>, 'teamId' | 'keyId' | 'privateKey'>,
-    private readonly clock: Clock,
-  ) {}
-
-  get(): Promise<string> {
-    if (this.#current === undefined || this.#ageMs(this.#current) > TOKEN_LIFE_MS) {
-      const issuedAt = this.clock.now();
-      this.#current = { signed: this.#sign(issuedAt), issuedAt };
-    }
-    return this.#current.signed;
-  }
-
-  /** @returns false if the refused token is too young to be replaced */
-  async renew(refused: string): Promise<boolean> {
-    const current = this.#current;
-    if (current === undefined || (await current.signed) !== refused) return true;
-    if (this.#ageMs(current) < MIN_TOKEN_AGE_MS) return false;
-    if (this.#current === current) this.#current = undefined;
-    return true;
-  }
-
-  #ageMs({ issuedAt }: { readonly issuedAt: Date }): number {
-    return Math.abs(this.clock.now().getTime() - issuedAt.getTime());
-  }
-
-  async #sign(issuedAt: Date): Promise<string> {
-    const { teamId, keyId, privateKey } = this.credentials;
-    const key = await importPKCS8(privateKey.trim(), 'ES256');
-    const protectedHeader = { alg: 'ES256', kid: keyId };
-    return new SignJWT({}).setProtectedHeader(protectedHeader).setIssuer(teamId).setIssuedAt(issuedAt).sign(key);
-  }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import type { VendorPush, VendorTarget } from '../vendor.types.js';
+import type { VendorPush, VendorTarget } from '../vendor-channel.rules.js';
 import { apnsMessage, apnsOutcome, apnsTopic, isApnsToken } from './apns.rules.js';
 
 const ID = '652f0c1e8a1b2c3d4e5f6a7b';

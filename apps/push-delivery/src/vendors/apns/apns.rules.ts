@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
-import type { Outcome, VendorPush, VendorTarget } from '../vendor.types.js';
+import type { Outcome, VendorPush, VendorTarget } from '../vendor-channel.rules.js';
 
 // Facts: Apple, "Sending notification requests to APNs" and "Handling notification responses from APNs"; keys of `data` as LeanCloud
 // documents them for iOS.

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
-import type { Outcome, VendorPush } from '../vendor.types.js';
+import type { Outcome, VendorPush } from '../vendor-channel.rules.js';
 import { FcmChannel } from './fcm.channel.js';
 
 const push: VendorPush = {

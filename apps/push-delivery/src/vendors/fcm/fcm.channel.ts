@@ -6,8 +6,17 @@ import { type OutboundClient, OutboundError } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { Http2Client, Http2Error } from '../http2-client.js';
 import type { ServiceAccount } from '../vendor-credentials.js';
-import { merged, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
-import type { CheckProblem, Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import {
+  type CheckProblem,
+  merged,
+  objectIn,
+  objectOr,
+  type Outcome,
+  retryAfterMs,
+  type VendorChannel,
+  type VendorPush,
+  type VendorTarget,
+} from '../vendor-channel.rules.js';
 
 // Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` beside a notification.
 

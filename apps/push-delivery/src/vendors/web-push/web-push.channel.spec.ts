@@ -7,7 +7,7 @@ import { Clock } from '#bootstrap';
 import { OutboundClient, OutboundError } from '#outbound';
 import { Metrics } from '#observability';
 import { VendorLane } from '../vendor-lane.js';
-import type { VendorPush, VendorTarget } from '../vendor.types.js';
+import type { VendorPush, VendorTarget } from '../vendor-channel.rules.js';
 import { PushServices } from './push-services.js';
 import { WebPushChannel } from './web-push.channel.js';
 import { newVapidKeys } from './web-push.crypto.js';

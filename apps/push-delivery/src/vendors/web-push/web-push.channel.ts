@@ -3,8 +3,16 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundAnswer, OutboundError } from '#outbound';
-import { codeOf, objectIn, objectOr, retryAfterMs } from '../vendor-json.rules.js';
-import type { Outcome, VendorChannel, VendorPush, VendorTarget } from '../vendor.types.js';
+import {
+  codeOf,
+  objectIn,
+  objectOr,
+  type Outcome,
+  retryAfterMs,
+  type VendorChannel,
+  type VendorPush,
+  type VendorTarget,
+} from '../vendor-channel.rules.js';
 import { CLOSED, NO_ANSWER, type PushServices, PushServiceBackOff } from './push-services.js';
 import {
   encrypt,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate } from '#database';
 import { newDatabase, quickestPlan, unique } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { InstallationScanRepository } from './installation-scan.repository.js';
+import { InstallationScanRepository } from './installations.repository.js';
 import type { ScanPosition } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: -1, objectId: '' };

@@ -1,0 +1,130 @@
+import { DEFAULT_PROFILE, type JsonObject, type JsonValue, type Vendor, VENDORS } from '#contracts';
+import { isJsonObject } from '#objects';
+import type { StoredMessage } from '../pushes/push.row.js';
+
+export interface VendorChannelKey {
+  readonly vendor: Vendor;
+  readonly profile: string;
+  readonly part: string;
+  /** Of APNs; empty for other vendors. */
+  readonly topics: readonly string[];
+}
+
+/** A lane is limited and stopped by itself: one application, vendor, set of credentials and environment. */
+export function laneName({ vendor, profile, part }: Omit<VendorChannelKey, 'topics'>, prod: 'dev' | 'prod'): string {
+  return [vendor, profile, part, prod].join('/');
+}
+
+export function laneVendor(name: string): string {
+  return name.split('/', 1)[0] ?? '';
+}
+
+/** @returns undefined for a vendor that this release does not know */
+export function parseLane(
+  name: string,
+): (Omit<VendorChannelKey, 'topics'> & { readonly prod: 'dev' | 'prod' }) | undefined {
+  const [vendorName, profile = DEFAULT_PROFILE, part = '', prod] = name.split('/');
+  const vendor = VENDORS.find((known) => known === vendorName);
+  return vendor === undefined ? undefined : { vendor, profile, part, prod: prod === 'dev' ? 'dev' : 'prod' };
+}
+
+/** Whether a failure may be the vendor's, or concerns only the device, such as that of a server that the device has chosen. */
+type Scope = 'lane' | 'device';
+
+/** Reasons come from short lists: the push's record counts devices by reason. */
+export type Outcome =
+  | { readonly kind: 'accepted' }
+  | { readonly kind: 'invalid'; readonly reason: string; readonly since?: Date; readonly isDoubtful?: boolean }
+  | { readonly kind: 'rejected'; readonly reason: string }
+  /** The vendor asks for fewer requests in the scope, and for none for `backOffMs`. */
+  | { readonly kind: 'later'; readonly reason: string; readonly scope: Scope; readonly backOffMs?: number }
+  | { readonly kind: 'unsure'; readonly reason: string; readonly scope: Scope }
+  | { readonly kind: 'credentials'; readonly reason: string }
+  /** Not tried. `backOffMs`: only the server of this device is in back-off. */
+  | { readonly kind: 'waiting'; readonly reason: string; readonly backOffMs?: number };
+
+export interface VendorPush {
+  readonly appId: string;
+  readonly objectId: string;
+  readonly data: JsonObject;
+  readonly message: StoredMessage;
+  readonly prod: 'dev' | 'prod';
+  readonly expiresAt: Date;
+  /** Earlier attempts that the vendor answered without a result. */
+  readonly keyNo: number;
+  readonly isRepeat: boolean;
+}
+
+export interface VendorTarget {
+  readonly objectId: string;
+  readonly token: string;
+  readonly platform: string;
+  readonly topic: string | null;
+  readonly badge: number | null;
+}
+
+export interface CheckProblem {
+  readonly text: string;
+  readonly isRefusal: boolean;
+}
+
+export interface VendorChannel {
+  readonly targetsPerRequest: number;
+  readonly devicesChooseServer?: true;
+  /** One outcome for each target in order. It never rejects: a failure is an outcome. */
+  send(push: VendorPush, targets: readonly VendorTarget[]): Promise<readonly Outcome[]>;
+  /** Sends to no device. @returns undefined if the credentials work */
+  check(): Promise<CheckProblem | undefined>;
+  /** Reads page by page. The vendor names each token once: record a page before you ask for the next. */
+  invalidTokens?(): AsyncIterable<readonly string[]>;
+  close(): void;
+}
+
+/** At every depth. */
+export function merged(base: JsonObject, over: JsonValue | undefined): JsonObject {
+  if (!isJsonObject(over)) return base;
+  const entries = Object.entries(over).map(([name, value]): [string, JsonValue] => {
+    const own = base[name];
+    return [name, isJsonObject(own) && isJsonObject(value) ? merged(own, value) : value];
+  });
+  return { ...base, ...Object.fromEntries(entries) };
+}
+
+export function objectIn(text: string): JsonObject {
+  try {
+    return objectOr(JSON.parse(text) as JsonValue);
+  } catch {
+    return {};
+  }
+}
+
+export function objectOr(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+export function textOr(value: JsonValue | undefined, fallback: string): string {
+  return typeof value === 'string' && value.trim() !== '' ? value : fallback;
+}
+
+export function textsIn(value: JsonValue | undefined): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+/** In UTF-16 units. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const start = text.slice(0, limit - 1);
+  return `${/[\uD800-\uDBFF]$/.test(start) ? start.slice(0, -1) : start}…`;
+}
+
+/** Bounded, because the code becomes a key of the push's record. */
+export function codeOf(value: JsonValue | undefined): string {
+  const code = typeof value === 'number' ? String(value) : value;
+  return typeof code === 'string' && /^-?\w{1,20}$/.test(code) ? code : '';
+}
+
+export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now.getTime();
+  return ms > 0 ? ms : undefined;
+}
