@@ -148,7 +148,7 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       isRefused = false;
       await add.click();
       await undo(page);
-      expect(await page.getByRole('table', { name: 'Users of the role' }).getByRole('row').count()).toBe(1);
+      expect(await page.getByRole('table', { name: 'Users of the role' }).getByRole('rowheader').count()).toBe(1);
     });
 
     it('removes a first template of a language, whose page offers no way back before', async () => {

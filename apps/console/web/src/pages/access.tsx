@@ -1,13 +1,13 @@
-import { Alert, Button, Group, Menu, Paper, PasswordInput, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Alert, Button, Group, Menu, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, MIN_PASSWORD_LENGTH, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
 import { goToIssuer, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
-import { asksForCode, CodeField, passwordMistake } from '../parts/fields';
+import { asksForCode, CodeField, PasswordField, passwordMistake } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Answer, Failure } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
@@ -95,34 +95,37 @@ function AccessForm({
 }: AccessFormProps): ReactNode {
   const enter = useEnter();
   const { to } = useSearch({ strict: false });
-  const [error, setError] = useState<Error>();
-  const [isBusy, setBusy] = useState(false);
-  const send = async (act: () => Promise<Session>) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await enter(await act(), to);
-    } catch (failure) {
-      if (!handles(failure as Error)) setError(failure as Error);
-      setBusy(false);
-    }
-  };
+  const [isHandled, setHandled] = useState(false);
+  const send = useMutation({
+    mutationFn: async (act: () => Promise<Session>) => enter(await act(), to),
+    onError: (failure) => {
+      setHandled(handles(failure));
+    },
+  });
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        if (isValid()) void send(submit);
+        if (isValid()) send.mutate(submit);
       }}
     >
       <Stack gap="sm">
         {children}
-        {error !== undefined && <Failure error={error} />}
-        <Button type="submit" size="sm" mt="xs" loading={isBusy}>
+        {send.error !== null && !isHandled && <Failure error={send.error} />}
+        <Button type="submit" size="sm" mt="xs" loading={send.isPending}>
           {button}
         </Button>
         {others.map(({ text, submit: go }) => (
-          <Button key={text} variant="default" size="sm" disabled={isBusy} onClick={() => void send(go)}>
+          <Button
+            key={text}
+            variant="default"
+            size="sm"
+            disabled={send.isPending}
+            onClick={() => {
+              send.mutate(go);
+            }}
+          >
             {text}
           </Button>
         ))}
@@ -194,12 +197,7 @@ function PasswordForm(): ReactNode {
         autoFocus
         {...form.getInputProps('address')}
       />
-      <PasswordInput
-        label={t.access.password}
-        autoComplete="current-password"
-        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
-        {...form.getInputProps('password')}
-      />
+      <PasswordField label={t.access.password} autoComplete="current-password" {...form.getInputProps('password')} />
       {needsCode && <CodeField {...form.getInputProps('code')} />}
     </AccessForm>
   );
@@ -273,11 +271,10 @@ function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
         readOnly={!isSetUp}
         {...form.getInputProps('address')}
       />
-      <PasswordInput
+      <PasswordField
         label={t.access.newPassword}
         description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
         autoComplete="new-password"
-        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
         {...form.getInputProps('password')}
       />
     </AccessForm>

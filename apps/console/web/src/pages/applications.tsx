@@ -1,13 +1,12 @@
-import { Button, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { Link, Navigate, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useAct, useApplications, useMay } from '../api/queries';
-import { FormDialog } from '../parts/dialogs';
-import { Icon } from '../parts/icon';
+import { AddButton, FormDialog } from '../parts/dialogs';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { DataTable } from '../table/data-table';
+import { List } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -29,59 +28,37 @@ export function HomePage(): ReactNode {
 export function ApplicationsPage(): ReactNode {
   const t = useTexts();
   const mayCreate = useMay('*')('apps.create');
-  const [isNewOpen, setNewOpen] = useState(false);
   const applications = useApplications();
-  const button = (
-    <Button
-      leftSection={<Icon name="add" size={16} />}
-      onClick={() => {
-        setNewOpen(true);
-      }}
-    >
-      {t.applications.create}
-    </Button>
-  );
+  const button = <AddButton text={t.applications.create}>{(close) => <NewApplication onClose={close} />}</AddButton>;
   return (
     <Page title={t.shell.applicationsTitle} acts={mayCreate && button}>
       <Panel>
-        <Answer of={applications}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty
-                title={t.applications.none}
-                says={mayCreate ? t.applications.noneSays : t.applications.noneGranted}
-                {...(mayCreate ? { command: 'npm run gatepost -- apps create "My shop"' } : {})}
-              />
-            ) : (
-              <DataTable
-                label={t.shell.applicationsTitle}
-                rows={items}
-                idOf={({ id }) => id}
-                columns={[
-                  {
-                    id: 'name',
-                    header: t.applications.name,
-                    cell: ({ id, name }) => (
-                      <Link to="/apps/$appId/overview" params={{ appId: id }}>
-                        <bdi>{name}</bdi>
-                      </Link>
-                    ),
-                  },
-                  { id: 'id', header: t.applications.id, cell: ({ id }) => id, from: 'sm' },
-                  { id: 'createdAt', header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
-                ]}
-              />
-            )
+        <List
+          label={t.shell.applicationsTitle}
+          of={applications}
+          idOf={({ id }) => id}
+          empty={
+            <Empty
+              title={t.applications.none}
+              says={mayCreate ? t.applications.noneSays : t.applications.noneGranted}
+              {...(mayCreate ? { command: 'npm run gatepost -- apps create "My shop"' } : {})}
+            />
           }
-        </Answer>
-      </Panel>
-      {isNewOpen && (
-        <NewApplication
-          onClose={() => {
-            setNewOpen(false);
-          }}
+          columns={[
+            {
+              id: 'name',
+              header: t.applications.name,
+              cell: ({ id, name }) => (
+                <Link to="/apps/$appId/overview" params={{ appId: id }}>
+                  <bdi>{name}</bdi>
+                </Link>
+              ),
+            },
+            { id: 'id', header: t.applications.id, cell: ({ id }) => id, from: 'sm' },
+            { id: 'createdAt', header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
+          ]}
         />
-      )}
+      </Panel>
     </Page>
   );
 }
@@ -107,13 +84,7 @@ function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNod
     );
   });
   return (
-    <FormDialog
-      title={t.applications.create}
-      onSubmit={submit}
-      isPending={create.isPending}
-      error={create.error}
-      onClose={onClose}
-    >
+    <FormDialog title={t.applications.create} onSubmit={submit} act={create} onClose={onClose}>
       <TextInput label={t.applications.name} data-autofocus {...form.getInputProps('name')} />
       <TextInput label={t.applications.id} description={t.applications.idSays} {...form.getInputProps('id')} />
     </FormDialog>

@@ -1,14 +1,14 @@
-import { Badge, Code, Group, NativeSelect, Stack, Table, Text } from '@mantine/core';
+import { Badge, Code, Group, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { DayFilters, UrlText } from '../parts/fields';
+import { Choice, DayFilters, UrlText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { DataTable, Pager } from '../table/data-table';
+import { Empty, Page, Panel } from '../parts/panel';
+import { DataTable, List } from '../table/data-table';
 import { When } from '../texts/format';
 import { tagOf, useLanguage, useTexts } from '../texts/texts';
 
@@ -34,8 +34,8 @@ export function AuditPage(): ReactNode {
   const filters = {
     ...search,
     ...momentsOf({ since, until }, timeZone),
-    ...(operator === undefined ? {} : { operatorId: operator }),
-    ...(app === undefined ? {} : { appId: app }),
+    operatorId: operator,
+    appId: app,
   };
   return (
     <Page
@@ -64,16 +64,12 @@ export function AuditPage(): ReactNode {
               change({ app: value });
             }}
           />
-          <NativeSelect
+          <Choice
             label={t.audit.outcome}
-            size="xs"
-            value={search.outcome ?? ''}
-            data={[
-              { value: '', label: t.common.any },
-              ...AUDIT_OUTCOMES.map((value) => ({ value, label: t.audit.outcomes[value] })),
-            ]}
-            onChange={(event) => {
-              change({ outcome: AUDIT_OUTCOMES.find((each) => each === event.currentTarget.value) });
+            value={search.outcome}
+            options={AUDIT_OUTCOMES.map((value) => ({ value, label: t.audit.outcomes[value] }))}
+            onChange={(outcome) => {
+              change({ outcome });
             }}
           />
           <OperatorFilter
@@ -84,62 +80,45 @@ export function AuditPage(): ReactNode {
           />
           <DayFilters since={since} until={until} onApply={change} />
         </Group>
-        <AuditList
-          key={open}
-          query={{ ...filters, ...(after === undefined ? {} : { after }) }}
-          opened={open}
-          hasPager
-        />
+        <AuditList key={open} query={{ ...filters, after }} opened={open} hasPager />
       </Panel>
     </Page>
   );
 }
 
-interface ChoiceProps {
+interface FilterProps {
   readonly value: string | undefined;
   readonly onChange: (value: string | undefined) => void;
 }
 
 /** For those who may list the operators. */
-function OperatorFilter({ value = '', onChange }: ChoiceProps): ReactNode {
+function OperatorFilter(filter: FilterProps): ReactNode {
   const t = useTexts();
   const enabled = useMay('*')('operators.write');
   const { data } = useRead(consoleApi.listOperators, {}, { enabled });
   if (data === undefined) return null;
   return (
-    <NativeSelect
+    <Choice
       label={t.audit.operator}
-      size="xs"
-      value={value}
-      data={[{ value: '', label: t.common.any }, ...data.items.map(({ id, name }) => ({ value: id, label: name }))]}
-      onChange={(event) => {
-        const { value: id } = event.currentTarget;
-        onChange(id === '' ? undefined : id);
-      }}
+      options={data.items.map(({ id, name }) => ({ value: id, label: name }))}
+      {...filter}
     />
   );
 }
 
 /** The acts by their names in the operator's language. */
-function ActionFilter({ value, onChange }: ChoiceProps): ReactNode {
+function ActionFilter({ value, onChange }: FilterProps): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
   const names: Readonly<Record<string, string>> = t.audit.actions;
   const actions = Object.keys(names).sort((a, b) => nameOf(names, a).localeCompare(nameOf(names, b), tagOf(language)));
   const unknown = value === undefined || value in names ? [] : [value];
   return (
-    <NativeSelect
+    <Choice
       label={t.audit.action}
-      size="xs"
-      value={value ?? ''}
-      data={[
-        { value: '', label: t.common.any },
-        ...[...unknown, ...actions].map((action) => ({ value: action, label: nameOf(names, action) })),
-      ]}
-      onChange={(event) => {
-        const { value: action } = event.currentTarget;
-        onChange(action === '' ? undefined : action);
-      }}
+      value={value}
+      options={[...unknown, ...actions].map((action) => ({ value: action, label: nameOf(names, action) }))}
+      onChange={onChange}
     />
   );
 }
@@ -159,61 +138,51 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
   const [chosen, setChosen] = useState<string | null>();
   const open = chosen === undefined ? opened : chosen;
   return (
-    <Answer of={entries} lines={8}>
-      {({ items, next }) => (
-        <Stack gap="xs">
-          {items.length === 0 ? (
-            <Empty title={t.audit.none} />
-          ) : (
-            <DataTable
-              label={t.pages.audit}
-              rows={items}
-              idOf={({ id }) => id}
-              isOld={entries.isPlaceholderData}
-              columns={[
-                {
-                  id: 'action',
-                  header: t.audit.action,
-                  cell: (entry) => (
-                    <Stack gap={2}>
-                      <button
-                        type="button"
-                        className="link"
-                        aria-expanded={open === entry.id}
-                        onClick={() => {
-                          setChosen(open === entry.id ? null : entry.id);
-                        }}
-                      >
-                        {nameOf(t.audit.actions, entry.action)}
-                      </button>
-                      {open === entry.id && <Details entry={entry} />}
-                    </Stack>
-                  ),
-                },
-                { id: 'operator', header: t.audit.operator, cell: ({ operatorName }) => <bdi>{operatorName}</bdi> },
-                {
-                  id: 'outcome',
-                  header: t.audit.outcome,
-                  cell: ({ outcome }) => <Badge color={COLORS[outcome]}>{t.audit.outcomes[outcome]}</Badge>,
-                },
-                { id: 'app', header: t.audit.application, from: 'md', cell: ({ appId }) => appId ?? '–' },
-                { id: 'target', header: t.audit.target, from: 'lg', cell: ({ target }) => <bdi>{target ?? '–'}</bdi> },
-                { id: 'at', header: t.audit.at, from: 'sm', cell: ({ begunAt }) => <When at={begunAt} /> },
-              ]}
-            />
-          )}
-          {hasPager ? (
-            <Pager next={next} isFirst={query.after === undefined} />
-          ) : (
-            next !== null && (
-              <Link to="/audit" search={{ app: query.appId, target: query.target }}>
-                {t.audit.all}
-              </Link>
-            )
-          )}
-        </Stack>
+    <>
+      <List
+        label={t.pages.audit}
+        of={entries}
+        lines={8}
+        idOf={({ id }) => id}
+        empty={<Empty title={t.audit.none} />}
+        {...(hasPager ? { page: query } : {})}
+        columns={[
+          {
+            id: 'action',
+            header: t.audit.action,
+            cell: (entry) => (
+              <Stack gap={2}>
+                <button
+                  type="button"
+                  className="link"
+                  aria-expanded={open === entry.id}
+                  onClick={() => {
+                    setChosen(open === entry.id ? null : entry.id);
+                  }}
+                >
+                  {nameOf(t.audit.actions, entry.action)}
+                </button>
+                {open === entry.id && <Details entry={entry} />}
+              </Stack>
+            ),
+          },
+          { id: 'operator', header: t.audit.operator, cell: ({ operatorName }) => <bdi>{operatorName}</bdi> },
+          {
+            id: 'outcome',
+            header: t.audit.outcome,
+            cell: ({ outcome }) => <Badge color={COLORS[outcome]}>{t.audit.outcomes[outcome]}</Badge>,
+          },
+          { id: 'app', header: t.audit.application, from: 'md', cell: ({ appId }) => appId ?? '–' },
+          { id: 'target', header: t.audit.target, from: 'lg', cell: ({ target }) => <bdi>{target ?? '–'}</bdi> },
+          { id: 'at', header: t.audit.at, from: 'sm', cell: ({ begunAt }) => <When at={begunAt} /> },
+        ]}
+      />
+      {!hasPager && typeof entries.data?.next === 'string' && (
+        <Link to="/audit" search={{ app: query.appId, target: query.target }}>
+          {t.audit.all}
+        </Link>
       )}
-    </Answer>
+    </>
   );
 }
 
@@ -265,31 +234,20 @@ function Changes({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const names = new Set([...Object.keys(after), ...(changed.length > 0 ? [] : Object.keys(before))]);
   if (names.size === 0) return null;
   return (
-    <Table aria-label={t.audit.changes}>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>{t.audit.field}</Table.Th>
-          <Table.Th>{t.audit.before}</Table.Th>
-          <Table.Th>{t.audit.after}</Table.Th>
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {[...names].map((name) => (
-          <Table.Tr key={name}>
-            <Table.Th scope="row">{name}</Table.Th>
-            {[before[name], after[name]].map((value, index) => (
-              <Table.Td key={index === 0 ? 'before' : 'after'} className="wrap">
-                <bdi>{textOf(value)}</bdi>
-              </Table.Td>
-            ))}
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
+    <DataTable
+      label={t.audit.changes}
+      rows={[...names]}
+      idOf={(name) => name}
+      columns={[
+        { id: 'field', header: t.audit.field, isHeading: true, cell: (name) => name },
+        { id: 'before', header: t.audit.before, cell: (name) => textOf(before[name]) },
+        { id: 'after', header: t.audit.after, cell: (name) => textOf(after[name]) },
+      ]}
+    />
   );
 }
 
-function textOf(value: unknown): string {
+function textOf(value: unknown): ReactNode {
   if (value === undefined) return '–';
-  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
+  return <bdi className="wrap">{typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)}</bdi>;
 }

@@ -1,8 +1,10 @@
 import { Badge, Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
+import { AskButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
+import { onText } from '../parts/fields';
 import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
@@ -50,50 +52,31 @@ export function CredentialsForm({ title, kinds, stored, name, submit, onClose }:
   const [kind, setKind] = useState((kinds.find((each) => each.kind === stored) ?? kinds[0])?.kind ?? '');
   const [given, setGiven] = useState<Record<string, string>>({});
   const [chosenName, setName] = useState(name?.initial ?? '');
-  const [error, setError] = useState<Error>();
-  const [isBusy, setBusy] = useState(false);
   const fields = kinds.find((each) => each.kind === kind)?.fields ?? [];
-  const send = async (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    if (!event.currentTarget.reportValidity()) return;
-    setBusy(true);
-    try {
-      const filled = Object.entries(given).filter(
-        ([field, value]) => value !== '' && fields.some((each) => each.name === field),
-      );
-      await submit(kind, Object.fromEntries(filled), chosenName.trim());
-      onClose();
-    } catch (failure) {
-      setError(failure as Error);
-      setBusy(false);
-    }
-  };
+  const act = useMutation({
+    mutationFn: () => {
+      const filled = fields.map(({ name: field }) => [field, given[field] ?? '']).filter(([, value]) => value !== '');
+      return submit(kind, Object.fromEntries(filled), chosenName.trim());
+    },
+    onSuccess: onClose,
+  });
   return (
     <FormDialog
       title={title}
       submitText={t.acts.save}
-      onSubmit={(event) => void send(event)}
-      isPending={isBusy}
-      error={error ?? null}
+      onSubmit={({ currentTarget }) => {
+        if (currentTarget.reportValidity()) act.mutate();
+      }}
+      act={act}
       onClose={onClose}
     >
       <NativeSelect
         label={t.credentials.kind}
         value={kind}
         data={kinds.map((each) => each.kind)}
-        onChange={(event) => {
-          setKind(event.currentTarget.value);
-        }}
+        onChange={onText(setKind)}
       />
-      {name !== undefined && (
-        <TextInput
-          label={name.label}
-          value={chosenName}
-          onChange={(event) => {
-            setName(event.currentTarget.value);
-          }}
-        />
-      )}
+      {name !== undefined && <TextInput label={name.label} value={chosenName} onChange={onText(setName)} />}
       {fields.map((field) => (
         <CredentialField
           key={`${kind} ${field.name}`}
@@ -128,9 +111,7 @@ function CredentialField({
       value={value}
       {...(description === null ? {} : { description })}
       {...(isSecret && Field === TextInput ? { type: 'password', autoComplete: 'off' } : {})}
-      onChange={(event) => {
-        onChange(event.currentTarget.value);
-      }}
+      onChange={onText(onChange)}
     />
   );
 }
@@ -148,7 +129,6 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
   const set = useAct(consoleApi.setPlatform);
   const remove = useAct(consoleApi.removePlatform);
   const [edited, setEdited] = useState<string>();
-  const [removed, setRemoved] = useState<string>();
   return (
     <Panel
       title={t.settings.tabs.platforms}
@@ -175,40 +155,47 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
                   {t.overview.unverified(platform, number(unverified))}
                 </Text>
               ))}
-            {items.length === 0 ? (
-              <Empty title={t.credentials.noPlatforms} says={t.credentials.noPlatformsSays} />
-            ) : (
-              <DataTable
-                label={t.settings.tabs.platforms}
-                rows={items}
-                idOf={({ platform }) => platform}
-                columns={[
-                  { id: 'platform', header: t.users.platform, cell: ({ platform }) => platform },
-                  { id: 'kind', header: t.credentials.kind, cell: ({ kind }) => kind },
-                  {
-                    id: 'fields',
-                    header: t.credentials.fields,
-                    cell: (stored) => <Stored stored={stored} />,
-                    from: 'sm',
-                  },
-                  {
-                    id: 'acts',
-                    header: t.table.acts,
-                    cell: ({ platform }) =>
-                      may && (
-                        <RowActs
-                          change={() => {
+            <DataTable
+              label={t.settings.tabs.platforms}
+              rows={items}
+              idOf={({ platform }) => platform}
+              empty={<Empty title={t.credentials.noPlatforms} says={t.credentials.noPlatformsSays} />}
+              columns={[
+                { id: 'platform', header: t.users.platform, cell: ({ platform }) => platform },
+                { id: 'kind', header: t.credentials.kind, cell: ({ kind }) => kind },
+                {
+                  id: 'fields',
+                  header: t.credentials.fields,
+                  cell: (stored) => <Stored stored={stored} />,
+                  from: 'sm',
+                },
+                {
+                  id: 'acts',
+                  header: t.table.acts,
+                  cell: ({ platform }) =>
+                    may && (
+                      <Group gap={4}>
+                        <Button
+                          variant="default"
+                          onClick={() => {
                             setEdited(platform);
                           }}
-                          remove={() => {
-                            setRemoved(platform);
-                          }}
+                        >
+                          {t.acts.change}
+                        </Button>
+                        <AskButton
+                          text={t.acts.remove}
+                          title={t.credentials.remove(platform)}
+                          says={t.credentials.removeSays}
+                          button={t.acts.remove}
+                          typed={platform}
+                          onConfirm={() => remove.mutateAsync({ params: { appId, platform } })}
                         />
-                      ),
-                  },
-                ]}
-              />
-            )}
+                      </Group>
+                    ),
+                },
+              ]}
+            />
             {edited !== undefined && (
               <CredentialsForm
                 title={t.credentials.add}
@@ -230,35 +217,7 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
           </>
         )}
       </Answer>
-      {removed !== undefined && (
-        <Confirm
-          title={t.credentials.remove(removed)}
-          says={t.credentials.removeSays}
-          button={t.acts.remove}
-          typed={removed}
-          onConfirm={() => remove.mutateAsync({ params: { appId, platform: removed } })}
-          onClose={() => {
-            setRemoved(undefined);
-          }}
-        />
-      )}
     </Panel>
-  );
-}
-
-export function RowActs({ change, remove }: { readonly change?: () => void; readonly remove: () => void }): ReactNode {
-  const t = useTexts();
-  return (
-    <Group gap={4}>
-      {change !== undefined && (
-        <Button variant="default" onClick={change}>
-          {t.acts.change}
-        </Button>
-      )}
-      <Button variant="default" onClick={remove}>
-        {t.acts.remove}
-      </Button>
-    </Group>
   );
 }
 
@@ -269,8 +228,6 @@ export function TextMessagesTab({ appId }: TabProps): ReactNode {
   const answer = useRead(consoleApi.getTextMessageProvider, { params: { appId } });
   const set = useAct(consoleApi.setTextMessageProvider);
   const remove = useAct(consoleApi.removeTextMessageProvider);
-  const [isOpen, setOpen] = useState(false);
-  const [isRemoving, setRemoving] = useState(false);
   return (
     <Panel title={t.settings.tabs.texts}>
       <Answer of={answer}>
@@ -288,51 +245,31 @@ export function TextMessagesTab({ appId }: TabProps): ReactNode {
             )}
             {may && (
               <Group gap="xs">
-                <Button
-                  variant="default"
-                  onClick={() => {
-                    setOpen(true);
-                  }}
-                >
-                  {provider === null ? t.credentials.setProvider : t.acts.change}
-                </Button>
+                <DialogButton text={provider === null ? t.credentials.setProvider : t.acts.change} variant="default">
+                  {(close) => (
+                    <CredentialsForm
+                      title={t.credentials.setProvider}
+                      kinds={kinds}
+                      stored={provider?.kind}
+                      submit={async (kind, fields) => {
+                        await set.mutateAsync({ params: { appId }, body: { kind, fields } });
+                        notices.done(t.acts.saved);
+                      }}
+                      onClose={close}
+                    />
+                  )}
+                </DialogButton>
                 {provider !== null && (
-                  <Button
-                    variant="default"
-                    onClick={() => {
-                      setRemoving(true);
-                    }}
-                  >
-                    {t.acts.remove}
-                  </Button>
+                  <AskButton
+                    text={t.acts.remove}
+                    title={t.credentials.remove(provider.kind)}
+                    says={t.credentials.removeProviderSays}
+                    button={t.acts.remove}
+                    typed={provider.kind}
+                    onConfirm={() => remove.mutateAsync({ params: { appId } })}
+                  />
                 )}
               </Group>
-            )}
-            {isOpen && (
-              <CredentialsForm
-                title={t.credentials.setProvider}
-                kinds={kinds}
-                stored={provider?.kind}
-                submit={async (kind, fields) => {
-                  await set.mutateAsync({ params: { appId }, body: { kind, fields } });
-                  notices.done(t.acts.saved);
-                }}
-                onClose={() => {
-                  setOpen(false);
-                }}
-              />
-            )}
-            {isRemoving && provider !== null && (
-              <Confirm
-                title={t.credentials.remove(provider.kind)}
-                says={t.credentials.removeProviderSays}
-                button={t.acts.remove}
-                typed={provider.kind}
-                onConfirm={() => remove.mutateAsync({ params: { appId } })}
-                onClose={() => {
-                  setRemoving(false);
-                }}
-              />
             )}
           </>
         )}

@@ -9,7 +9,7 @@ import { ExportMenu } from '../parts/export-menu';
 import { UrlText } from '../parts/fields';
 import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
-import { type Column, DataTable, Pager } from '../table/data-table';
+import { type Column, List } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { TestDeviceButton, useIsTestDevice } from './test-devices';
@@ -39,12 +39,8 @@ export function DevicesPage(): ReactNode {
     />
   );
   const may = useMay(appId);
-  const after = search.after === undefined ? {} : { after: search.after };
-  const filters = {
-    ...(search.type === undefined ? {} : { deviceType: search.type }),
-    ...(search.channel === undefined ? {} : { channel: search.channel }),
-    ...(search.user === undefined ? {} : { userId: search.user }),
-  };
+  const { after } = search;
+  const filters = { deviceType: search.type, channel: search.channel, userId: search.user };
   return (
     <Page
       title={t.pages.devices}
@@ -73,9 +69,9 @@ export function DevicesPage(): ReactNode {
           />
         </Group>
         {isConnected ? (
-          <ConnectedDevices appId={appId} query={after} />
+          <ConnectedDevices appId={appId} query={{ after }} />
         ) : (
-          <DeviceList appId={appId} query={{ ...after, ...filters }} hasPager />
+          <DeviceList appId={appId} query={{ after, ...filters }} hasPager />
         )}
       </Panel>
     </Page>
@@ -94,53 +90,32 @@ export function DeviceList({ appId, query, hasPager = false }: DeviceListProps):
   const devices = useRead(consoleApi.listDevices, { params: { appId }, query }, { everyMs: EVERY_MS });
   const columns = useDeviceColumns(appId);
   return (
-    <Answer of={devices} lines={8}>
-      {({ items, next }) => (
-        <Stack gap="xs">
-          {items.length === 0 ? (
-            <Empty title={t.devices.none} says={t.devices.noneSays} />
-          ) : (
-            <DataTable label={t.pages.devices} rows={items} idOf={({ objectId }) => objectId} columns={columns} />
-          )}
-          {hasPager && <Pager next={next} isFirst={query.after === undefined} />}
-        </Stack>
-      )}
-    </Answer>
+    <List
+      label={t.pages.devices}
+      of={devices}
+      lines={8}
+      idOf={({ objectId }) => objectId}
+      columns={columns}
+      empty={<Empty title={t.devices.none} says={t.devices.noneSays} />}
+      {...(hasPager ? { page: query } : {})}
+    />
   );
 }
 
-function ConnectedDevices({
-  appId,
-  query,
-}: {
-  readonly appId: string;
-  readonly query: { readonly after?: string };
-}): ReactNode {
+function ConnectedDevices({ appId, query }: Pick<DeviceListProps, 'appId' | 'query'>): ReactNode {
   const t = useTexts();
-  const devices = useRead(
-    consoleApi.listConnectedDevices,
-    { params: { appId }, query },
-    { everyMs: CONNECTED_EVERY_MS },
-  );
-  const columns = useDeviceColumns(appId);
+  const input = { params: { appId }, query: { after: query.after } };
+  const devices = useRead(consoleApi.listConnectedDevices, input, { everyMs: CONNECTED_EVERY_MS });
   return (
-    <Answer of={devices} lines={8}>
-      {({ items, next }) => (
-        <Stack gap="xs">
-          {items.length === 0 ? (
-            <Empty title={t.devices.noneConnected} />
-          ) : (
-            <DataTable
-              label={t.devices.onlyConnected}
-              rows={items}
-              idOf={({ objectId }) => objectId}
-              columns={columns}
-            />
-          )}
-          <Pager next={next} isFirst={query.after === undefined} />
-        </Stack>
-      )}
-    </Answer>
+    <List
+      label={t.devices.onlyConnected}
+      of={devices}
+      page={query}
+      lines={8}
+      idOf={({ objectId }) => objectId}
+      columns={useDeviceColumns(appId)}
+      empty={<Empty title={t.devices.noneConnected} />}
+    />
   );
 }
 

@@ -2,7 +2,7 @@ import { Alert, Badge, Button, Code, Group, SimpleGrid, Stack, Text } from '@man
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -137,10 +137,6 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
   const letters = useRead(consoleApi.lookAtDeadLetters, { params: { service }, body: { limit: 10 } });
   const replay = useAct(consoleApi.replayDeadLetters);
   const drop = useAct(consoleApi.dropDeadLetters);
-  const [asked, setAsked] = useState<'replay' | 'drop'>();
-  const close = () => {
-    setAsked(undefined);
-  };
   return (
     <Stack gap="sm">
       <Answer of={letters}>
@@ -162,48 +158,24 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
         )}
       </Answer>
       <Group gap="xs">
-        <Button
-          onClick={() => {
-            setAsked('replay');
-          }}
-        >
-          {t.health.replay}
-        </Button>
-        <Button
-          color="bad"
-          variant="light"
-          onClick={() => {
-            setAsked('drop');
-          }}
-        >
-          {t.health.drop}
-        </Button>
-      </Group>
-      {asked === 'replay' && (
-        <Confirm
+        <AskButton
           title={t.health.replay}
           says={t.health.replaySays(service)}
-          button={t.health.replay}
           onConfirm={async () => {
             const { replayed } = await replay.mutateAsync({ params: { service } });
             notices.done(t.health.replayed(number(replayed)));
           }}
-          onClose={close}
         />
-      )}
-      {asked === 'drop' && (
-        <Confirm
+        <AskButton
           title={t.health.drop}
           says={t.health.dropSays}
-          button={t.health.drop}
           typed={service}
           onConfirm={async () => {
             const { dropped } = await drop.mutateAsync({ params: { service } });
             notices.done(t.health.dropped(number(dropped)));
           }}
-          onClose={close}
         />
-      )}
+      </Group>
     </Stack>
   );
 }

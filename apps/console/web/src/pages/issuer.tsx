@@ -6,7 +6,7 @@ import { consoleApi } from '#console-api';
 import { call } from '../api/call';
 import { sessionQuery, useAct, useSession } from '../api/queries';
 import { noteIssuerFinished } from '../api/sign-in';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices } from '../parts/dialogs';
 import { Failure, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { AccessPage, useEnter } from './access';
@@ -93,32 +93,18 @@ function DisconnectButton(): ReactNode {
   const queries = useQueryClient();
   const notices = useNotices();
   const disconnect = useAct(consoleApi.disconnectOidc);
-  const [isAsking, setAsking] = useState(false);
   return (
-    <Group gap="xs">
-      <Button
-        variant="default"
-        onClick={() => {
-          setAsking(true);
+    <Group>
+      <AskButton
+        title={t.issuer.disconnect}
+        says={t.issuer.disconnectSays}
+        button={t.acts.remove}
+        onConfirm={async () => {
+          await disconnect.mutateAsync({});
+          notices.done(t.acts.saved);
+          await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
         }}
-      >
-        {t.issuer.disconnect}
-      </Button>
-      {isAsking && (
-        <Confirm
-          title={t.issuer.disconnect}
-          says={t.issuer.disconnectSays}
-          button={t.acts.remove}
-          onConfirm={async () => {
-            await disconnect.mutateAsync({});
-            notices.done(t.acts.saved);
-            await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
+      />
     </Group>
   );
 }

@@ -1,9 +1,10 @@
-import { Badge, Button, Checkbox, Code, Group, NativeSelect, Stack, Text } from '@mantine/core';
+import { Badge, Checkbox, Code, Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay } from '../api/queries';
-import { Confirm, Dialog, useNotices } from '../parts/dialogs';
-import { CopyButton, Failure, Panel } from '../parts/panel';
+import { AskButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
+import { onText } from '../parts/fields';
+import { Copyable, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -16,16 +17,12 @@ interface ApplicationProps {
 export function KeysTab({ application }: ApplicationProps): ReactNode {
   const t = useTexts();
   const may = useMay(application.id)('keys.rotate');
-  const [isRotating, setRotating] = useState(false);
   const { appKey, masterKeyId, masterKeyCommand } = application;
   return (
     <Stack>
       <Panel title={t.keys.appKey}>
         <Text size="sm">{t.keys.appKeySays}</Text>
-        <Group gap={4}>
-          <Code className="wrap">{appKey}</Code>
-          <CopyButton value={appKey} />
-        </Group>
+        <Copyable value={appKey} />
       </Panel>
       <Panel title={t.keys.masterKey}>
         <Text size="sm">{t.keys.masterKeySays}</Text>
@@ -33,31 +30,16 @@ export function KeysTab({ application }: ApplicationProps): ReactNode {
           <span>
             {t.keys.shortId} <Code>{masterKeyId}</Code>
           </span>
-          <Group gap={4}>
-            <Code className="wrap">{masterKeyCommand}</Code>
-            <CopyButton value={masterKeyCommand} />
-          </Group>
+          <Copyable value={masterKeyCommand} />
         </Group>
       </Panel>
       {application.oldKeys.length > 0 && <OldKeys application={application} />}
       {may && (
         <Group>
-          <Button
-            onClick={() => {
-              setRotating(true);
-            }}
-          >
-            {t.keys.rotate}
-          </Button>
+          <DialogButton text={t.keys.rotate}>
+            {(close) => <RotateDialog appId={application.id} onClose={close} />}
+          </DialogButton>
         </Group>
-      )}
-      {isRotating && (
-        <RotateDialog
-          appId={application.id}
-          onClose={() => {
-            setRotating(false);
-          }}
-        />
       )}
     </Stack>
   );
@@ -68,7 +50,6 @@ function OldKeys({ application }: ApplicationProps): ReactNode {
   const may = useMay(application.id)('keys.rotate');
   const notices = useNotices();
   const revoke = useAct(consoleApi.revokeOldKeys);
-  const [isAsking, setAsking] = useState(false);
   const hasOld = (wanted: 'app' | 'master') => application.oldKeys.some(({ kind }) => kind === wanted);
   return (
     <Panel title={t.keys.old}>
@@ -88,34 +69,19 @@ function OldKeys({ application }: ApplicationProps): ReactNode {
       />
       {may && (
         <Group>
-          <Button
-            color="bad"
-            variant="light"
-            onClick={() => {
-              setAsking(true);
+          <AskButton
+            title={t.keys.revoke}
+            says={t.keys.revokeSays}
+            typed={application.id}
+            onConfirm={async () => {
+              await revoke.mutateAsync({
+                params: { appId: application.id },
+                body: { appKey: hasOld('app'), masterKey: hasOld('master') },
+              });
+              notices.done(t.keys.revoked);
             }}
-          >
-            {t.keys.revoke}
-          </Button>
+          />
         </Group>
-      )}
-      {isAsking && (
-        <Confirm
-          title={t.keys.revoke}
-          says={t.keys.revokeSays}
-          button={t.keys.revoke}
-          typed={application.id}
-          onConfirm={async () => {
-            await revoke.mutateAsync({
-              params: { appId: application.id },
-              body: { appKey: hasOld('app'), masterKey: hasOld('master') },
-            });
-            notices.done(t.keys.revoked);
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
       )}
     </Panel>
   );
@@ -150,39 +116,23 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
     />
   );
   return (
-    <Dialog title={t.keys.rotate} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit().catch(() => undefined);
-        }}
-      >
-        <Stack gap="sm">
-          <Text size="sm">{t.keys.rotateSays}</Text>
-          {choice('appKey')}
-          {choice('masterKey')}
-          <NativeSelect
-            label={t.keys.keep}
-            value={kept}
-            data={['0', '1', '12', '72', 'revoked'].map((value) => ({
-              value,
-              label: nameOfTime(value),
-            }))}
-            onChange={(event) => {
-              setKept(event.currentTarget.value);
-            }}
-          />
-          {rotate.error !== null && <Failure error={rotate.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={rotate.isPending} disabled={!kinds.appKey && !kinds.masterKey}>
-              {t.keys.rotate}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={t.keys.rotate}
+      submitText={t.keys.rotate}
+      onSubmit={() => void submit().catch(() => undefined)}
+      act={rotate}
+      isDisabled={!kinds.appKey && !kinds.masterKey}
+      onClose={onClose}
+    >
+      <Text size="sm">{t.keys.rotateSays}</Text>
+      {choice('appKey')}
+      {choice('masterKey')}
+      <NativeSelect
+        label={t.keys.keep}
+        value={kept}
+        data={['0', '1', '12', '72', 'revoked'].map((value) => ({ value, label: nameOfTime(value) }))}
+        onChange={onText(setKept)}
+      />
+    </FormDialog>
   );
 }

@@ -2,8 +2,8 @@ import { Link, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useRead } from '../api/queries';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { DataTable, Pager } from '../table/data-table';
+import { Empty, Page, Panel } from '../parts/panel';
+import { List } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -26,38 +26,28 @@ export function LimitsPage(): ReactNode {
 function LockedUsers({ appId }: { readonly appId: string }): ReactNode {
   const t = useTexts();
   const { after } = useSearch({ from: '/frame/apps/$appId/limits' });
-  const query = after === undefined ? {} : { after };
-  const lockouts = useRead(consoleApi.listLockouts, { params: { appId }, query }, EVERY);
+  const lockouts = useRead(consoleApi.listLockouts, { params: { appId }, query: { after } }, EVERY);
   return (
     <Panel title={t.users.locked}>
-      <Answer of={lockouts}>
-        {({ items, next }) => (
-          <>
-            {items.length === 0 ? (
-              <Empty title={t.users.noneLocked} says={t.users.noneLockedSays} />
-            ) : (
-              <DataTable
-                label={t.users.locked}
-                rows={items}
-                idOf={({ userId }) => userId}
-                columns={[
-                  {
-                    id: 'user',
-                    header: t.users.fields.username,
-                    cell: ({ userId, username }) => (
-                      <Link to="/apps/$appId/users/$userId" params={{ appId, userId }}>
-                        <bdi>{username ?? userId}</bdi>
-                      </Link>
-                    ),
-                  },
-                  { id: 'until', header: t.users.lockedUntil, cell: ({ lockedUntil }) => <When at={lockedUntil} /> },
-                ]}
-              />
-            )}
-            <Pager next={next} isFirst={after === undefined} />
-          </>
-        )}
-      </Answer>
+      <List
+        label={t.users.locked}
+        of={lockouts}
+        page={{ after }}
+        idOf={({ userId }) => userId}
+        empty={<Empty title={t.users.noneLocked} says={t.users.noneLockedSays} />}
+        columns={[
+          {
+            id: 'user',
+            header: t.users.fields.username,
+            cell: ({ userId, username }) => (
+              <Link to="/apps/$appId/users/$userId" params={{ appId, userId }}>
+                <bdi>{username ?? userId}</bdi>
+              </Link>
+            ),
+          },
+          { id: 'until', header: t.users.lockedUntil, cell: ({ lockedUntil }) => <When at={lockedUntil} /> },
+        ]}
+      />
     </Panel>
   );
 }
@@ -68,25 +58,18 @@ function LimitedClients({ appId }: { readonly appId: string }): ReactNode {
   const clients = useRead(consoleApi.listLimitedClients, { params: { appId }, query: { limit: MAX_CLIENTS } }, EVERY);
   return (
     <Panel title={t.limits.clients}>
-      <Answer of={clients}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <Empty title={t.limits.none} says={t.limits.noneSays} />
-          ) : (
-            <DataTable
-              label={t.limits.clients}
-              rows={items}
-              idOf={({ group, network }) => `${group} ${network}`}
-              columns={[
-                { id: 'network', header: t.limits.network, cell: ({ network }) => network },
-                { id: 'group', header: t.limits.limit, cell: ({ group }) => t.limits.groupOf(group) },
-                { id: 'count', header: t.limits.count, cell: ({ count }) => number(count), isNumber: true },
-                { id: 'until', header: t.limits.until, cell: ({ until }) => <When at={until} /> },
-              ]}
-            />
-          )
-        }
-      </Answer>
+      <List
+        label={t.limits.clients}
+        of={clients}
+        idOf={({ group, network }) => `${group} ${network}`}
+        empty={<Empty title={t.limits.none} says={t.limits.noneSays} />}
+        columns={[
+          { id: 'network', header: t.limits.network, cell: ({ network }) => network },
+          { id: 'group', header: t.limits.limit, cell: ({ group }) => t.limits.groupOf(group) },
+          { id: 'count', header: t.limits.count, cell: ({ count }) => number(count), isNumber: true },
+          { id: 'until', header: t.limits.until, cell: ({ until }) => <When at={until} /> },
+        ]}
+      />
     </Panel>
   );
 }

@@ -1,15 +1,15 @@
-import { Badge, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, Text, TextInput } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { DayFilters } from '../parts/fields';
+import { Choice, DayFilters, onText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { DataTable, Pager } from '../table/data-table';
+import { List } from '../table/data-table';
 import { useFormats, useNow, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -23,27 +23,23 @@ const COLORS: Readonly<Record<Message['status'], string>> = {
   dropped: 'gray',
 };
 
-interface Days {
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-}
-
 export function MessagesPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: FROM });
-  const { user, after, since, until, ...search } = useSearch({ from: FROM });
+  const search = useSearch({ from: FROM });
+  const { user, after, since, until, ...chosen } = search;
   const timeZone = useTimeZone();
   const navigate = useNavigate({ from: '/apps/$appId/messages' });
   const may = useMay(appId);
   const [recipient, setRecipient] = useState('');
-  const change = (part: Partial<typeof search & Days>) => {
+  const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
   };
   const filters = {
-    ...search,
+    ...chosen,
     ...momentsOf({ since, until }, timeZone),
-    ...(user === undefined ? {} : { userId: user }),
-    ...(recipient.trim() === '' ? {} : { recipient: recipient.trim() }),
+    userId: user,
+    recipient: recipient.trim() === '' ? undefined : recipient.trim(),
   };
   return (
     <Page
@@ -69,52 +65,39 @@ export function MessagesPage(): ReactNode {
               size="xs"
               type="search"
               value={recipient}
-              onChange={(event) => {
-                setRecipient(event.currentTarget.value);
+              onChange={onText((text) => {
+                setRecipient(text);
                 if (after !== undefined) change({});
-              }}
+              })}
             />
           )}
-          <NativeSelect
+          <Choice
             label={t.messages.status}
-            size="xs"
-            value={search.status ?? ''}
-            data={[
-              { value: '', label: t.common.any },
-              ...MESSAGE_STATUSES.map((value) => ({ value, label: t.messages.statuses[value] })),
-            ]}
-            onChange={(event) => {
-              change({ status: MESSAGE_STATUSES.find((each) => each === event.currentTarget.value) });
+            value={search.status}
+            options={MESSAGE_STATUSES.map((value) => ({ value, label: t.messages.statuses[value] }))}
+            onChange={(status) => {
+              change({ status });
             }}
           />
-          <NativeSelect
+          <Choice
             label={t.messages.channel}
-            size="xs"
-            value={search.channel ?? ''}
-            data={[
-              { value: '', label: t.common.any },
-              ...(['mail', 'sms'] as const).map((value) => ({ value, label: t.messages.channels[value] })),
-            ]}
-            onChange={(event) => {
-              change({ channel: (['mail', 'sms'] as const).find((each) => each === event.currentTarget.value) });
+            value={search.channel}
+            options={(['mail', 'sms'] as const).map((value) => ({ value, label: t.messages.channels[value] }))}
+            onChange={(channel) => {
+              change({ channel });
             }}
           />
-          <NativeSelect
+          <Choice
             label={t.messages.kind}
-            size="xs"
-            value={search.kind ?? ''}
-            data={[
-              { value: '', label: t.common.any },
-              ...Object.entries(t.messages.kinds).map(([value, label]) => ({ value, label })),
-            ]}
-            onChange={(event) => {
-              const { value } = event.currentTarget;
-              change({ kind: value === '' ? undefined : value });
+            value={search.kind}
+            options={Object.entries(t.messages.kinds).map(([value, label]) => ({ value, label }))}
+            onChange={(kind) => {
+              change({ kind });
             }}
           />
           <DayFilters since={since} until={until} onApply={change} />
         </Group>
-        <MessageList appId={appId} query={{ ...filters, ...(after === undefined ? {} : { after }) }} hasPager />
+        <MessageList appId={appId} query={{ ...filters, after }} hasPager />
       </Panel>
     </Page>
   );
@@ -128,35 +111,19 @@ function RetryAllButton({ appId }: { readonly appId: string }): ReactNode {
   const retry = useAct(consoleApi.retryDeadMessages);
   const query = { status: 'dead', limit: 1, counts: true } as const;
   const { data } = useRead(consoleApi.listMessages, { params: { appId }, query });
-  const [isAsking, setAsking] = useState(false);
   if (data === undefined || data.items.length === 0 || !may('messages.retry')) return null;
   const { byStatus, isExact } = data.counts ?? { byStatus: {}, isExact: false };
   const title = t.messages.retryAll(t.common.about(number(byStatus.dead ?? 1), isExact));
   return (
-    <>
-      <Button
-        variant="default"
-        onClick={() => {
-          setAsking(true);
-        }}
-      >
-        {title}
-      </Button>
-      {isAsking && (
-        <Confirm
-          title={title}
-          says={t.messages.retryAllSays}
-          button={t.messages.retry}
-          onConfirm={async () => {
-            const { retried } = await retry.mutateAsync({ params: { appId } });
-            notices.done(t.messages.retried(number(retried)));
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
-    </>
+    <AskButton
+      title={title}
+      says={t.messages.retryAllSays}
+      button={t.messages.retry}
+      onConfirm={async () => {
+        const { retried } = await retry.mutateAsync({ params: { appId } });
+        notices.done(t.messages.retried(number(retried)));
+      }}
+    />
   );
 }
 
@@ -172,50 +139,35 @@ export function MessageList({ appId, query, hasPager = false }: MessageListProps
   const messages = useRead(consoleApi.listMessages, { params: { appId }, query }, { everyMs: EVERY_MS });
   const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
   return (
-    <Answer of={messages} lines={8}>
-      {({ items, next }) => (
-        <Stack gap="xs">
-          {items.length === 0 ? (
-            <Empty title={t.messages.none} says={t.messages.noneSays} />
-          ) : (
-            <DataTable
-              label={t.pages.messages}
-              rows={items}
-              idOf={({ id }) => id}
-              isOld={messages.isPlaceholderData}
-              columns={[
-                {
-                  id: 'recipient',
-                  header: t.messages.recipient,
-                  cell: ({ id, recipient }) => (
-                    <Link to="/apps/$appId/messages/$messageId" params={{ appId, messageId: id }}>
-                      <bdi>{recipient}</bdi>
-                    </Link>
-                  ),
-                },
-                { id: 'status', header: t.messages.status, cell: ({ status }) => <MessageStatus status={status} /> },
-                { id: 'kind', header: t.messages.kind, from: 'sm', cell: ({ kind }) => kinds[kind] ?? kind },
-                {
-                  id: 'error',
-                  header: t.messages.answer,
-                  from: 'md',
-                  cell: ({ lastError }) => <bdi className="wrap">{lastError ?? '–'}</bdi>,
-                },
-                {
-                  id: 'attempts',
-                  header: t.messages.attempts,
-                  from: 'lg',
-                  isNumber: true,
-                  cell: ({ attempts }) => attempts,
-                },
-                { id: 'at', header: t.common.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
-              ]}
-            />
-          )}
-          {hasPager && <Pager next={next} isFirst={query.after === undefined} />}
-        </Stack>
-      )}
-    </Answer>
+    <List
+      label={t.pages.messages}
+      of={messages}
+      lines={8}
+      idOf={({ id }) => id}
+      empty={<Empty title={t.messages.none} says={t.messages.noneSays} />}
+      {...(hasPager ? { page: query } : {})}
+      columns={[
+        {
+          id: 'recipient',
+          header: t.messages.recipient,
+          cell: ({ id, recipient }) => (
+            <Link to="/apps/$appId/messages/$messageId" params={{ appId, messageId: id }}>
+              <bdi>{recipient}</bdi>
+            </Link>
+          ),
+        },
+        { id: 'status', header: t.messages.status, cell: ({ status }) => <MessageStatus status={status} /> },
+        { id: 'kind', header: t.messages.kind, from: 'sm', cell: ({ kind }) => kinds[kind] ?? kind },
+        {
+          id: 'error',
+          header: t.messages.answer,
+          from: 'md',
+          cell: ({ lastError }) => <bdi className="wrap">{lastError ?? '–'}</bdi>,
+        },
+        { id: 'attempts', header: t.messages.attempts, from: 'lg', isNumber: true, cell: ({ attempts }) => attempts },
+        { id: 'at', header: t.common.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
+      ]}
+    />
   );
 }
 

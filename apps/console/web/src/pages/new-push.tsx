@@ -6,8 +6,8 @@ import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type RouteReply } from '#console
 import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
 import { ConditionBuilder } from '../parts/condition-builder';
 import { Confirm } from '../parts/dialogs';
-import { NoJson } from '../parts/fields';
-import { Answer, CopyButton, Page, Panel } from '../parts/panel';
+import { NoJson, onText } from '../parts/fields';
+import { Answer, Copyable, Page, Panel } from '../parts/panel';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { commandOf, type Draft, EMPTY_DRAFT, INSTALLATION_FIELDS, pushBodyOf, requestIds } from './new-push.rules';
@@ -122,6 +122,19 @@ function TestForm({ appId, draft, settled, change }: FormProps): ReactNode {
   );
 }
 
+/** What a field needs to show and change a text of the draft. */
+function fieldOf(
+  name: 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'title',
+  { draft, change }: StepProps,
+) {
+  return {
+    value: draft[name],
+    onChange: onText((text) => {
+      change({ [name]: text });
+    }),
+  };
+}
+
 function Who({ draft, change }: StepProps): ReactNode {
   const t = useTexts();
   return (
@@ -143,10 +156,7 @@ function Who({ draft, change }: StepProps): ReactNode {
         <TextInput
           label={t.newPush.audiences.channels}
           description={t.newPush.channelsSays}
-          value={draft.channels}
-          onChange={(event) => {
-            change({ channels: event.currentTarget.value });
-          }}
+          {...fieldOf('channels', { draft, change })}
         />
       )}
       {draft.audience === 'where' && (
@@ -214,32 +224,15 @@ function What({ draft, change }: StepProps): ReactNode {
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Stack gap="sm">
-        <TextInput
-          label={t.newPush.title}
-          value={draft.title}
-          onChange={(event) => {
-            change({ title: event.currentTarget.value });
-          }}
-        />
-        <Textarea
-          label={t.newPush.text}
-          required
-          rows={3}
-          value={draft.alert}
-          onChange={(event) => {
-            change({ alert: event.currentTarget.value });
-          }}
-        />
+        <TextInput label={t.newPush.title} {...fieldOf('title', { draft, change })} />
+        <Textarea label={t.newPush.text} required rows={3} {...fieldOf('alert', { draft, change })} />
       </Stack>
       <Textarea
         label={t.newPush.more}
         description={t.newPush.moreSays}
         rows={5}
         className="code"
-        value={draft.more}
-        onChange={(event) => {
-          change({ more: event.currentTarget.value });
-        }}
+        {...fieldOf('more', { draft, change })}
       />
     </SimpleGrid>
   );
@@ -297,25 +290,15 @@ function Times({ draft, change }: StepProps): ReactNode {
         </Group>
       </Radio.Group>
       {draft.when === 'later' && (
-        <TextInput
-          label={t.newPush.at(timeZone)}
-          type="datetime-local"
-          value={draft.at}
-          onChange={(event) => {
-            change({ at: event.currentTarget.value });
-          }}
-        />
+        <TextInput label={t.newPush.at(timeZone)} type="datetime-local" {...fieldOf('at', { draft, change })} />
       )}
       <NativeSelect
         label={t.newPush.expires}
-        value={draft.expiresAfterHours}
+        {...fieldOf('expiresAfterHours', { draft, change })}
         data={['', '1', '6', '24', '72'].map((value) => ({
           value,
           label: value === '' ? t.newPush.byDefault : t.newPush.hours(Number(value)),
         }))}
-        onChange={(event) => {
-          change({ expiresAfterHours: event.currentTarget.value });
-        }}
       />
     </Group>
   );
@@ -356,7 +339,7 @@ function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
       >
         {count === undefined ? t.newPush.send : t.newPush.sendTo(count, number(count))}
       </Button>
-      {body !== undefined && <Command text={commandOf(appId, body)} />}
+      {body !== undefined && <Copyable value={commandOf(appId, body)} />}
       {isAsking && body !== undefined && (
         <Confirm
           title={t.newPush.send}
@@ -376,14 +359,5 @@ function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
         />
       )}
     </Stack>
-  );
-}
-
-function Command({ text }: { readonly text: string }): ReactNode {
-  return (
-    <Group gap={4} wrap="nowrap" maw="100%">
-      <Code className="wrap">{text}</Code>
-      <CopyButton value={text} />
-    </Group>
   );
 }

@@ -1,10 +1,11 @@
-import { PasswordInput, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useAct } from '../api/queries';
 import { FormDialog } from '../parts/dialogs';
+import { PasswordField } from '../parts/fields';
 import { useTexts } from '../texts/texts';
 
 export function NewUser({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
@@ -34,20 +35,9 @@ export function NewUser({ appId, onClose }: { readonly appId: string; readonly o
     );
   });
   return (
-    <FormDialog
-      title={t.users.create}
-      onSubmit={submit}
-      isPending={create.isPending}
-      error={create.error}
-      onClose={onClose}
-    >
+    <FormDialog title={t.users.create} onSubmit={submit} act={create} onClose={onClose}>
       <TextInput label={t.users.fields.username} data-autofocus {...form.getInputProps('username')} />
-      <PasswordInput
-        label={t.access.password}
-        autoComplete="new-password"
-        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
-        {...form.getInputProps('password')}
-      />
+      <PasswordField label={t.access.password} autoComplete="new-password" {...form.getInputProps('password')} />
       <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />
       <TextInput label={t.users.fields.phone} type="tel" {...form.getInputProps('mobilePhoneNumber')} />
     </FormDialog>

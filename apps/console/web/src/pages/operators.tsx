@@ -1,13 +1,15 @@
-import { Alert, Badge, Button, Checkbox, Code, Group, Menu, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Badge, Button, Checkbox, Group, Menu, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
+import { useDisclosure } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
 import { useAct, useApplications, useRead, useSession } from '../api/queries';
-import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
+import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
+import { onText } from '../parts/fields';
 import { Icon } from '../parts/icon';
-import { Answer, CopyButton, Page, Panel } from '../parts/panel';
+import { Copyable, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
-import { DataTable } from '../table/data-table';
+import { List } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useLanguage, useTexts } from '../texts/texts';
 
@@ -18,70 +20,50 @@ type Grants = Operator['grants'];
 export function OperatorsPage(): ReactNode {
   const t = useTexts();
   const operators = useRead(consoleApi.listOperators, {});
-  const [isInviting, setInviting] = useState(false);
   const [link, setLink] = useState<Link>();
   const [edited, setEdited] = useState<Operator>();
   return (
     <Page
       title={t.pages.operators}
       acts={
-        <Button
-          leftSection={<Icon name="add" size={16} />}
-          onClick={() => {
-            setInviting(true);
-          }}
-        >
-          {t.operators.invite}
-        </Button>
+        <AddButton text={t.operators.invite}>{(close) => <InviteDialog show={setLink} onClose={close} />}</AddButton>
       }
     >
       {link !== undefined && <LinkAlert link={link} />}
       <Panel>
-        <Answer of={operators}>
-          {({ items }) => (
-            <DataTable
-              label={t.pages.operators}
-              rows={items}
-              idOf={({ id }) => id}
-              columns={[
-                { id: 'name', header: t.access.name, cell: ({ name }) => <bdi>{name}</bdi> },
-                { id: 'address', header: t.access.address, from: 'sm', cell: ({ address }) => <bdi>{address}</bdi> },
-                { id: 'rights', header: t.operators.rights, cell: (operator) => <Rights operator={operator} /> },
-                {
-                  id: 'state',
-                  header: t.users.state,
-                  from: 'sm',
-                  cell: ({ state, lockedUntil }) => (
-                    <Group gap={4}>
-                      <Badge color={state === 'active' ? 'good' : 'gray'}>{t.operators.states[state]}</Badge>
-                      <LockedBadge until={lockedUntil} />
-                    </Group>
-                  ),
-                },
-                {
-                  id: 'seen',
-                  header: t.operators.lastSeen,
-                  from: 'md',
-                  cell: ({ lastSeenAt }) => <When at={lastSeenAt} />,
-                },
-                {
-                  id: 'acts',
-                  header: t.table.acts,
-                  cell: (operator) => <OperatorActs operator={operator} show={setLink} edit={setEdited} />,
-                },
-              ]}
-            />
-          )}
-        </Answer>
-      </Panel>
-      {isInviting && (
-        <InviteDialog
-          show={setLink}
-          onClose={() => {
-            setInviting(false);
-          }}
+        <List
+          label={t.pages.operators}
+          of={operators}
+          idOf={({ id }) => id}
+          columns={[
+            { id: 'name', header: t.access.name, cell: ({ name }) => <bdi>{name}</bdi> },
+            { id: 'address', header: t.access.address, from: 'sm', cell: ({ address }) => <bdi>{address}</bdi> },
+            { id: 'rights', header: t.operators.rights, cell: (operator) => <Rights operator={operator} /> },
+            {
+              id: 'state',
+              header: t.users.state,
+              from: 'sm',
+              cell: ({ state, lockedUntil }) => (
+                <Group gap={4}>
+                  <Badge color={state === 'active' ? 'good' : 'gray'}>{t.operators.states[state]}</Badge>
+                  <LockedBadge until={lockedUntil} />
+                </Group>
+              ),
+            },
+            {
+              id: 'seen',
+              header: t.operators.lastSeen,
+              from: 'md',
+              cell: ({ lastSeenAt }) => <When at={lastSeenAt} />,
+            },
+            {
+              id: 'acts',
+              header: t.table.acts,
+              cell: (operator) => <OperatorActs operator={operator} show={setLink} edit={setEdited} />,
+            },
+          ]}
         />
-      )}
+      </Panel>
       {edited !== undefined && (
         <GrantsDialog
           operator={edited}
@@ -104,12 +86,9 @@ function LinkAlert({ link }: { readonly link: Link }): ReactNode {
         <Text size="sm">
           {t.operators.linkSays(formats.time(link.endsAt))} {link.isMailed && t.operators.linkMailed}
         </Text>
-        <Group gap={4} wrap="nowrap">
-          <Code className="wrap" data-link>
-            {link.url}
-          </Code>
-          <CopyButton value={link.url} />
-        </Group>
+        <div data-link>
+          <Copyable value={link.url} />
+        </div>
       </Stack>
     </Alert>
   );
@@ -146,7 +125,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   const end = useAct(consoleApi.endOperatorSessions);
   const renew = useAct(consoleApi.createOperatorLink);
   const { language } = useLanguage();
-  const [isAsking, setAsking] = useState(false);
+  const [isAsking, asking] = useDisclosure(false);
   const params = { operatorId: operator.id };
   const isDisabled = operator.state === 'disabled';
   const setDisabled = (isNowDisabled: boolean) => change.mutateAsync({ params, body: { isDisabled: isNowDisabled } });
@@ -192,7 +171,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
             color="bad"
             onClick={() => {
               if (isDisabled) act(() => setDisabled(false))();
-              else setAsking(true);
+              else asking.open();
             }}
           >
             {isDisabled ? t.operators.enable : t.operators.disable}
@@ -203,14 +182,11 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
         <Confirm
           title={t.operators.disable}
           says={t.operators.disableSays(operator.name)}
-          button={t.operators.disable}
           onConfirm={async () => {
             await setDisabled(true);
             notices.undoable(t.acts.saved, () => setDisabled(false));
           }}
-          onClose={() => {
-            setAsking(false);
-          }}
+          onClose={asking.close}
         />
       )}
     </Menu>
@@ -237,11 +213,11 @@ function GrantFields({ grants, onChange }: GrantFieldsProps): ReactNode {
             { value: '', label: t.operators.noRole },
             ...ROLES.map((value) => ({ value, label: t.operators.roles[value] })),
           ]}
-          onChange={(event) => {
-            const role = ROLES.find((each) => each === event.currentTarget.value);
+          onChange={onText((value) => {
+            const role = ROLES.find((each) => each === value);
             const others = grants.filter(({ appId }) => appId !== id);
             onChange(role === undefined ? others : [...others, { appId: id, role }]);
-          }}
+          })}
         />
       ))}
     </Stack>
@@ -283,8 +259,7 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
       title={t.operators.invite}
       submitText={t.operators.invite}
       onSubmit={submit}
-      isPending={invite.isPending}
-      error={invite.error}
+      act={invite}
       onClose={onClose}
     >
       <TextInput label={t.access.name} data-autofocus {...form.getInputProps('name')} />
@@ -319,12 +294,8 @@ function GrantsDialog({ operator, onClose }: { readonly operator: Operator; read
     <FormDialog
       title={t.operators.changeRights}
       submitText={t.acts.save}
-      onSubmit={(event) => {
-        event.preventDefault();
-        save().catch(() => undefined);
-      }}
-      isPending={change.isPending}
-      error={change.error}
+      onSubmit={() => void save().catch(() => undefined)}
+      act={change}
       onClose={onClose}
     >
       <GrantFields grants={grants} onChange={setGrants} />

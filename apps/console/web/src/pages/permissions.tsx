@@ -1,11 +1,13 @@
-import { Button, Group, NativeSelect, Stack, Table, TextInput } from '@mantine/core';
+import { NativeSelect, TextInput } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, CLASS_NAMES, CLASS_OPERATIONS, consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Dialog, useNotices } from '../parts/dialogs';
-import { Answer, Failure, Page, Panel } from '../parts/panel';
+import { DialogButton, FormDialog, useNotices } from '../parts/dialogs';
+import { onText } from '../parts/fields';
+import { Answer, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
+import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 
 type ClassName = (typeof CLASS_NAMES)[number];
@@ -24,61 +26,58 @@ export function PermissionsPage(): ReactNode {
   const { appId } = useParams({ from: '/frame/apps/$appId/permissions' });
   const may = useMay(appId);
   const answer = useRead(consoleApi.getApplication, { params: { appId } });
-  const [edited, setEdited] = useState<Edited>();
   return (
     <Page title={t.pages.permissions}>
       <Answer of={answer}>
         {({ application }) =>
           CLASS_NAMES.map((className) => (
             <Panel key={className} title={className}>
-              <Table aria-label={className} maw="44rem">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>{t.permissions.operation}</Table.Th>
-                    <Table.Th>{t.permissions.who}</Table.Th>
-                    <Table.Th>{t.table.acts}</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {CLASS_OPERATIONS.map((operation) => {
-                    const permission = application.classPermissions[className][operation];
-                    return (
-                      <Table.Tr key={operation}>
-                        <Table.Th scope="row">{t.permissions.operations[operation]}</Table.Th>
-                        <Table.Td>
-                          <Who permission={permission} />
-                        </Table.Td>
-                        <Table.Td>
-                          {may('permissions.write') && (
-                            <Button
-                              variant="default"
-                              aria-label={`${t.acts.change} ${t.permissions.changeOf(className, t.permissions.operations[operation])}`}
-                              onClick={() => {
-                                setEdited({ className, operation, permission });
+              <DataTable
+                label={className}
+                rows={CLASS_OPERATIONS}
+                idOf={(operation) => operation}
+                columns={[
+                  {
+                    id: 'operation',
+                    header: t.permissions.operation,
+                    isHeading: true,
+                    cell: (operation) => t.permissions.operations[operation],
+                  },
+                  {
+                    id: 'who',
+                    header: t.permissions.who,
+                    cell: (operation) => <Who permission={application.classPermissions[className][operation]} />,
+                  },
+                  {
+                    id: 'acts',
+                    header: t.table.acts,
+                    cell: (operation) =>
+                      may('permissions.write') && (
+                        <DialogButton
+                          text={t.acts.change}
+                          variant="default"
+                          name={`${t.acts.change} ${t.permissions.changeOf(className, t.permissions.operations[operation])}`}
+                        >
+                          {(close) => (
+                            <PermissionDialog
+                              appId={appId}
+                              edited={{
+                                className,
+                                operation,
+                                permission: application.classPermissions[className][operation],
                               }}
-                            >
-                              {t.acts.change}
-                            </Button>
+                              onClose={close}
+                            />
                           )}
-                        </Table.Td>
-                      </Table.Tr>
-                    );
-                  })}
-                </Table.Tbody>
-              </Table>
+                        </DialogButton>
+                      ),
+                  },
+                ]}
+              />
             </Panel>
           ))
         }
       </Answer>
-      {edited !== undefined && (
-        <PermissionDialog
-          appId={appId}
-          edited={edited}
-          onClose={() => {
-            setEdited(undefined);
-          }}
-        />
-      )}
     </Page>
   );
 }
@@ -106,7 +105,8 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
   const t = useTexts();
   const notices = useNotices();
   const change = useAct(consoleApi.changeClassPermission);
-  const { className, operation, permission } = edited;
+  // What was there when the operator began is the condition of the save.
+  const [{ className, operation, permission }] = useState(edited);
   const listed = Array.isArray(permission) ? permission : [];
   const [group, setGroup] = useState(groupOf(permission));
   const [list, setList] = useState(listed.join(', '));
@@ -126,46 +126,32 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
     onClose();
   };
   return (
-    <Dialog title={t.permissions.changeOf(className, t.permissions.operations[operation])} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          save().catch(() => undefined);
-        }}
-      >
-        <Stack gap="sm">
-          <NativeSelect
-            label={t.permissions.who}
-            value={group}
-            data={(['everyone', 'users', 'listed', 'masterKey'] as const).map((value) => ({
-              value,
-              label: t.permissions.groups[value],
-            }))}
-            onChange={(event) => {
-              setGroup(event.currentTarget.value as Choice);
-            }}
-          />
-          {group === 'listed' && (
-            <TextInput
-              label={t.permissions.list}
-              description={t.permissions.listSays}
-              value={list}
-              onChange={(event) => {
-                setList(event.currentTarget.value);
-              }}
-            />
-          )}
-          {change.error !== null && <Failure error={change.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={change.isPending}>
-              {t.acts.save}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={t.permissions.changeOf(className, t.permissions.operations[operation])}
+      submitText={t.acts.save}
+      onSubmit={() => void save().catch(() => undefined)}
+      act={change}
+      onClose={onClose}
+    >
+      <NativeSelect
+        label={t.permissions.who}
+        value={group}
+        data={(['everyone', 'users', 'listed', 'masterKey'] as const).map((value) => ({
+          value,
+          label: t.permissions.groups[value],
+        }))}
+        onChange={onText((value) => {
+          setGroup(value as Choice);
+        })}
+      />
+      {group === 'listed' && (
+        <TextInput
+          label={t.permissions.list}
+          description={t.permissions.listSays}
+          value={list}
+          onChange={onText(setList)}
+        />
+      )}
+    </FormDialog>
   );
 }

@@ -1,13 +1,13 @@
-import { Badge, Button, Group, NativeSelect, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, MIN_PASSWORD_LENGTH } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
-import { asksForCode, CodeField, passwordMistake } from '../parts/fields';
+import { asksForCode, CodeField, PasswordField, passwordMistake } from '../parts/fields';
 import { useNotices } from '../parts/dialogs';
-import { Answer, Failure, Page, Panel } from '../parts/panel';
-import { DataTable } from '../table/data-table';
+import { Failure, Page, Panel } from '../parts/panel';
+import { List } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { IssuerPanel } from './issuer';
@@ -118,22 +118,19 @@ function PasswordPanel(): ReactNode {
       },
     );
   });
-  const toggle = { visibilityToggleButtonProps: { 'aria-label': t.access.showPassword } };
   return (
     <Panel title={t.access.password}>
       <form onSubmit={submit} noValidate>
         <Stack gap="sm" maw="28rem">
-          <PasswordInput
+          <PasswordField
             label={t.profile.oldPassword}
             autoComplete="current-password"
-            {...toggle}
             {...form.getInputProps('oldPassword')}
           />
-          <PasswordInput
+          <PasswordField
             label={t.access.newPassword}
             description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
             autoComplete="new-password"
-            {...toggle}
             {...form.getInputProps('newPassword')}
           />
           {needsCode && <CodeField {...form.getInputProps('code')} />}
@@ -156,37 +153,33 @@ function Sessions(): ReactNode {
   return (
     <Panel title={t.profile.sessions}>
       <Text size="sm">{t.profile.sessionsSays}</Text>
-      <Answer of={sessions}>
-        {({ items }) => (
-          <DataTable
-            label={t.profile.sessions}
-            rows={items}
-            idOf={({ id }) => id}
-            columns={[
-              { id: 'browser', header: t.profile.browser, cell: ({ browser }) => <bdi>{browser}</bdi> },
-              { id: 'network', header: t.profile.network, from: 'sm', cell: ({ network }) => network },
-              { id: 'usedAt', header: t.profile.used, cell: ({ usedAt }) => <When at={usedAt} /> },
-              {
-                id: 'acts',
-                header: t.table.acts,
-                cell: ({ id, isCurrent }) =>
-                  isCurrent ? (
-                    <Badge color="good">{t.profile.thisOne}</Badge>
-                  ) : (
-                    <Button
-                      variant="default"
-                      onClick={() => {
-                        end.mutate({ params: { sessionId: id } });
-                      }}
-                    >
-                      {t.profile.end}
-                    </Button>
-                  ),
-              },
-            ]}
-          />
-        )}
-      </Answer>
+      <List
+        label={t.profile.sessions}
+        of={sessions}
+        idOf={({ id }) => id}
+        columns={[
+          { id: 'browser', header: t.profile.browser, cell: ({ browser }) => <bdi>{browser}</bdi> },
+          { id: 'network', header: t.profile.network, from: 'sm', cell: ({ network }) => network },
+          { id: 'usedAt', header: t.profile.used, cell: ({ usedAt }) => <When at={usedAt} /> },
+          {
+            id: 'acts',
+            header: t.table.acts,
+            cell: ({ id, isCurrent }) =>
+              isCurrent ? (
+                <Badge color="good">{t.profile.thisOne}</Badge>
+              ) : (
+                <Button
+                  variant="default"
+                  onClick={() => {
+                    end.mutate({ params: { sessionId: id } });
+                  }}
+                >
+                  {t.profile.end}
+                </Button>
+              ),
+          },
+        ]}
+      />
       {end.error !== null && <Failure error={end.error} />}
     </Panel>
   );

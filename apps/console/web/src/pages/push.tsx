@@ -1,13 +1,14 @@
-import { Badge, Button, Code, Group, Progress, Stack, Table, Text } from '@mantine/core';
+import { Code, Group, Progress, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { consoleApi, type PushDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
-import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
+import { AskButton, useNotices } from '../parts/dialogs';
+import { Answer, Copyable, Empty, Page, Panel } from '../parts/panel';
+import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { PUSH_COLORS } from './pushes';
+import { PushStatus } from './pushes';
 
 const EVERY_MS = 1_000;
 const IDLE_MS = 5_000;
@@ -67,14 +68,11 @@ function State({ push }: { readonly push: PushDetails }): ReactNode {
   return (
     <Panel>
       <Group gap="sm" fz="sm" role="status">
-        <Badge color={PUSH_COLORS[push.status] ?? 'gray'}>{t.pushes.statusOf(push.status)}</Badge>
+        <PushStatus status={push.status} />
         <When at={push.createdAt} />
         {push.startsAt !== null && <span>{t.pushes.startsAt(formats.time(push.startsAt))}</span>}
         <span>{t.pushes.expiresAt(formats.time(push.expiresAt))}</span>
-        <Group gap={2}>
-          <Code>{push.objectId}</Code>
-          <CopyButton value={push.objectId} />
-        </Group>
+        <Copyable value={push.objectId} />
       </Group>
       {push.error !== null && (
         <Text size="sm" c="bad">
@@ -101,56 +99,50 @@ function Funnel({ push }: { readonly push: PushDetails }): ReactNode {
   const platforms = Object.entries(push.platforms);
   const sum = (part: keyof Counts) => platforms.reduce((total, [, counts]) => total + (counts[part] ?? 0), 0);
   const targeted = sum('targeted');
-  if (platforms.length === 0) {
-    return (
-      <Panel title={t.pushes.funnel}>
-        <Empty title={push.status === 'done' ? t.pushes.noDevices : t.pushes.notCounted} />
-      </Panel>
-    );
-  }
+  const parts = platforms.length === 0 ? [] : (['targeted', ...PARTS] as const);
   return (
     <Panel title={t.pushes.funnel}>
-      <div className="scroll" role="region" aria-label={t.pushes.funnel} tabIndex={0}>
-        <Table aria-label={t.pushes.funnel}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{t.users.state}</Table.Th>
-              <Table.Th className="number">{t.pushes.devices}</Table.Th>
-              <Table.Th visibleFrom="sm">{t.pushes.share}</Table.Th>
-              {platforms.map(([platform]) => (
-                <Table.Th key={platform} className="number" visibleFrom="md">
-                  {platform}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {(['targeted', ...PARTS] as const)
-              .filter((part) => part !== 'vendor' || sum('vendor') > 0)
-              .map((part) => (
-                <Table.Tr key={part}>
-                  <Table.Th scope="row" title={t.pushes.explained[part]}>
-                    {t.pushes.parts[part]}
-                  </Table.Th>
-                  <Table.Td className="number" data-part={part}>
-                    {number(sum(part))}
-                  </Table.Td>
-                  <Table.Td visibleFrom="sm" w="40%">
-                    <Group gap="xs" wrap="nowrap">
-                      <span className="bar" style={{ width: `${targeted === 0 ? 0 : (sum(part) / targeted) * 80}%` }} />
-                      {targeted > 0 && percent(sum(part) / targeted)}
-                    </Group>
-                  </Table.Td>
-                  {platforms.map(([platform, counts]) => (
-                    <Table.Td key={platform} className="number" visibleFrom="md">
-                      {number(counts[part] ?? 0)}
-                    </Table.Td>
-                  ))}
-                </Table.Tr>
-              ))}
-          </Table.Tbody>
-        </Table>
-      </div>
+      <DataTable
+        label={t.pushes.funnel}
+        rows={parts.filter((part) => part !== 'vendor' || sum('vendor') > 0)}
+        idOf={(part) => part}
+        empty={<Empty title={push.status === 'done' ? t.pushes.noDevices : t.pushes.notCounted} />}
+        columns={[
+          {
+            id: 'state',
+            header: t.users.state,
+            isHeading: true,
+            cell: (part) => <span title={t.pushes.explained[part]}>{t.pushes.parts[part]}</span>,
+          },
+          {
+            id: 'devices',
+            header: t.pushes.devices,
+            isNumber: true,
+            cell: (part) => <span data-part={part}>{number(sum(part))}</span>,
+          },
+          {
+            id: 'share',
+            header: t.pushes.share,
+            from: 'sm',
+            cell: (part) => (
+              <Group gap="xs" wrap="nowrap" miw="14rem">
+                <span className="bar" style={{ width: `${targeted === 0 ? 0 : (sum(part) / targeted) * 80}%` }} />
+                {targeted > 0 && percent(sum(part) / targeted)}
+              </Group>
+            ),
+          },
+          ...platforms.map(
+            ([platform, counts]) =>
+              ({
+                id: `on ${platform}`,
+                header: platform,
+                from: 'md',
+                isNumber: true,
+                cell: (part: keyof Counts) => number(counts[part] ?? 0),
+              }) as const,
+          ),
+        ]}
+      />
     </Panel>
   );
 }
@@ -163,32 +155,20 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
   const parts = ['targeted', 'accepted', 'waiting', 'invalid', 'rejected', 'expired'] as const;
   return (
     <Panel title={t.pushes.vendors}>
-      <div className="scroll" role="region" aria-label={t.pushes.vendors} tabIndex={0}>
-        <Table aria-label={t.pushes.vendors}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{t.pushes.vendor}</Table.Th>
-              {parts.map((part) => (
-                <Table.Th key={part} className="number">
-                  {t.pushes.vendorParts[part]}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {vendors.map(([vendor, counts]) => (
-              <Table.Tr key={vendor}>
-                <Table.Th scope="row">{vendor}</Table.Th>
-                {parts.map((part) => (
-                  <Table.Td key={part} className="number">
-                    {number(counts[part])}
-                  </Table.Td>
-                ))}
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </div>
+      <DataTable
+        label={t.pushes.vendors}
+        rows={vendors}
+        idOf={([vendor]) => vendor}
+        columns={[
+          { id: 'vendor', header: t.pushes.vendor, isHeading: true, cell: ([vendor]) => vendor },
+          ...parts.map((part) => ({
+            id: part,
+            header: t.pushes.vendorParts[part],
+            isNumber: true,
+            cell: ([, counts]: (typeof vendors)[number]) => number(counts[part]),
+          })),
+        ]}
+      />
     </Panel>
   );
 }
@@ -198,35 +178,16 @@ function StopButton({ appId, push }: { readonly appId: string; readonly push: Pu
   const navigate = useNavigate();
   const notices = useNotices();
   const stop = useAct(consoleApi.stopPush);
-  const [isAsking, setAsking] = useState(false);
   return (
-    <>
-      <Button
-        color="bad"
-        variant="light"
-        onClick={() => {
-          setAsking(true);
-        }}
-      >
-        {t.pushes.stop}
-      </Button>
-      {stop.error !== null && <Failure error={stop.error} />}
-      {isAsking && (
-        <Confirm
-          title={t.pushes.stop}
-          says={t.pushes.stopSays}
-          button={t.pushes.stop}
-          typed={push.objectId}
-          onConfirm={async () => {
-            await stop.mutateAsync({ params: { appId, pushId: push.objectId } });
-            notices.done(t.pushes.stopped);
-            await navigate({ to: '/apps/$appId/pushes', params: { appId } });
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
-    </>
+    <AskButton
+      title={t.pushes.stop}
+      says={t.pushes.stopSays}
+      typed={push.objectId}
+      onConfirm={async () => {
+        await stop.mutateAsync({ params: { appId, pushId: push.objectId } });
+        notices.done(t.pushes.stopped);
+        await navigate({ to: '/apps/$appId/pushes', params: { appId } });
+      }}
+    />
   );
 }

@@ -1,18 +1,19 @@
-import { Badge, NativeSelect } from '@mantine/core';
+import { Badge } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, PUSH_STATUSES } from '#console-api';
 import { useMay, useRead } from '../api/queries';
+import { Choice } from '../parts/fields';
 import { Icon } from '../parts/icon';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { DataTable, Pager } from '../table/data-table';
+import { Empty, Page, Panel } from '../parts/panel';
+import { List } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const FROM = '/frame/apps/$appId/pushes';
 const EVERY_MS = 3_000;
 
-export const PUSH_COLORS: Readonly<Record<string, string>> = {
+const PUSH_COLORS: Readonly<Record<string, string>> = {
   scheduled: 'link',
   'in-queue': 'link',
   done: 'good',
@@ -26,8 +27,8 @@ export function PushesPage(): ReactNode {
   const { status, after } = useSearch({ from: FROM });
   const may = useMay(appId);
   const navigate = useNavigate({ from: '/apps/$appId/pushes' });
-  const query = { ...(status === undefined ? {} : { status }), ...(after === undefined ? {} : { after }) };
-  const pushes = useRead(consoleApi.listPushes, { params: { appId }, query }, { everyMs: EVERY_MS });
+  const input = { params: { appId }, query: { status, after } };
+  const pushes = useRead(consoleApi.listPushes, input, { everyMs: EVERY_MS });
   const newPush = (may('pushes.send') || may('pushes.test')) && (
     <Link to="/apps/$appId/pushes/new" params={{ appId }} className="button">
       <Icon name="add" size={16} />
@@ -37,73 +38,57 @@ export function PushesPage(): ReactNode {
   return (
     <Page title={t.pages.pushes} acts={newPush}>
       <Panel>
-        <NativeSelect
+        <Choice
           label={t.messages.status}
-          size="xs"
           maw="14rem"
-          value={status ?? ''}
-          data={[
-            { value: '', label: t.common.any },
-            ...PUSH_STATUSES.map((value) => ({ value, label: t.pushes.statusOf(value) })),
-          ]}
-          onChange={(event) => {
-            void navigate({ search: { status: PUSH_STATUSES.find((each) => each === event.currentTarget.value) } });
-          }}
+          value={status}
+          options={PUSH_STATUSES.map((value) => ({ value, label: t.pushes.statusOf(value) }))}
+          onChange={(chosen) => void navigate({ search: { status: chosen } })}
         />
-        <Answer of={pushes} lines={8}>
-          {({ items, next }) => (
-            <>
-              {items.length === 0 ? (
-                <Empty title={t.pushes.none} says={t.pushes.noneSays} />
-              ) : (
-                <DataTable
-                  label={t.pages.pushes}
-                  rows={items}
-                  idOf={({ objectId }) => objectId}
-                  isOld={pushes.isPlaceholderData}
-                  columns={[
-                    {
-                      id: 'title',
-                      header: t.pushes.message,
-                      cell: ({ objectId, title }) => (
-                        <Link to="/apps/$appId/pushes/$pushId" params={{ appId, pushId: objectId }}>
-                          <bdi>{title === '' ? objectId : title}</bdi>
-                        </Link>
-                      ),
-                    },
-                    {
-                      id: 'status',
-                      header: t.messages.status,
-                      cell: (push) => (
-                        <Badge color={PUSH_COLORS[push.status] ?? 'gray'}>{t.pushes.statusOf(push.status)}</Badge>
-                      ),
-                    },
-                    {
-                      id: 'targeted',
-                      header: t.pushes.targeted,
-                      from: 'sm',
-                      isNumber: true,
-                      cell: ({ targeted }) => (targeted === null ? '–' : number(targeted)),
-                    },
-                    {
-                      id: 'delivered',
-                      header: t.pushes.delivered,
-                      from: 'sm',
-                      isNumber: true,
-                      cell: ({ targeted, delivered }) =>
-                        delivered === null || targeted === null || targeted === 0
-                          ? '–'
-                          : `${number(delivered)} (${percent(delivered / targeted)})`,
-                    },
-                    { id: 'at', header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
-                  ]}
-                />
-              )}
-              <Pager next={next} isFirst={after === undefined} />
-            </>
-          )}
-        </Answer>
+        <List
+          label={t.pages.pushes}
+          of={pushes}
+          page={{ after }}
+          lines={8}
+          idOf={({ objectId }) => objectId}
+          empty={<Empty title={t.pushes.none} says={t.pushes.noneSays} />}
+          columns={[
+            {
+              id: 'title',
+              header: t.pushes.message,
+              cell: ({ objectId, title }) => (
+                <Link to="/apps/$appId/pushes/$pushId" params={{ appId, pushId: objectId }}>
+                  <bdi>{title === '' ? objectId : title}</bdi>
+                </Link>
+              ),
+            },
+            { id: 'status', header: t.messages.status, cell: (push) => <PushStatus status={push.status} /> },
+            {
+              id: 'targeted',
+              header: t.pushes.targeted,
+              from: 'sm',
+              isNumber: true,
+              cell: ({ targeted }) => (targeted === null ? '–' : number(targeted)),
+            },
+            {
+              id: 'delivered',
+              header: t.pushes.delivered,
+              from: 'sm',
+              isNumber: true,
+              cell: ({ targeted, delivered }) =>
+                delivered === null || targeted === null || targeted === 0
+                  ? '–'
+                  : `${number(delivered)} (${percent(delivered / targeted)})`,
+            },
+            { id: 'at', header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
+          ]}
+        />
       </Panel>
     </Page>
   );
+}
+
+export function PushStatus({ status }: { readonly status: string }): ReactNode {
+  const t = useTexts();
+  return <Badge color={PUSH_COLORS[status] ?? 'gray'}>{t.pushes.statusOf(status)}</Badge>;
 }

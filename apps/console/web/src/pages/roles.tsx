@@ -1,15 +1,14 @@
-import { Button, Code, Group, Stack, Table, TextInput } from '@mantine/core';
+import { Button, Code, Group, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RoleDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { Confirm, FormDialog, useNotices } from '../parts/dialogs';
-import { UrlText } from '../parts/fields';
-import { Icon } from '../parts/icon';
-import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { DataTable, Pager } from '../table/data-table';
+import { AddButton, AskButton, FormDialog, useNotices } from '../parts/dialogs';
+import { onText, UrlText } from '../parts/fields';
+import { Answer, Empty, Failure, Page, Panel, RemoveButton } from '../parts/panel';
+import { DataTable, List } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -21,20 +20,9 @@ export function RolesPage(): ReactNode {
   const { q, after } = useSearch({ from: FROM });
   const may = useMay(appId);
   const navigate = useNavigate({ from: '/apps/$appId/roles' });
-  const [isNewOpen, setNewOpen] = useState(false);
-  const roles = useRead(consoleApi.listRoles, {
-    params: { appId },
-    query: { ...(q === undefined ? {} : { text: q }), ...(after === undefined ? {} : { after }) },
-  });
+  const roles = useRead(consoleApi.listRoles, { params: { appId }, query: { text: q, after } });
   const button = may('roles.write') && (
-    <Button
-      leftSection={<Icon name="add" size={16} />}
-      onClick={() => {
-        setNewOpen(true);
-      }}
-    >
-      {t.roles.create}
-    </Button>
+    <AddButton text={t.roles.create}>{(close) => <NewRole appId={appId} onClose={close} />}</AddButton>
   );
   return (
     <Page title={t.pages.roles} acts={button}>
@@ -47,43 +35,26 @@ export function RolesPage(): ReactNode {
           value={q}
           onApply={(text) => void navigate({ search: { q: text } })}
         />
-        <Answer of={roles}>
-          {({ items, next }) => (
-            <>
-              {items.length === 0 ? (
-                <Empty title={t.roles.none} says={t.roles.noneSays} />
-              ) : (
-                <DataTable
-                  label={t.pages.roles}
-                  rows={items}
-                  idOf={({ objectId }) => objectId}
-                  columns={[
-                    {
-                      id: 'name',
-                      header: t.roles.name,
-                      cell: ({ objectId, name }) => (
-                        <Link to="/apps/$appId/roles/$roleId" params={{ appId, roleId: objectId }}>
-                          {name}
-                        </Link>
-                      ),
-                    },
-                    { id: 'updatedAt', header: t.common.updatedAt, cell: ({ updatedAt }) => <When at={updatedAt} /> },
-                  ]}
-                />
-              )}
-              <Pager next={next} isFirst={after === undefined} />
-            </>
-          )}
-        </Answer>
-      </Panel>
-      {isNewOpen && (
-        <NewRole
-          appId={appId}
-          onClose={() => {
-            setNewOpen(false);
-          }}
+        <List
+          label={t.pages.roles}
+          of={roles}
+          page={{ after }}
+          idOf={({ objectId }) => objectId}
+          empty={<Empty title={t.roles.none} says={t.roles.noneSays} />}
+          columns={[
+            {
+              id: 'name',
+              header: t.roles.name,
+              cell: ({ objectId, name }) => (
+                <Link to="/apps/$appId/roles/$roleId" params={{ appId, roleId: objectId }}>
+                  {name}
+                </Link>
+              ),
+            },
+            { id: 'updatedAt', header: t.common.updatedAt, cell: ({ updatedAt }) => <When at={updatedAt} /> },
+          ]}
         />
-      )}
+      </Panel>
     </Page>
   );
 }
@@ -106,13 +77,7 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
     );
   });
   return (
-    <FormDialog
-      title={t.roles.create}
-      onSubmit={submit}
-      isPending={create.isPending}
-      error={create.error}
-      onClose={onClose}
-    >
+    <FormDialog title={t.roles.create} onSubmit={submit} act={create} onClose={onClose}>
       <TextInput label={t.roles.name} description={t.roles.nameRule} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>
   );
@@ -125,22 +90,22 @@ export function RolePage(): ReactNode {
   const navigate = useNavigate();
   const answer = useRead(consoleApi.getRole, { params: { appId, roleId } });
   const remove = useAct(consoleApi.deleteRole);
-  const [isAsking, setAsking] = useState(false);
   const name = answer.data?.role.name ?? roleId;
   return (
     <Page
       title={name}
       acts={
         may('roles.write') && (
-          <Button
-            color="bad"
-            variant="light"
-            onClick={() => {
-              setAsking(true);
+          <AskButton
+            title={t.roles.delete}
+            says={t.roles.deleteSays}
+            button={t.acts.delete}
+            typed={name}
+            onConfirm={async () => {
+              await remove.mutateAsync({ params: { appId, roleId } });
+              await navigate({ to: '/apps/$appId/roles', params: { appId } });
             }}
-          >
-            {t.roles.delete}
-          </Button>
+          />
         )
       }
     >
@@ -148,21 +113,6 @@ export function RolePage(): ReactNode {
         {t.roles.back}
       </Link>
       <Answer of={answer}>{({ role }) => <RolePanels key={role.objectId} appId={appId} role={role} />}</Answer>
-      {isAsking && (
-        <Confirm
-          title={t.roles.delete}
-          says={t.roles.deleteSays}
-          button={t.acts.delete}
-          typed={name}
-          onConfirm={async () => {
-            await remove.mutateAsync({ params: { appId, roleId } });
-            await navigate({ to: '/apps/$appId/roles', params: { appId } });
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
     </Page>
   );
 }
@@ -239,37 +189,29 @@ function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): R
   };
   return (
     <Panel title={title}>
-      {members.length === 0 ? (
-        <Empty title={t.roles.noMembers} />
-      ) : (
-        <Table aria-label={title} maw="40rem">
-          <Table.Tbody>
-            {members.map((member) => (
-              <Table.Tr key={member.id}>
-                <Table.Th scope="row">
-                  <bdi>{member.name}</bdi>
-                </Table.Th>
-                <Table.Td>
-                  <Code>{member.id}</Code>
-                </Table.Td>
-                <Table.Td>
-                  {!isReadOnly && (
-                    <Button
-                      variant="subtle"
-                      aria-label={t.acl.remove(member.name)}
-                      onClick={() => {
-                        act(member.id, false).catch(() => undefined);
-                      }}
-                    >
-                      <Icon name="close" size={16} />
-                    </Button>
-                  )}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      )}
+      <DataTable
+        label={title}
+        rows={members}
+        idOf={(member) => member.id}
+        empty={<Empty title={t.roles.noMembers} />}
+        columns={[
+          { id: 'name', header: t.roles.name, isHeading: true, cell: ({ name }) => <bdi>{name}</bdi> },
+          { id: 'id', header: t.users.fields.id, cell: (member) => <Code>{member.id}</Code> },
+          {
+            id: 'acts',
+            header: t.table.acts,
+            cell: (member) =>
+              !isReadOnly && (
+                <RemoveButton
+                  label={t.acl.remove(member.name)}
+                  remove={() => {
+                    act(member.id, false).catch(() => undefined);
+                  }}
+                />
+              ),
+          },
+        ]}
+      />
       {!isReadOnly && (
         <form
           onSubmit={(event) => {
@@ -278,13 +220,7 @@ function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): R
           }}
         >
           <Group gap="xs" align="flex-end">
-            <TextInput
-              label={addLabel}
-              value={id}
-              onChange={(event) => {
-                setId(event.currentTarget.value);
-              }}
-            />
+            <TextInput label={addLabel} value={id} onChange={onText(setId)} />
             <Button type="submit" variant="default">
               {t.acts.add}
             </Button>

@@ -1,36 +1,30 @@
 import { Alert, Button, Code, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { generate } from 'lean-qr';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { addPasskey } from '../api/sign-in';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { CodeField } from '../parts/fields';
-import { Confirm, Dialog, FormDialog, useNotices } from '../parts/dialogs';
+import { AskButton, Dialog, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, CopyButton, Failure, Panel } from '../parts/panel';
+import { Answer, Copyable, CopyButton, Failure, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 type Factors = RouteReply<typeof consoleApi.listMyFactors>;
 type ChangedFactors = RouteReply<typeof consoleApi.addPasskey>;
-type Open = 'codes' | 'passkey' | 'removeCodes' | { readonly passkey: Factors['passkeys'][number] };
 
 /** The second factors of the operator's own account. */
 export function SecondFactorsPanel(): ReactNode {
   const t = useTexts();
   const { needsSecondFactor } = useSession();
   const factors = useRead(consoleApi.listMyFactors, {});
-  const [open, setOpen] = useState<Open>();
   const [recoveryCodes, setRecoveryCodes] = useState<readonly string[]>();
   const refresh = useRefresh();
-  const close = () => {
-    setOpen(undefined);
-  };
   const added = ({ newRecoveryCodes }: ChangedFactors) => {
-    close();
     if (newRecoveryCodes !== null) setRecoveryCodes(newRecoveryCodes);
     return refresh();
   };
@@ -43,13 +37,8 @@ export function SecondFactorsPanel(): ReactNode {
       )}
       <Text size="sm">{t.factors.says}</Text>
       <Answer of={factors} lines={3}>
-        {(shown) => <FactorList factors={shown} open={setOpen} renewed={setRecoveryCodes} />}
+        {(shown) => <FactorList factors={shown} added={added} refresh={refresh} />}
       </Answer>
-      {open === 'codes' && <CodesDialog onAdded={added} onClose={close} />}
-      {open === 'passkey' && <PasskeyDialog onAdded={added} onClose={close} />}
-      {open !== undefined && open !== 'codes' && open !== 'passkey' && (
-        <RemoveDialog which={open} onRemoved={refresh} onClose={close} />
-      )}
       {recoveryCodes !== undefined && (
         <RecoveryCodes
           codes={recoveryCodes}
@@ -73,14 +62,22 @@ function useRefresh(): () => Promise<void> {
 
 interface FactorListProps {
   readonly factors: Factors;
-  readonly open: (dialog: Open) => void;
-  readonly renewed: (codes: readonly string[]) => void;
+  readonly added: (factors: ChangedFactors) => Promise<void>;
+  readonly refresh: () => Promise<void>;
 }
 
-function FactorList({ factors, open, renewed }: FactorListProps): ReactNode {
+function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
   const t = useTexts();
+  const notices = useNotices();
   const { hasCodes, recoveryCodes, passkeys } = factors;
   const renew = useAct(consoleApi.renewRecoveryCodes);
+  const removeCodes = useAct(consoleApi.removeOneTimeCodes);
+  const removePasskey = useAct(consoleApi.removePasskey);
+  const removing = (act: () => Promise<unknown>) => async () => {
+    await act();
+    notices.done(t.acts.saved);
+    await refresh();
+  };
   return (
     <Stack gap="sm">
       {passkeys.length > 0 && (
@@ -98,15 +95,14 @@ function FactorList({ factors, open, renewed }: FactorListProps): ReactNode {
             {
               id: 'acts',
               header: t.table.acts,
-              cell: (passkey) => (
-                <Button
-                  variant="default"
-                  onClick={() => {
-                    open({ passkey });
-                  }}
-                >
-                  {t.acts.remove}
-                </Button>
+              cell: ({ id, name }) => (
+                <AskButton
+                  text={t.acts.remove}
+                  title={t.factors.removePasskey(name)}
+                  says={t.factors.removeSays}
+                  button={t.acts.remove}
+                  onConfirm={removing(() => removePasskey.mutateAsync({ params: { passkeyId: id } }))}
+                />
               ),
             },
           ]}
@@ -115,44 +111,26 @@ function FactorList({ factors, open, renewed }: FactorListProps): ReactNode {
       <Text size="sm">{hasCodes ? t.factors.codesOn : t.factors.codesOff}</Text>
       {(hasCodes || passkeys.length > 0) && <Text size="sm">{t.factors.recoveryLeft(recoveryCodes)}</Text>}
       <Group gap="xs">
-        <Button
-          onClick={() => {
-            open('passkey');
-          }}
-        >
-          {t.factors.addPasskey}
-        </Button>
-        <Button
-          variant="default"
-          onClick={() => {
-            open('codes');
-          }}
-        >
-          {hasCodes ? t.factors.replaceCodes : t.factors.addCodes}
-        </Button>
+        <DialogButton text={t.factors.addPasskey}>
+          {(close) => <PasskeyDialog onAdded={added} onClose={close} />}
+        </DialogButton>
+        <DialogButton text={hasCodes ? t.factors.replaceCodes : t.factors.addCodes} variant="default">
+          {(close) => <CodesDialog onAdded={added} onClose={close} />}
+        </DialogButton>
         {hasCodes && (
-          <Button
-            variant="default"
-            onClick={() => {
-              open('removeCodes');
-            }}
-          >
-            {t.factors.removeCodes}
-          </Button>
+          <AskButton
+            title={t.factors.removeCodes}
+            says={t.factors.removeSays}
+            button={t.acts.remove}
+            onConfirm={removing(() => removeCodes.mutateAsync({}))}
+          />
         )}
         {(hasCodes || passkeys.length > 0) && (
           <Button
             variant="default"
             loading={renew.isPending}
             onClick={() => {
-              renew.mutate(
-                {},
-                {
-                  onSuccess: ({ newRecoveryCodes }) => {
-                    renewed(newRecoveryCodes ?? []);
-                  },
-                },
-              );
+              renew.mutate({}, { onSuccess: (factors) => void added(factors) });
             }}
           >
             {t.factors.renew}
@@ -180,29 +158,32 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
   });
   const { data } = begin;
   const submit = form.onSubmit((body) => {
-    confirm.mutate({ body }, { onSuccess: (factors) => void onAdded(factors) });
+    confirm.mutate(
+      { body },
+      {
+        onSuccess: (factors) => {
+          onClose();
+          void onAdded(factors);
+        },
+      },
+    );
   });
   return (
     <FormDialog
       title={t.factors.addCodes}
       submitText={data === undefined ? t.acts.continue : t.factors.confirm}
       onSubmit={(event) => {
-        event.preventDefault();
         if (data === undefined) begin.mutate({});
         else submit(event);
       }}
-      isPending={begin.isPending || confirm.isPending}
-      error={confirm.error ?? begin.error}
+      act={data === undefined ? begin : confirm}
       onClose={onClose}
     >
       <Text size="sm">{data === undefined ? t.factors.codesSays : t.factors.scan}</Text>
       {data !== undefined && (
         <>
           <QrCode text={data.uri} />
-          <Group gap={4} wrap="nowrap">
-            <Code className="wrap">{data.secret}</Code>
-            <CopyButton value={data.secret} />
-          </Group>
+          <Copyable value={data.secret} />
           <CodeField description={t.factors.firstCode} {...form.getInputProps('code')} />
         </>
       )}
@@ -212,61 +193,25 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
 
 function PasskeyDialog({ onAdded, onClose }: AddProps): ReactNode {
   const t = useTexts();
-  const [error, setError] = useState<Error | null>(null);
-  const [isPending, setPending] = useState(false);
+  const add = useMutation({
+    mutationFn: addPasskey,
+    onSuccess: (factors) => {
+      onClose();
+      return onAdded(factors);
+    },
+  });
   const form = useForm({
     initialValues: { name: '' },
     validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
   });
-  const submit = form.onSubmit(async ({ name }) => {
-    setPending(true);
-    setError(null);
-    try {
-      await onAdded(await addPasskey(name.trim()));
-    } catch (failure) {
-      setError(failure as Error);
-      setPending(false);
-    }
+  const submit = form.onSubmit(({ name }) => {
+    add.mutate(name.trim());
   });
   return (
-    <FormDialog
-      title={t.factors.addPasskey}
-      submitText={t.acts.continue}
-      onSubmit={submit}
-      isPending={isPending}
-      error={error}
-      onClose={onClose}
-    >
+    <FormDialog title={t.factors.addPasskey} submitText={t.acts.continue} onSubmit={submit} act={add} onClose={onClose}>
       <Text size="sm">{t.factors.passkeySays}</Text>
       <TextInput label={t.access.name} maxLength={100} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>
-  );
-}
-
-interface RemoveProps {
-  readonly which: 'removeCodes' | { readonly passkey: Factors['passkeys'][number] };
-  readonly onRemoved: () => Promise<void>;
-  readonly onClose: () => void;
-}
-
-function RemoveDialog({ which, onRemoved, onClose }: RemoveProps): ReactNode {
-  const t = useTexts();
-  const notices = useNotices();
-  const removeCodes = useAct(consoleApi.removeOneTimeCodes);
-  const removePasskey = useAct(consoleApi.removePasskey);
-  return (
-    <Confirm
-      title={which === 'removeCodes' ? t.factors.removeCodes : t.factors.removePasskey(which.passkey.name)}
-      says={t.factors.removeSays}
-      button={t.acts.remove}
-      onConfirm={async () => {
-        if (which === 'removeCodes') await removeCodes.mutateAsync({});
-        else await removePasskey.mutateAsync({ params: { passkeyId: which.passkey.id } });
-        notices.done(t.acts.saved);
-        await onRemoved();
-      }}
-      onClose={onClose}
-    />
   );
 }
 

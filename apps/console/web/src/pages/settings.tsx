@@ -3,7 +3,8 @@ import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices } from '../parts/dialogs';
+import { onText } from '../parts/fields';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, Failure, Page, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -101,9 +102,7 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
     notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { value: stored, former: saved } }));
     setTyped((now) => (now === next ? undefined : now));
   };
-  const store = (next: string) => {
-    save(next).catch(() => undefined);
-  };
+  const store = (next: string) => void save(next).catch(() => undefined);
   const mayWrite = may('settings.write');
   const label = (
     <Group gap="xs" component="span">
@@ -116,10 +115,9 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
     description,
     value: typed ?? stored,
     readOnly: !mayWrite,
-    onChange: (event: { currentTarget: { value: string } }) => {
-      const { value } = event.currentTarget;
+    onChange: onText((value) => {
       setTyped(value === stored ? undefined : value);
-    },
+    }),
   };
   return (
     <Stack gap={4} maw="48rem">
@@ -173,7 +171,6 @@ function SecretField({ appId, name, isSet, description }: SecretProps): ReactNod
   const change = useAct(consoleApi.changeSetting);
   const notices = useNotices();
   const [value, setValue] = useState('');
-  const [isAsking, setAsking] = useState(false);
   const says = useDescription(name, description);
   const mayWrite = useMay(appId)('settings.write');
   const save = async (next: string) => {
@@ -191,43 +188,18 @@ function SecretField({ appId, name, isSet, description }: SecretProps): ReactNod
         placeholder={isSet ? t.settings.secretSet : t.settings.secretNotSet}
         value={value}
         readOnly={!mayWrite}
-        onChange={(event) => {
-          setValue(event.currentTarget.value);
-        }}
+        onChange={onText(setValue)}
       />
       <Group>
         {value !== '' && (
-          <Button
-            loading={change.isPending}
-            onClick={() => {
-              save(value).catch(() => undefined);
-            }}
-          >
+          <Button loading={change.isPending} onClick={() => void save(value).catch(() => undefined)}>
             {t.acts.save}
           </Button>
         )}
         {value === '' && isSet && mayWrite && (
-          <Button
-            variant="default"
-            onClick={() => {
-              setAsking(true);
-            }}
-          >
-            {t.acts.remove}
-          </Button>
+          <AskButton text={t.acts.remove} title={name} says={says} button={t.acts.remove} onConfirm={() => save('')} />
         )}
       </Group>
-      {isAsking && (
-        <Confirm
-          title={name}
-          says={says}
-          button={t.acts.remove}
-          onConfirm={() => save('')}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
       {change.error !== null && <Failure error={change.error} />}
     </Stack>
   );

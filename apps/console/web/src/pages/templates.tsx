@@ -4,11 +4,11 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
-import { Segments, typedSince } from '../parts/fields';
+import { AskButton, useNotices } from '../parts/dialogs';
+import { onText, Segments, typedSince } from '../parts/fields';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { DataTable } from '../table/data-table';
+import { List } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 
 const TYPING_MS = 400;
@@ -24,46 +24,37 @@ export function TemplatesPage(): ReactNode {
   return (
     <Page title={t.pages.templates}>
       <Panel>
-        <Answer of={templates}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty title={t.templates.none} />
-            ) : (
-              <DataTable
-                label={t.pages.templates}
-                rows={items}
-                idOf={({ kind, language: tag }) => `${kind} ${tag}`}
-                columns={[
-                  {
-                    id: 'kind',
-                    header: t.messages.kind,
-                    cell: ({ kind, language: tag }) => (
-                      <Link to="/apps/$appId/templates/$kind/$language" params={{ appId, kind, language: tag }}>
-                        {t.messages.kinds[kind]}
-                      </Link>
-                    ),
-                  },
-                  { id: 'language', header: t.templates.language, cell: ({ language: tag }) => tag },
-                  {
-                    id: 'own',
-                    header: t.templates.origin,
-                    cell: ({ isOwn }) => (
-                      <Badge color={isOwn ? 'link' : 'gray'}>{isOwn ? t.templates.own : t.templates.builtIn}</Badge>
-                    ),
-                  },
-                ]}
-              />
-            )
-          }
-        </Answer>
+        <List
+          label={t.pages.templates}
+          of={templates}
+          idOf={({ kind, language: tag }) => `${kind} ${tag}`}
+          empty={<Empty title={t.templates.none} />}
+          columns={[
+            {
+              id: 'kind',
+              header: t.messages.kind,
+              cell: ({ kind, language: tag }) => (
+                <Link to="/apps/$appId/templates/$kind/$language" params={{ appId, kind, language: tag }}>
+                  {t.messages.kinds[kind]}
+                </Link>
+              ),
+            },
+            { id: 'language', header: t.templates.language, cell: ({ language: tag }) => tag },
+            {
+              id: 'own',
+              header: t.templates.origin,
+              cell: ({ isOwn }) => (
+                <Badge color={isOwn ? 'link' : 'gray'}>{isOwn ? t.templates.own : t.templates.builtIn}</Badge>
+              ),
+            },
+          ]}
+        />
         <Group gap="xs" align="flex-end">
           <TextInput
             label={t.templates.otherLanguage}
             placeholder="fr"
             value={language}
-            onChange={(event) => {
-              setLanguage(event.currentTarget.value);
-            }}
+            onChange={onText(setLanguage)}
           />
           {TEMPLATE_KINDS.map((kind) => (
             <Button
@@ -146,10 +137,9 @@ function Editor({ params, template }: EditorProps): ReactNode {
   const fieldOf = (name: keyof Parts) => ({
     value: typed[name] ?? template[name],
     readOnly: !may('templates.write'),
-    onChange: (event: { currentTarget: { value: string } }) => {
-      const { value } = event.currentTarget;
+    onChange: onText((value) => {
       setTyped((old) => ({ ...old, [name]: value }));
-    },
+    }),
   });
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }}>
@@ -201,7 +191,6 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
   const save = useAct(consoleApi.setTemplate);
   const reset = useAct(consoleApi.resetTemplate);
   const test = useAct(consoleApi.sendTestMail);
-  const [isAsking, setAsking] = useState(false);
   const isOwnHere = isOwnIn(params.language, template);
   if (!may('templates.write')) return null;
   const store = async () => {
@@ -242,30 +231,16 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
           </Button>
         )}
         {isOwnHere && (
-          <Button
-            variant="default"
-            onClick={() => {
-              setAsking(true);
+          <AskButton
+            title={t.templates.reset}
+            says={t.templates.resetSays}
+            onConfirm={async () => {
+              await reset.mutateAsync({ params });
+              clear();
             }}
-          >
-            {t.templates.reset}
-          </Button>
+          />
         )}
       </Group>
-      {isAsking && (
-        <Confirm
-          title={t.templates.reset}
-          says={t.templates.resetSays}
-          button={t.templates.reset}
-          onConfirm={async () => {
-            await reset.mutateAsync({ params });
-            clear();
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
     </Stack>
   );
 }

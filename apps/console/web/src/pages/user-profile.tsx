@@ -1,13 +1,14 @@
-import { Alert, Button, Group, Stack, Table, Textarea, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { call, CallError } from '../api/call';
 import { useAct, useMay } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
-import { NoJson, typedSince } from '../parts/fields';
+import { NoJson, onText, typedSince } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Failure, Panel } from '../parts/panel';
+import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { changesBetween, type Typed, typedOf, valuesOf } from './user-profile.rules';
 
@@ -37,10 +38,9 @@ export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
   const fieldOf = (name: keyof Typed) => ({
     value: shown[name],
     readOnly: !may('users.write'),
-    onChange: (event: { currentTarget: { value: string } }) => {
-      const { value } = event.currentTarget;
+    onChange: onText((value) => {
       setTyped((old) => ({ ...old, [name]: value }));
-    },
+    }),
   });
   return (
     <Panel title={t.user.profile}>
@@ -154,21 +154,19 @@ function Conflict({ theirs, base, typed, take, keep }: ConflictProps): ReactNode
   return (
     <Alert color="warning" title={t.user.conflict} icon={<Icon name="warning" />} role="alert">
       <Stack gap="xs" align="flex-start">
-        <Table>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{t.user.field}</Table.Th>
-              <Table.Th>{t.user.theirs}</Table.Th>
-              <Table.Th>{t.user.yours}</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {rows.map((name) => (
-              <Table.Tr key={name}>
-                <Table.Th scope="row">{names[name]}</Table.Th>
-                <Table.Td className="wrap">{after[name]}</Table.Td>
-                <Table.Td className="wrap">
-                  {typed[name] ?? '–'}{' '}
+        <DataTable
+          label={t.user.conflict}
+          rows={rows}
+          idOf={(name) => name}
+          columns={[
+            { id: 'field', header: t.user.field, isHeading: true, cell: (name) => names[name] },
+            { id: 'theirs', header: t.user.theirs, cell: (name) => <span className="wrap">{after[name]}</span> },
+            {
+              id: 'yours',
+              header: t.user.yours,
+              cell: (name) => (
+                <>
+                  <span className="wrap">{typed[name] ?? '–'}</span>{' '}
                   {name in typed && (
                     <Button
                       variant="default"
@@ -179,11 +177,11 @@ function Conflict({ theirs, base, typed, take, keep }: ConflictProps): ReactNode
                       {t.user.takeTheirs}
                     </Button>
                   )}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
+                </>
+              ),
+            },
+          ]}
+        />
         <Button onClick={keep}>{t.user.keepMine}</Button>
       </Stack>
     </Alert>

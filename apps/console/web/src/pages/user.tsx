@@ -1,12 +1,12 @@
-import { Badge, Button, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import { Badge, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
-import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
+import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
 import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
@@ -138,33 +138,19 @@ function ResetButton({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
   const notices = useNotices();
   const send = useAct(consoleApi.sendPasswordReset);
-  const [isAsking, setAsking] = useState(false);
   const recipient = user.email ?? user.mobilePhoneNumber;
   if (recipient === null) return <Text size="sm">{t.user.noRecipient}</Text>;
   return (
-    <Group gap="sm">
-      <Button
-        variant="default"
-        onClick={() => {
-          setAsking(true);
+    <Group>
+      <AskButton
+        title={t.user.sendReset}
+        says={t.user.sendResetSays(recipient)}
+        button={t.acts.send}
+        onConfirm={async () => {
+          const reply = await send.mutateAsync({ params: { appId, userId: user.objectId } });
+          notices.done(t.user.sentTo(reply.recipient));
         }}
-      >
-        {t.user.sendReset}
-      </Button>
-      {isAsking && (
-        <Confirm
-          title={t.user.sendReset}
-          says={t.user.sendResetSays(recipient)}
-          button={t.acts.send}
-          onConfirm={async () => {
-            const reply = await send.mutateAsync({ params: { appId, userId: user.objectId } });
-            notices.done(t.user.sentTo(reply.recipient));
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
+      />
     </Group>
   );
 }
@@ -175,11 +161,7 @@ function SessionPanel({ appId, user }: UserProps): ReactNode {
   const may = useMay(appId);
   const end = useAct(consoleApi.endUserSession);
   const verify = useAct(consoleApi.sendVerification);
-  const [asked, setAsked] = useState<'end' | 'verify'>();
   const params = { appId, userId: user.objectId };
-  const close = () => {
-    setAsked(undefined);
-  };
   return (
     <Panel title={t.user.session}>
       <Text size="sm">
@@ -187,49 +169,26 @@ function SessionPanel({ appId, user }: UserProps): ReactNode {
       </Text>
       {may('users.write') && (
         <Group gap="xs">
-          <Button
-            variant="default"
-            onClick={() => {
-              setAsked('end');
+          <AskButton
+            title={t.user.endSession}
+            says={t.user.endSessionSays}
+            onConfirm={async () => {
+              await end.mutateAsync({ params });
+              notices.done(t.user.sessionEnded);
             }}
-          >
-            {t.user.endSession}
-          </Button>
+          />
           {user.email !== null && !user.emailVerified && (
-            <Button
-              variant="default"
-              onClick={() => {
-                setAsked('verify');
+            <AskButton
+              title={t.user.sendVerification}
+              says={t.user.sendVerificationSays(user.email)}
+              button={t.acts.send}
+              onConfirm={async () => {
+                const { recipient } = await verify.mutateAsync({ params });
+                notices.done(t.user.sentTo(recipient));
               }}
-            >
-              {t.user.sendVerification}
-            </Button>
+            />
           )}
         </Group>
-      )}
-      {asked === 'end' && (
-        <Confirm
-          title={t.user.endSession}
-          says={t.user.endSessionSays}
-          button={t.user.endSession}
-          onConfirm={async () => {
-            await end.mutateAsync({ params });
-            notices.done(t.user.sessionEnded);
-          }}
-          onClose={close}
-        />
-      )}
-      {asked === 'verify' && (
-        <Confirm
-          title={t.user.sendVerification}
-          says={t.user.sendVerificationSays(user.email ?? '')}
-          button={t.acts.send}
-          onConfirm={async () => {
-            const { recipient } = await verify.mutateAsync({ params });
-            notices.done(t.user.sentTo(recipient));
-          }}
-          onClose={close}
-        />
       )}
     </Panel>
   );
@@ -240,18 +199,12 @@ function AccountsPanel({ appId, user }: UserProps): ReactNode {
   const may = useMay(appId);
   const notices = useNotices();
   const unlink = useAct(consoleApi.unlinkAccount);
-  const [asked, setAsked] = useState<string>();
-  if (user.accounts.length === 0)
-    return (
-      <Panel>
-        <Empty title={t.user.noAccounts} says={t.user.noAccountsSays} />
-      </Panel>
-    );
   return (
     <Panel>
       <DataTable
         label={t.user.tabs.accounts}
         rows={user.accounts}
+        empty={<Empty title={t.user.noAccounts} says={t.user.noAccountsSays} />}
         idOf={({ platform }) => platform}
         columns={[
           { id: 'platform', header: t.users.platform, cell: ({ platform }) => platform },
@@ -270,34 +223,21 @@ function AccountsPanel({ appId, user }: UserProps): ReactNode {
             header: t.table.acts,
             cell: ({ platform }) =>
               may('users.acl') && (
-                <Button
-                  variant="default"
-                  onClick={() => {
-                    setAsked(platform);
+                <AskButton
+                  text={t.user.unlink}
+                  title={t.user.unlinkTitle(platform)}
+                  says={t.user.unlinkSays}
+                  button={t.user.unlink}
+                  typed={platform}
+                  onConfirm={async () => {
+                    await unlink.mutateAsync({ params: { appId, userId: user.objectId }, body: { platform } });
+                    notices.done(t.user.unlinked);
                   }}
-                >
-                  {t.user.unlink}
-                </Button>
+                />
               ),
           },
         ]}
       />
-      {unlink.error !== null && <Failure error={unlink.error} />}
-      {asked !== undefined && (
-        <Confirm
-          title={t.user.unlinkTitle(asked)}
-          says={t.user.unlinkSays}
-          button={t.user.unlink}
-          typed={asked}
-          onConfirm={async () => {
-            await unlink.mutateAsync({ params: { appId, userId: user.objectId }, body: { platform: asked } });
-            notices.done(t.user.unlinked);
-          }}
-          onClose={() => {
-            setAsked(undefined);
-          }}
-        />
-      )}
     </Panel>
   );
 }
@@ -307,41 +247,24 @@ function DeleteButton({ appId, user }: UserProps): ReactNode {
   const navigate = useNavigate();
   const remove = useAct(consoleApi.deleteUsers);
   const notices = useNotices();
-  const [isAsking, setAsking] = useState(false);
-  const name = user.username ?? user.objectId;
   return (
-    <>
-      <Button
-        color="bad"
-        variant="light"
-        onClick={() => {
-          setAsking(true);
-        }}
-      >
-        {t.users.deleteOne}
-      </Button>
-      {isAsking && (
-        <Confirm
-          title={t.users.deleteTitle(1)}
-          says={t.users.deleteSays}
-          button={t.acts.delete}
-          typed={name}
-          onConfirm={async () => {
-            await remove.mutateAsync({ params: { appId }, body: { userIds: [user.objectId] } });
-            notices.done(t.users.deleted(1));
-            await navigate({ to: '/apps/$appId/users', params: { appId } });
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
-    </>
+    <AskButton
+      text={t.users.deleteOne}
+      title={t.users.deleteTitle(1)}
+      says={t.users.deleteSays}
+      button={t.acts.delete}
+      typed={user.username ?? user.objectId}
+      onConfirm={async () => {
+        await remove.mutateAsync({ params: { appId }, body: { userIds: [user.objectId] } });
+        notices.done(t.users.deleted(1));
+        await navigate({ to: '/apps/$appId/users', params: { appId } });
+      }}
+    />
   );
 }
 
 /** Roles and access list of a user. */
-function AccessForm({ appId, user }: { readonly appId: string; readonly user: UserDetails }): ReactNode {
+function AccessForm({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
   const notices = useNotices();

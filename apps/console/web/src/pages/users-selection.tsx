@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { call } from '../api/call';
 import { useAct, useMay } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { useProblem } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -22,7 +22,6 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
   const may = useMay(appId);
   const notices = useNotices();
   const remove = useAct(consoleApi.deleteUsers);
-  const [isAsking, setAsking] = useState(false);
   const clear = () => {
     setChosen(new Set());
   };
@@ -41,21 +40,8 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
       )}
       {may('users.write') && <EachActs appId={appId} chosen={chosen} />}
       {may('users.delete') && (
-        <Button
-          color="bad"
-          variant="light"
-          onClick={() => {
-            setAsking(true);
-          }}
-        >
-          {t.users.deleteThem}
-        </Button>
-      )}
-      <Button variant="default" onClick={clear}>
-        {t.table.clear}
-      </Button>
-      {isAsking && (
-        <Confirm
+        <AskButton
+          text={t.users.deleteThem}
           title={t.users.deleteTitle(chosen.size)}
           says={t.users.deleteSays}
           button={t.acts.delete}
@@ -65,11 +51,11 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
             notices.done(t.users.deleted(deleted));
             clear();
           }}
-          onClose={() => {
-            setAsking(false);
-          }}
         />
       )}
+      <Button variant="default" onClick={clear}>
+        {t.table.clear}
+      </Button>
     </Group>
   );
 }
@@ -83,10 +69,10 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
   const t = useTexts();
   const problem = useProblem();
   const queries = useQueryClient();
-  const [asked, setAsked] = useState<EachAct>();
   const [progress, setProgress] = useState('');
   const [outcome, setOutcome] = useState('');
   const run = async (name: EachAct) => {
+    setProgress('');
     const refusals = await forEach(
       [...chosen],
       (userId) => call(EACH_ACTS[name], { params: { appId, userId } }),
@@ -102,35 +88,22 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
   return (
     <>
       {EACH_ACT_NAMES.map((name) => (
-        <Button
+        <AskButton
           key={name}
-          variant="default"
-          onClick={() => {
-            setProgress('');
-            setAsked(name);
-          }}
-        >
-          {t.users.each[name]}
-        </Button>
+          text={t.users.each[name]}
+          title={t.users.each.title(t.users.each[name], chosen.size)}
+          says={
+            <>
+              {t.users.each.says[name]} <span role="status">{progress}</span>
+            </>
+          }
+          button={t.users.each[name]}
+          onConfirm={() => run(name)}
+        />
       ))}
       <Text size="sm" role="status">
         {outcome}
       </Text>
-      {asked !== undefined && (
-        <Confirm
-          title={t.users.each.title(t.users.each[asked], chosen.size)}
-          says={
-            <>
-              {t.users.each.says[asked]} <span role="status">{progress}</span>
-            </>
-          }
-          button={t.users.each[asked]}
-          onConfirm={() => run(asked)}
-          onClose={() => {
-            setAsked(undefined);
-          }}
-        />
-      )}
     </>
   );
 }

@@ -1,12 +1,13 @@
-import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
 import { consoleApi, USER_ORDERS } from '#console-api';
 import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
+import { AddButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { DayFilters, Segments, UrlText } from '../parts/fields';
+import { Choice, DayFilters, onText, Segments, UrlText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
@@ -24,7 +25,6 @@ export function UsersPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: FROM });
   const may = useMay(appId);
-  const [isNewOpen, setNewOpen] = useState(false);
   return (
     <Page
       title={t.pages.users}
@@ -32,14 +32,7 @@ export function UsersPage(): ReactNode {
         <>
           {may('users.export') && <ExportUsers appId={appId} />}
           {may('users.write') && (
-            <Button
-              leftSection={<Icon name="add" size={16} />}
-              onClick={() => {
-                setNewOpen(true);
-              }}
-            >
-              {t.users.create}
-            </Button>
+            <AddButton text={t.users.create}>{(close) => <NewUser appId={appId} onClose={close} />}</AddButton>
           )}
         </>
       }
@@ -50,14 +43,6 @@ export function UsersPage(): ReactNode {
         {may('users.contact') && <ConditionFilter />}
         <UserList appId={appId} />
       </Panel>
-      {isNewOpen && (
-        <NewUser
-          appId={appId}
-          onClose={() => {
-            setNewOpen(false);
-          }}
-        />
-      )}
     </Page>
   );
 }
@@ -125,9 +110,7 @@ function SearchBar(): ReactNode {
         placeholder={t.users.searchHint}
         leftSection={<Icon name="search" size={16} />}
         value={text}
-        onChange={(event) => {
-          type(event.currentTarget.value);
-        }}
+        onChange={onText(type)}
         onBlur={send}
         type="search"
         className="grows"
@@ -139,9 +122,9 @@ function SearchBar(): ReactNode {
           value,
           label: t.users.fields[value],
         }))}
-        onChange={(event) => {
-          change({ in: event.currentTarget.value as NonNullable<typeof search.in> });
-        }}
+        onChange={onText((field) => {
+          change({ in: field as NonNullable<typeof search.in> });
+        })}
       />
       <Segments
         label={t.users.mode}
@@ -177,42 +160,24 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
   const { where } = useSearched();
   const { q: _q, in: _in, mode: _mode, order: _order, after: _after, ...filters } = search;
   const isFiltered = where !== '' || Object.values(filters).some((each) => each !== undefined);
-  const flagOf = (value: string) => (value === '' ? undefined : value === 'yes');
-  const textOf = (value: boolean | undefined) => ({ undefined: '', true: 'yes', false: 'no' })[String(value)];
-  const choices = [
-    { value: '', label: t.common.any },
-    { value: 'yes', label: t.common.yes },
-    { value: 'no', label: t.common.no },
-  ];
+  const options = (['yes', 'no'] as const).map((value) => ({ value, label: t.common[value] }));
+  const answerOf = (flag: boolean | undefined) =>
+    flag === undefined ? undefined : options.find(({ value }) => (value === 'yes') === flag)?.value;
+  const choice = (name: 'emailVerified' | 'phoneVerified' | 'hasPassword') => (
+    <Choice
+      label={t.users[name]}
+      value={answerOf(search[name])}
+      options={options}
+      onChange={(answer) => {
+        change({ [name]: answer === undefined ? undefined : answer === 'yes' });
+      }}
+    />
+  );
   return (
     <Group gap="xs" align="flex-end">
-      <NativeSelect
-        label={t.users.emailVerified}
-        size="xs"
-        value={textOf(search.emailVerified)}
-        data={choices}
-        onChange={(event) => {
-          change({ emailVerified: flagOf(event.currentTarget.value) });
-        }}
-      />
-      <NativeSelect
-        label={t.users.phoneVerified}
-        size="xs"
-        value={textOf(search.phoneVerified)}
-        data={choices}
-        onChange={(event) => {
-          change({ phoneVerified: flagOf(event.currentTarget.value) });
-        }}
-      />
-      <NativeSelect
-        label={t.users.hasPassword}
-        size="xs"
-        value={textOf(search.hasPassword)}
-        data={choices}
-        onChange={(event) => {
-          change({ hasPassword: flagOf(event.currentTarget.value) });
-        }}
-      />
+      {choice('emailVerified')}
+      {choice('phoneVerified')}
+      {choice('hasPassword')}
       <UrlText
         label={t.users.platform}
         w="8rem"
@@ -227,9 +192,9 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
         size="xs"
         value={order ?? 'newest'}
         data={orders.map((value) => ({ value, label: t.users.orders[value] }))}
-        onChange={(event) => {
-          change({ order: event.currentTarget.value as NonNullable<typeof search.order> });
-        }}
+        onChange={onText((value) => {
+          change({ order: value as NonNullable<typeof search.order> });
+        })}
       />
       {isFiltered && (
         <Link to="." search={{}} className="pager">
@@ -246,10 +211,10 @@ function useUserFilters() {
   const { from, to } = momentsOf({ since, until }, useTimeZone());
   return {
     ...filters,
-    ...(text === '' ? {} : { text }),
-    ...(where === '' ? {} : { where }),
-    ...(from === undefined ? {} : { createdFrom: from }),
-    ...(to === undefined ? {} : { createdTo: to }),
+    text: text === '' ? undefined : text,
+    where: where === '' ? undefined : where,
+    createdFrom: from,
+    createdTo: to,
   };
 }
 
@@ -288,26 +253,23 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
           <Text size="sm" c="dimmed" role="status">
             {t.users.found(total.value, number(total.value), total.isExact)}
           </Text>
-          {items.length === 0 ? (
-            <NoUsers />
-          ) : (
-            <DataTable
-              label={t.pages.users}
-              columns={columns}
-              rows={items}
-              idOf={({ objectId }) => objectId}
-              isOld={users.isPlaceholderData}
-              selection={
-                may('users.write') || may('users.delete') || may('users.export')
-                  ? {
-                      ids: chosen,
-                      change: setChosen,
-                      nameOf: ({ username, objectId }) => username ?? objectId,
-                    }
-                  : undefined
-              }
-            />
-          )}
+          <DataTable
+            label={t.pages.users}
+            columns={columns}
+            rows={items}
+            empty={<NoUsers />}
+            idOf={({ objectId }) => objectId}
+            isOld={users.isPlaceholderData}
+            selection={
+              may('users.write') || may('users.delete') || may('users.export')
+                ? {
+                    ids: chosen,
+                    change: setChosen,
+                    nameOf: ({ username, objectId }) => username ?? objectId,
+                  }
+                : undefined
+            }
+          />
           <Pager
             next={next}
             isFirst={search.after === undefined}

@@ -1,13 +1,14 @@
 import { Button, Group } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { useDisclosure } from '@mantine/hooks';
+import type { ReactNode } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices } from '../parts/dialogs';
 import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { CredentialsForm, RowActs, Stored, type TabProps } from './credentials';
+import { CredentialsForm, Stored, type TabProps } from './credentials';
 
 type Vendor = RouteReply<typeof consoleApi.listVendors>['items'][number];
 
@@ -18,21 +19,13 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
   const notices = useNotices();
   const vendors = useRead(consoleApi.listVendors, { params: { appId } });
   const set = useAct(consoleApi.setVendor);
-  const remove = useAct(consoleApi.removeVendor);
-  const [isOpen, setOpen] = useState(false);
-  const [removed, setRemoved] = useState<Vendor>();
-  const keyOf = ({ vendor, profile, part }: Vendor) => ({ vendor, profile, part });
+  const [isOpen, form] = useDisclosure(false);
   return (
     <Panel
       title={t.settings.tabs.vendors}
       acts={
         may && (
-          <Button
-            variant="default"
-            onClick={() => {
-              setOpen(true);
-            }}
-          >
+          <Button variant="default" onClick={form.open}>
             {t.credentials.add}
           </Button>
         )
@@ -41,54 +34,48 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
       <Answer of={vendors}>
         {({ items, lanes, kinds }) => (
           <>
-            {items.length === 0 ? (
-              <Empty title={t.credentials.noVendors} says={t.credentials.noVendorsSays} />
-            ) : (
-              <DataTable
-                label={t.settings.tabs.vendors}
-                rows={items}
-                idOf={({ vendor, profile, part }) => `${vendor} ${profile} ${part}`}
-                columns={[
-                  { id: 'vendor', header: t.pushes.vendor, cell: ({ vendor }) => vendor },
-                  { id: 'profile', header: t.credentials.profile, cell: ({ profile }) => profile },
-                  {
-                    id: 'fields',
-                    header: t.credentials.fields,
-                    from: 'sm',
-                    cell: (stored) => <Stored stored={stored} />,
-                  },
-                  {
-                    id: 'waiting',
-                    header: t.devices.waiting,
-                    isNumber: true,
-                    cell: ({ vendor, profile, part }) =>
-                      number(
-                        lanes
-                          .filter(({ lane }) => lane.startsWith(`${vendor}/${profile}/${part}/`))
-                          .reduce((sum, { devices }) => sum + devices, 0),
-                      ),
-                  },
-                  {
-                    id: 'acts',
-                    header: t.table.acts,
-                    cell: (each) =>
-                      may && (
-                        <VendorActs
-                          appId={appId}
-                          vendor={each}
-                          isPaused={lanes.some(
-                            ({ lane, isPaused }) =>
-                              isPaused && lane.startsWith(`${each.vendor}/${each.profile}/${each.part}/`),
-                          )}
-                          remove={() => {
-                            setRemoved(each);
-                          }}
-                        />
-                      ),
-                  },
-                ]}
-              />
-            )}
+            <DataTable
+              label={t.settings.tabs.vendors}
+              rows={items}
+              empty={<Empty title={t.credentials.noVendors} says={t.credentials.noVendorsSays} />}
+              idOf={({ vendor, profile, part }) => `${vendor} ${profile} ${part}`}
+              columns={[
+                { id: 'vendor', header: t.pushes.vendor, cell: ({ vendor }) => vendor },
+                { id: 'profile', header: t.credentials.profile, cell: ({ profile }) => profile },
+                {
+                  id: 'fields',
+                  header: t.credentials.fields,
+                  from: 'sm',
+                  cell: (stored) => <Stored stored={stored} />,
+                },
+                {
+                  id: 'waiting',
+                  header: t.devices.waiting,
+                  isNumber: true,
+                  cell: ({ vendor, profile, part }) =>
+                    number(
+                      lanes
+                        .filter(({ lane }) => lane.startsWith(`${vendor}/${profile}/${part}/`))
+                        .reduce((sum, { devices }) => sum + devices, 0),
+                    ),
+                },
+                {
+                  id: 'acts',
+                  header: t.table.acts,
+                  cell: (each) =>
+                    may && (
+                      <VendorActs
+                        appId={appId}
+                        vendor={each}
+                        isPaused={lanes.some(
+                          ({ lane, isPaused }) =>
+                            isPaused && lane.startsWith(`${each.vendor}/${each.profile}/${each.part}/`),
+                        )}
+                      />
+                    ),
+                },
+              ]}
+            />
             {isOpen && (
               <CredentialsForm
                 title={t.credentials.add}
@@ -98,26 +85,12 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
                   const { problem } = await set.mutateAsync({ params: { appId }, body: { vendor, profile, fields } });
                   notices.done(problem === null ? t.acts.saved : t.credentials.savedWith(problem));
                 }}
-                onClose={() => {
-                  setOpen(false);
-                }}
+                onClose={form.close}
               />
             )}
           </>
         )}
       </Answer>
-      {removed !== undefined && (
-        <Confirm
-          title={t.credentials.remove(removed.vendor)}
-          says={t.credentials.removeVendorSays}
-          button={t.acts.remove}
-          typed={removed.vendor}
-          onConfirm={() => remove.mutateAsync({ params: { appId }, body: keyOf(removed) })}
-          onClose={() => {
-            setRemoved(undefined);
-          }}
-        />
-      )}
     </Panel>
   );
 }
@@ -125,14 +98,14 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
 interface VendorActsProps extends TabProps {
   readonly vendor: Vendor;
   readonly isPaused: boolean;
-  readonly remove: () => void;
 }
 
-function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused, remove }: VendorActsProps): ReactNode {
+function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused }: VendorActsProps): ReactNode {
   const t = useTexts();
   const notices = useNotices();
   const check = useAct(consoleApi.checkVendor);
   const change = useAct(consoleApi.changeVendorLanes);
+  const remove = useAct(consoleApi.removeVendor);
   const body = { vendor, profile, part };
   const params = { appId };
   const look = async () => {
@@ -165,7 +138,14 @@ function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused, remove
       >
         {isPaused ? t.credentials.resume : t.credentials.pause}
       </Button>
-      <RowActs remove={remove} />
+      <AskButton
+        text={t.acts.remove}
+        title={t.credentials.remove(vendor)}
+        says={t.credentials.removeVendorSays}
+        button={t.acts.remove}
+        typed={vendor}
+        onConfirm={() => remove.mutateAsync({ params, body })}
+      />
     </Group>
   );
 }

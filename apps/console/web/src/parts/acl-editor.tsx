@@ -1,8 +1,9 @@
-import { Button, Checkbox, Group, Table, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
+import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
-import { Icon } from './icon';
-import { Failure, Panel } from './panel';
+import { onText } from './fields';
+import { Failure, Panel, RemoveButton } from './panel';
 
 type Acl = Readonly<Record<string, unknown>>;
 
@@ -40,59 +41,45 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
   };
   return (
     <>
-      <Table aria-label={t.acl.title} maw="40rem">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{t.acl.who}</Table.Th>
-            <Table.Th>{t.acl.read}</Table.Th>
-            <Table.Th>{t.acl.write}</Table.Th>
-            <Table.Th>{t.table.acts}</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {Object.entries(value).map(([key, entry]) => (
-            <Table.Tr key={key}>
-              <Table.Th scope="row">{nameOf(key)}</Table.Th>
-              {RIGHTS.map((right) => (
-                <Table.Td key={right}>
-                  <Checkbox
-                    size="xs"
-                    aria-label={t.acl.may(nameOf(key), t.acl[right])}
-                    checked={isGranted(entry, right)}
-                    disabled={isReadOnly}
-                    onChange={() => {
-                      change(key, right);
-                    }}
-                  />
-                </Table.Td>
-              ))}
-              <Table.Td>
-                {!isReadOnly && (
-                  <Button
-                    variant="subtle"
-                    onClick={() => {
-                      remove(key);
-                    }}
-                    aria-label={t.acl.remove(nameOf(key))}
-                  >
-                    <Icon name="close" size={16} />
-                  </Button>
-                )}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      <DataTable
+        label={t.acl.title}
+        rows={Object.entries(value)}
+        idOf={([key]) => key}
+        columns={[
+          { id: 'who', header: t.acl.who, isHeading: true, cell: ([key]) => nameOf(key) },
+          ...RIGHTS.map((right) => ({
+            id: right,
+            header: t.acl[right],
+            cell: ([key, entry]: readonly [string, unknown]) => (
+              <Checkbox
+                size="xs"
+                aria-label={t.acl.may(nameOf(key), t.acl[right])}
+                checked={isGranted(entry, right)}
+                disabled={isReadOnly}
+                onChange={() => {
+                  change(key, right);
+                }}
+              />
+            ),
+          })),
+          {
+            id: 'acts',
+            header: t.table.acts,
+            cell: ([key]) =>
+              !isReadOnly && (
+                <RemoveButton
+                  label={t.acl.remove(nameOf(key))}
+                  remove={() => {
+                    remove(key);
+                  }}
+                />
+              ),
+          },
+        ]}
+      />
       {!isReadOnly && (
         <Group gap="xs" align="flex-end">
-          <TextInput
-            label={t.acl.add}
-            description={t.acl.addSays}
-            value={subject}
-            onChange={(event) => {
-              setSubject(event.currentTarget.value);
-            }}
-          />
+          <TextInput label={t.acl.add} description={t.acl.addSays} value={subject} onChange={onText(setSubject)} />
           <Button variant="default" onClick={add}>
             {t.acts.add}
           </Button>

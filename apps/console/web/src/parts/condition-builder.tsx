@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useId, useRef, useState } from 'react';
 import { useTimeZone } from '../api/queries';
 import { useTexts } from '../texts/texts';
@@ -19,6 +19,7 @@ import {
 import { onText } from './fields';
 import { Icon } from './icon';
 import { localOf, momentOf } from './moments.rules';
+import { RemoveButton } from './panel';
 
 const KINDS = ['text', 'number', 'flag', 'time'] as const;
 const NEW_ROW: Row = { field: '', operator: 'is', kind: 'text', text: '' };
@@ -149,9 +150,7 @@ function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps
         })}
       />
       {hasValue(row) && <ValueField row={row} change={change} />}
-      <ActionIcon variant="subtle" color="gray" size={30} aria-label={t.conditions.remove(place + 1)} onClick={remove}>
-        <Icon name="close" size={16} />
-      </ActionIcon>
+      <RemoveButton label={t.conditions.remove(place + 1)} remove={remove} />
     </Group>
   );
 }

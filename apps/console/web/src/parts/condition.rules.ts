@@ -21,8 +21,6 @@ export interface Condition {
   readonly json?: string;
 }
 
-export const NO_CONDITION: Condition = { rows: [] };
-
 /** By the operators of the REST API; equality has none. */
 const MEMBERS = {
   is: '',

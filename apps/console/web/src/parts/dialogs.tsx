@@ -1,7 +1,11 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
+import { Button, type ButtonProps, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { type NotificationData, notifications } from '@mantine/notifications';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
 import { useTexts } from '../texts/texts';
+import { onText } from './fields';
+import { Icon } from './icon';
 import { Failure, useProblem } from './panel';
 
 interface DialogProps {
@@ -45,64 +49,44 @@ export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
   );
 }
 
-interface ConfirmProps {
+interface FormDialogProps {
   readonly title: string;
-  readonly says: ReactNode;
-  readonly button: string;
-  /** The text that has to be typed, for what cannot be undone. */
-  readonly typed?: string;
-  readonly onConfirm: () => Promise<unknown>;
+  /** The text of its button. Default: create. */
+  readonly submitText?: string;
+  readonly onSubmit: (event: SubmitEvent<HTMLFormElement>) => void;
+  /** What the form does. */
+  readonly act: { readonly isPending: boolean; readonly error: Error | null };
+  readonly isDisabled?: boolean;
+  /** Its act cannot be undone. */
+  readonly isFinal?: boolean;
   readonly onClose: () => void;
+  /** The fields. */
+  readonly children: ReactNode;
 }
 
-/** Asks before an act that has no undo; stays open with the reason where the act fails. */
-export function Confirm({ title, says, button, typed, onConfirm, onClose }: ConfirmProps): ReactNode {
+/** A form in a dialog; stays open with the reason where its act fails. */
+export function FormDialog(props: FormDialogProps): ReactNode {
+  const { title, submitText, onSubmit, act, isDisabled = false, isFinal = false, onClose, children } = props;
   const t = useTexts();
-  const [text, setText] = useState('');
-  const [error, setError] = useState<Error>();
-  const [isBusy, setBusy] = useState(false);
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    if (typed !== undefined && text.trim() !== typed) return;
-    setBusy(true);
-    try {
-      await onConfirm();
-      onClose();
-    } catch (failure) {
-      setError(failure as Error);
-      setBusy(false);
-    }
-  };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form onSubmit={(event) => void submit(event)}>
-        <Stack gap="md">
-          <Text size="sm" component="div">
-            {says}
-          </Text>
-          {typed !== undefined && (
-            <TextInput
-              label={t.acts.typeToConfirm(typed)}
-              value={text}
-              onChange={(event) => {
-                setText(event.currentTarget.value);
-              }}
-              autoComplete="off"
-              data-autofocus
-            />
-          )}
-          {error !== undefined && <Failure error={error} />}
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit(event);
+        }}
+        noValidate
+        autoComplete="off"
+      >
+        <Stack gap="sm">
+          {children}
+          {act.error !== null && <Failure error={act.error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               {t.acts.cancel}
             </Button>
-            <Button
-              type="submit"
-              color={typed === undefined ? 'link' : 'bad'}
-              loading={isBusy}
-              disabled={typed !== undefined && text.trim() !== typed}
-            >
-              {button}
+            <Button type="submit" color={isFinal ? 'bad' : 'link'} loading={act.isPending} disabled={isDisabled}>
+              {submitText ?? t.acts.create}
             </Button>
           </Group>
         </Stack>
@@ -111,46 +95,83 @@ export function Confirm({ title, says, button, typed, onConfirm, onClose }: Conf
   );
 }
 
-interface FormDialogProps {
-  readonly title: string;
-  /** The text of its button. Default: create. */
-  readonly submitText?: string;
-  readonly onSubmit: (event: SubmitEvent<HTMLFormElement>) => void;
-  readonly isPending: boolean;
-  readonly error: Error | null;
-  readonly onClose: () => void;
-  /** The fields. */
-  readonly children: ReactNode;
+interface DialogButtonProps extends Omit<ButtonProps, 'children'> {
+  readonly text: string;
+  /** For screen readers. Default: the text. */
+  readonly name?: string;
+  /** The dialog. */
+  readonly children: (close: () => void) => ReactNode;
 }
 
-/** A form in a dialog. */
-export function FormDialog({
-  title,
-  submitText,
-  onSubmit,
-  isPending,
-  error,
-  onClose,
-  children,
-}: FormDialogProps): ReactNode {
-  const t = useTexts();
+/** A button that opens a dialog. */
+export function DialogButton({ text, name = text, children, ...props }: DialogButtonProps): ReactNode {
+  const [isOpen, { open: show, close }] = useDisclosure(false);
   return (
-    <Dialog title={title} onClose={onClose}>
-      <form onSubmit={onSubmit} noValidate autoComplete="off">
-        <Stack gap="sm">
-          {children}
-          {error !== null && <Failure error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" loading={isPending}>
-              {submitText ?? t.acts.create}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+    <>
+      <Button {...props} aria-label={name} onClick={show}>
+        {text}
+      </Button>
+      {isOpen && children(close)}
+    </>
+  );
+}
+
+/** A button of a list that opens the form for a new object. */
+export function AddButton(props: DialogButtonProps): ReactNode {
+  return <DialogButton leftSection={<Icon name="add" size={16} />} {...props} />;
+}
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly says: ReactNode;
+  /** The text of the button that acts. Default: the title. */
+  readonly button?: string;
+  /** The text that has to be typed, for what cannot be undone. */
+  readonly typed?: string;
+  readonly onConfirm: () => Promise<unknown>;
+  readonly onClose: () => void;
+}
+
+/** Asks before an act that has no undo. */
+export function Confirm({ title, says, button = title, typed, onConfirm, onClose }: ConfirmProps): ReactNode {
+  const t = useTexts();
+  const [text, setText] = useState('');
+  const act = useMutation({ mutationFn: onConfirm, onSuccess: onClose });
+  const isDisabled = typed !== undefined && text.trim() !== typed;
+  return (
+    <FormDialog
+      title={title}
+      submitText={button}
+      onSubmit={() => {
+        if (!isDisabled) act.mutate();
+      }}
+      act={act}
+      isDisabled={isDisabled}
+      isFinal={typed !== undefined}
+      onClose={onClose}
+    >
+      <Text size="sm" component="div">
+        {says}
+      </Text>
+      {typed !== undefined && (
+        <TextInput label={t.acts.typeToConfirm(typed)} value={text} onChange={onText(setText)} data-autofocus />
+      )}
+    </FormDialog>
+  );
+}
+
+interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {
+  /** Default: the title of the dialog. */
+  readonly text?: string;
+}
+
+/** A button that asks before its act; red where the act cannot be undone. */
+export function AskButton({ text, ...confirm }: AskButtonProps): ReactNode {
+  const look = confirm.typed === undefined ? { variant: 'default' } : { variant: 'light', color: 'bad' };
+  return (
+    <DialogButton text={text ?? confirm.title} {...look}>
+      {(close) => <Confirm {...confirm} onClose={close} />}
+    </DialogButton>
   );
 }
 
@@ -164,40 +185,30 @@ export function useNotices(): {
 } {
   const t = useTexts();
   const problem = useProblem();
+  const show = (notice: Omit<NotificationData, 'closeButtonProps'>) =>
+    notifications.show({ ...notice, closeButtonProps: { 'aria-label': t.acts.close } });
   const done = (message: string) => {
-    notifications.show({ message, color: 'good', closeButtonProps: { 'aria-label': t.acts.close } });
+    show({ message, color: 'good' });
   };
   const failed = (error: Error) => {
-    notifications.show({
-      title: t.states.failed,
-      message: problem(error),
-      color: 'bad',
-      autoClose: false,
-      closeButtonProps: { 'aria-label': t.acts.close },
-    });
+    show({ title: t.states.failed, message: problem(error), color: 'bad', autoClose: false });
   };
   const undoable = (text: string, undo: () => Promise<unknown>) => {
-    const id = notifications.show({
-      autoClose: UNDO_MS,
-      color: 'good',
-      closeButtonProps: { 'aria-label': t.acts.close },
-      message: (
-        <Group justify="space-between" wrap="nowrap">
-          <span>{text}</span>
-          <Button
-            variant="default"
-            onClick={() => {
-              notifications.hide(id);
-              undo().then(() => {
-                done(t.acts.undone);
-              }, failed);
-            }}
-          >
-            {t.acts.undo}
-          </Button>
-        </Group>
-      ),
-    });
+    const act = () => {
+      notifications.hide(id);
+      undo().then(() => {
+        done(t.acts.undone);
+      }, failed);
+    };
+    const message = (
+      <Group justify="space-between" wrap="nowrap">
+        <span>{text}</span>
+        <Button variant="default" onClick={act}>
+          {t.acts.undo}
+        </Button>
+      </Group>
+    );
+    const id = show({ autoClose: UNDO_MS, color: 'good', message });
   };
   return { done, undoable, failed };
 }

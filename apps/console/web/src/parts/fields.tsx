@@ -1,4 +1,12 @@
-import { Text, TextInput, type TextInputProps } from '@mantine/core';
+import {
+  NativeSelect,
+  type NativeSelectProps,
+  PasswordInput,
+  type PasswordInputProps,
+  Text,
+  TextInput,
+  type TextInputProps,
+} from '@mantine/core';
 import { useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { MIN_PASSWORD_LENGTH } from '#console-api';
@@ -28,6 +36,11 @@ export function typedSince<Values extends object>(typed: Values, sent: Values): 
   return Object.fromEntries(kept) as Partial<Values>;
 }
 
+export function PasswordField(props: PasswordInputProps): ReactNode {
+  const { access } = useTexts();
+  return <PasswordInput visibilityToggleButtonProps={{ 'aria-label': access.showPassword }} {...props} />;
+}
+
 /** A field for a one-time code or a recovery code. */
 export function CodeField(props: TextInputProps): ReactNode {
   const t = useTexts();
@@ -51,6 +64,30 @@ export function NoJson({ problem }: { readonly problem: string }): ReactNode {
     <Text size="sm" c="bad" role="alert">
       {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
     </Text>
+  );
+}
+
+interface ChoiceProps<Value extends string> extends Pick<NativeSelectProps, 'maw'> {
+  readonly label: string;
+  /** Undefined: any. */
+  readonly value: Value | undefined;
+  readonly options: readonly { readonly value: Value; readonly label: string }[];
+  readonly onChange: (value: Value | undefined) => void;
+}
+
+/** One of the values of a filter, or any. */
+export function Choice<Value extends string>({ value, options, onChange, ...props }: ChoiceProps<Value>): ReactNode {
+  const { common } = useTexts();
+  return (
+    <NativeSelect
+      size="xs"
+      value={value ?? ''}
+      data={[{ value: '', label: common.any }, ...options]}
+      onChange={onText((text) => {
+        onChange(options.find((each) => each.value === text)?.value);
+      })}
+      {...props}
+    />
   );
 }
 
@@ -106,27 +143,18 @@ interface DayFiltersProps extends Days {
 /** The first and the last day of a list, which stand in the URL. */
 export function DayFilters({ since, until, onApply, labels }: DayFiltersProps): ReactNode {
   const { common } = useTexts();
-  const names = labels ?? common;
-  return (
-    <>
-      <UrlText
-        label={names.since}
-        type="date"
-        value={since}
-        onApply={(value) => {
-          onApply({ since: value });
-        }}
-      />
-      <UrlText
-        label={names.until}
-        type="date"
-        value={until}
-        onApply={(value) => {
-          onApply({ until: value });
-        }}
-      />
-    </>
-  );
+  const days = { since, until };
+  return (['since', 'until'] as const).map((name) => (
+    <UrlText
+      key={name}
+      label={(labels ?? common)[name]}
+      type="date"
+      value={days[name]}
+      onApply={(value) => {
+        onApply({ [name]: value });
+      }}
+    />
+  ));
 }
 
 interface SegmentsProps<Value extends string> {

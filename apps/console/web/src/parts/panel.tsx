@@ -103,8 +103,7 @@ export function Failure({ error, again }: { readonly error: Error; readonly agai
         {error instanceof CallError && error.requestId !== undefined && (
           <Group gap={4}>
             <Text size="sm">{t.states.request}</Text>
-            <Code>{error.requestId}</Code>
-            <CopyButton value={error.requestId} />
+            <Copyable value={error.requestId} />
           </Group>
         )}
         {again !== undefined && (
@@ -150,13 +149,27 @@ export function Empty({ title, says, command, children }: EmptyProps): ReactNode
         </Text>
       )}
       {children}
-      {command !== undefined && (
-        <Group gap={4} wrap="nowrap" maw="100%">
-          <Code className="wrap">{command}</Code>
-          <CopyButton value={command} />
-        </Group>
-      )}
+      {command !== undefined && <Copyable value={command} />}
     </Stack>
+  );
+}
+
+/** Takes a row of a list away. */
+export function RemoveButton({ label, remove }: { readonly label: string; readonly remove: () => void }): ReactNode {
+  return (
+    <ActionIcon variant="subtle" color="gray" size={30} aria-label={label} onClick={remove}>
+      <Icon name="close" size={16} />
+    </ActionIcon>
+  );
+}
+
+/** A value in full, and a button that copies it. */
+export function Copyable({ value }: { readonly value: string }): ReactNode {
+  return (
+    <Group gap={4} wrap="nowrap" maw="100%">
+      <Code className="wrap">{value}</Code>
+      <CopyButton value={value} />
+    </Group>
   );
 }
 

@@ -1,12 +1,12 @@
-import { Button, Group, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { call, type Gate, setGateDialog } from '../api/call';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { knownOperator, sessionQuery } from '../api/queries';
 import { Dialog } from '../parts/dialogs';
-import { asksForCode, CodeField } from '../parts/fields';
+import { asksForCode, CodeField, onText, PasswordField } from '../parts/fields';
 import { Failure } from '../parts/panel';
 import { type Texts, useTexts } from '../texts/texts';
 
@@ -46,73 +46,62 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
   const queries = useQueryClient();
   const [password, setPassword] = useState('');
   const [code, setCode] = useState<string>();
-  const [error, setError] = useState<Error>();
-  const [isBusy, setBusy] = useState(false);
   const [session] = useState(() => queries.getQueryData<Session>(sessionQuery.queryKey));
   const [operator] = useState(knownOperator);
   const [address, setAddress] = useState(operator?.address ?? '');
   const ways = waysOf(session, operator);
-  const pass = async (act: () => Promise<Session>) => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const passed = await act();
+  const pass = useMutation({
+    mutationFn: (act: () => Promise<Session>) => act(),
+    onSuccess: async (passed) => {
       // An answer to the token before this one would say that there is no session.
       await queries.cancelQueries({ queryKey: sessionQuery.queryKey });
       queries.setQueryData(sessionQuery.queryKey, passed);
       answer(true);
-    } catch (failure) {
-      if (asksForCode(failure as Error)) setCode('');
-      else setError(failure as Error);
-      setBusy(false);
-    }
+    },
+    onError: (failure) => {
+      if (asksForCode(failure)) setCode('');
+    },
+  });
+  const cancel = () => {
+    answer(false);
   };
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const given = code === undefined ? { password } : { password, code };
-    void pass(() =>
+    pass.mutate(() =>
       gate === 'proof'
         ? call(consoleApi.prove, { body: given })
         : call(consoleApi.signIn, { body: { address, ...given } }),
     );
   };
   return (
-    <Dialog
-      onClose={() => {
-        answer(false);
-      }}
-      title={gate === 'proof' ? t.gates.proof : t.gates.signIn}
-    >
+    <Dialog onClose={cancel} title={gate === 'proof' ? t.gates.proof : t.gates.signIn}>
       <form onSubmit={submit}>
         <Stack gap="md">
           <Text size="sm">{saysOf(t, gate, ways)}</Text>
           {ways.password && (
             <OwnPassword known={operator?.address} password={password} onChange={setPassword}>
-              {gate === 'signIn' && <AddressField value={address} onChange={setAddress} />}
+              {gate === 'signIn' && (
+                <TextInput
+                  label={t.access.address}
+                  type="email"
+                  autoComplete="username"
+                  value={address}
+                  onChange={onText(setAddress)}
+                  required
+                />
+              )}
             </OwnPassword>
           )}
-          {code !== undefined && (
-            <CodeField
-              value={code}
-              onChange={(event) => {
-                setCode(event.currentTarget.value);
-              }}
-              required
-            />
-          )}
-          {error !== undefined && <Failure error={error} />}
+          {code !== undefined && <CodeField value={code} onChange={onText(setCode)} required />}
+          {pass.error !== null && !asksForCode(pass.error) && <Failure error={pass.error} />}
           <Group justify="flex-end">
-            <OtherWays gate={gate} ways={ways} isBusy={isBusy} onPass={(act) => void pass(act)} />
-            <Button
-              variant="default"
-              onClick={() => {
-                answer(false);
-              }}
-            >
+            <OtherWays gate={gate} ways={ways} isBusy={pass.isPending} onPass={pass.mutate} />
+            <Button variant="default" onClick={cancel}>
               {t.acts.cancel}
             </Button>
             {ways.password && (
-              <Button type="submit" loading={isBusy}>
+              <Button type="submit" loading={pass.isPending}>
                 {t.acts.continue}
               </Button>
             )}
@@ -156,39 +145,15 @@ function OwnPassword({ known, password, onChange, children }: OwnPasswordProps):
   return (
     <>
       {known === undefined ? children : <input type="text" autoComplete="username" value={known} readOnly hidden />}
-      <PasswordInput
+      <PasswordField
         label={t.access.password}
         autoComplete="current-password"
         value={password}
-        onChange={(event) => {
-          onChange(event.currentTarget.value);
-        }}
-        visibilityToggleButtonProps={{ 'aria-label': t.access.showPassword }}
+        onChange={onText(onChange)}
         required
         data-autofocus
       />
     </>
-  );
-}
-
-interface AddressFieldProps {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-function AddressField({ value, onChange }: AddressFieldProps): ReactNode {
-  const t = useTexts();
-  return (
-    <TextInput
-      label={t.access.address}
-      type="email"
-      autoComplete="username"
-      value={value}
-      onChange={(event) => {
-        onChange(event.currentTarget.value);
-      }}
-      required
-    />
   );
 }
 

@@ -1,7 +1,9 @@
-import { Group, Table, Text } from '@mantine/core';
+import { Group, Stack, Table } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
 import { type HistoryState, Link, useLocation, useRouter } from '@tanstack/react-router';
 import { memo, type MouseEvent, type ReactNode, useState } from 'react';
 import { Icon } from '../parts/icon';
+import { Answer } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
 export interface Column<Row> {
@@ -11,6 +13,8 @@ export interface Column<Row> {
   /** The narrowest screen that shows the column; absent: every screen. */
   readonly from?: 'sm' | 'md' | 'lg';
   readonly isNumber?: boolean;
+  /** Names the row for screen readers. */
+  readonly isHeading?: boolean;
 }
 
 interface DataTableProps<Row> {
@@ -21,6 +25,8 @@ interface DataTableProps<Row> {
   readonly idOf: (row: Row) => string;
   /** The rows are of an earlier question, whose answer is under way. */
   readonly isOld?: boolean;
+  /** In place of a table without rows. */
+  readonly empty?: ReactNode;
   readonly selection?:
     | {
         readonly ids: ReadonlySet<string>;
@@ -32,8 +38,9 @@ interface DataTableProps<Row> {
 
 /** The table of every list. The first column names the row. Columns that stay the same objects spare drawing the rows again. */
 export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
-  const { label, columns, rows, idOf, isOld = false, selection } = props;
+  const { label, columns, rows, idOf, isOld = false, empty, selection } = props;
   const t = useTexts();
+  if (empty !== undefined && rows.length === 0) return empty;
   const areAllChosen = selection !== undefined && rows.length > 0 && rows.every((row) => selection.ids.has(idOf(row)));
   return (
     <div className="scroll" role="region" aria-label={label} tabIndex={0}>
@@ -99,11 +106,14 @@ function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>)
               />
             </td>
           )}
-          {columns.map(({ id, cell, from, isNumber = false }) => (
-            <td key={id} className={classesOf(from, isNumber)}>
-              {cell(row)}
-            </td>
-          ))}
+          {columns.map(({ id, cell, from, isNumber = false, isHeading = false }) => {
+            const Cell = isHeading ? 'th' : 'td';
+            return (
+              <Cell key={id} className={classesOf(from, isNumber)} {...(isHeading ? { scope: 'row' } : {})}>
+                {cell(row)}
+              </Cell>
+            );
+          })}
         </tr>
       ))}
     </tbody>
@@ -147,13 +157,34 @@ function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return next;
 }
 
+interface ListProps<Row> extends Omit<DataTableProps<Row>, 'isOld' | 'rows'> {
+  readonly of: UseQueryResult<{ readonly items: readonly Row[]; readonly next?: string | null }>;
+  /** The place of the page in the URL; absent: the list has one page. */
+  readonly page?: { readonly after?: string | undefined };
+  /** Of the skeleton. */
+  readonly lines?: number;
+}
+
+/** The rows that a query answers, and the way to the next ones. */
+export function List<Row>({ of, page, lines = 6, ...table }: ListProps<Row>): ReactNode {
+  return (
+    <Answer of={of} lines={lines}>
+      {({ items, next = null }) => (
+        <Stack gap="xs">
+          <DataTable {...table} rows={items} isOld={of.isPlaceholderData} />
+          {page !== undefined && <Pager next={next} isFirst={page.after === undefined} />}
+        </Stack>
+      )}
+    </Answer>
+  );
+}
+
 interface PagerProps {
   /** The place of the next page, null on the last one. */
   readonly next: string | null;
   readonly isFirst: boolean;
   /** Called when the link to the next page is about to be used. */
   readonly onNear?: () => void;
-  readonly children?: ReactNode;
 }
 
 interface PersonalState {
@@ -168,9 +199,9 @@ export const keptState = ({ text, where }: PersonalState): HistoryState => ({
 });
 
 /** Links to the first and to the next page; the way back is the browser's. */
-export function Pager({ next, isFirst, onNear, children }: PagerProps): ReactNode {
+export function Pager({ next, isFirst, onNear }: PagerProps): ReactNode {
   const t = useTexts();
-  if (next === null && isFirst && children === undefined) return null;
+  if (next === null && isFirst) return null;
   return (
     <Group component="nav" aria-label={t.table.pages} gap="md" fz="sm">
       {!isFirst && (
@@ -192,11 +223,6 @@ export function Pager({ next, isFirst, onNear, children }: PagerProps): ReactNod
           {t.table.next}
           <Icon name="right" size={16} />
         </Link>
-      )}
-      {children !== undefined && (
-        <Text size="sm" c="dimmed">
-          {children}
-        </Text>
       )}
     </Group>
   );
