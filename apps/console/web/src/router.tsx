@@ -3,7 +3,7 @@ import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
-  lazyRouteComponent,
+  lazyRouteComponent as lazy,
   Outlet,
   redirect,
 } from '@tanstack/react-router';
@@ -18,6 +18,8 @@ const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
   notFoundComponent: NotFound,
 });
 
+const at = <Parent, const Path extends string>(parent: Parent, path: Path) => ({ getParentRoute: () => parent, path });
+
 /** A value of another kind in a URL is left out. */
 const maybe = <Schema extends z.ZodMiniType>(schema: Schema) => z.catch(z.optional(schema), undefined);
 const oneOf = <const Values extends readonly string[]>(...values: Values) => maybe(z.enum(values));
@@ -31,23 +33,17 @@ function searchOf<Search>(schema: () => z.ZodMiniType<Search>): (search: Record<
 }
 
 const signIn = createRoute({
-  getParentRoute: () => root,
-  path: '/sign-in',
+  ...at(root, '/sign-in'),
   validateSearch: searchOf(() => z.object({ to: text() })),
-  component: lazyRouteComponent(() => import('./pages/access'), 'SignInPage'),
+  component: lazy(() => import('./pages/access'), 'SignInPage'),
 });
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
-  createRoute({
-    getParentRoute: () => root,
-    path,
-    component: lazyRouteComponent(() => import('./pages/access'), 'LinkPage'),
-  }),
+  createRoute({ ...at(root, path), component: lazy(() => import('./pages/access'), 'LinkPage') }),
 );
 
 const finish = createRoute({
-  getParentRoute: () => root,
-  path: '/api/oidc/callback',
-  component: lazyRouteComponent(() => import('./pages/issuer'), 'FinishPage'),
+  ...at(root, '/api/oidc/callback'),
+  component: lazy(() => import('./pages/issuer'), 'FinishPage'),
 });
 
 /** The frame around the pages of an operator who is signed in. */
@@ -66,209 +62,119 @@ const frame = createRoute({
   },
 });
 
-const home = createRoute({
-  getParentRoute: () => frame,
-  path: '/',
-  component: lazyRouteComponent(() => import('./pages/applications'), 'HomePage'),
-});
-const applications = createRoute({
-  getParentRoute: () => frame,
-  path: '/apps',
-  component: lazyRouteComponent(() => import('./pages/applications'), 'ApplicationsPage'),
-});
-const app = createRoute({ getParentRoute: () => frame, path: '/apps/$appId' });
-const overview = createRoute({
-  getParentRoute: () => app,
-  path: '/overview',
-  component: lazyRouteComponent(() => import('./pages/overview'), 'OverviewPage'),
-});
-const users = createRoute({
-  getParentRoute: () => app,
-  path: '/users',
-  validateSearch: searchOf(() =>
-    z.extend(page(), {
-      q: text(),
-      in: oneOf('any', 'username', 'email', 'phone', 'id'),
-      mode: oneOf('prefix', 'contains'),
-      emailVerified: flag(),
-      phoneVerified: flag(),
-      hasPassword: flag(),
-      platform: text(),
-      where: text(),
-      since: maybe(z.iso.date()),
-      until: maybe(z.iso.date()),
-      order: oneOf('newest', 'oldest', 'username'),
-    }),
-  ),
-  component: lazyRouteComponent(() => import('./pages/users'), 'UsersPage'),
-});
-const limits = createRoute({
-  getParentRoute: () => app,
-  path: '/limits',
-  validateSearch: searchOf(page),
-  component: lazyRouteComponent(() => import('./pages/limits'), 'LimitsPage'),
-});
-const user = createRoute({
-  getParentRoute: () => app,
-  path: '/users/$userId',
-  validateSearch: searchOf(() =>
-    z.object({
-      tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history'),
-    }),
-  ),
-  component: lazyRouteComponent(() => import('./pages/user'), 'UserPage'),
-});
-const roles = createRoute({
-  getParentRoute: () => app,
-  path: '/roles',
-  validateSearch: searchOf(() => z.extend(page(), { q: text() })),
-  component: lazyRouteComponent(() => import('./pages/roles'), 'RolesPage'),
-});
-const role = createRoute({
-  getParentRoute: () => app,
-  path: '/roles/$roleId',
-  component: lazyRouteComponent(() => import('./pages/roles'), 'RolePage'),
-});
-const devices = createRoute({
-  getParentRoute: () => app,
-  path: '/devices',
-  validateSearch: searchOf(() => z.extend(page(), { type: text(), channel: text(), user: text(), connected: flag() })),
-  component: lazyRouteComponent(() => import('./pages/devices'), 'DevicesPage'),
-});
-const device = createRoute({
-  getParentRoute: () => app,
-  path: '/devices/$deviceId',
-  component: lazyRouteComponent(() => import('./pages/devices'), 'DevicePage'),
-});
-const pushes = createRoute({
-  getParentRoute: () => app,
-  path: '/pushes',
-  validateSearch: searchOf(() =>
-    z.extend(page(), {
-      status: oneOf('scheduled', 'in-queue', 'done', 'error'),
-    }),
-  ),
-  component: lazyRouteComponent(() => import('./pages/pushes'), 'PushesPage'),
-});
-const newPush = createRoute({
-  getParentRoute: () => app,
-  path: '/pushes/new',
-  component: lazyRouteComponent(() => import('./pages/new-push'), 'NewPushPage'),
-});
-const push = createRoute({
-  getParentRoute: () => app,
-  path: '/pushes/$pushId',
-  component: lazyRouteComponent(() => import('./pages/push'), 'PushPage'),
-});
-const messages = createRoute({
-  getParentRoute: () => app,
-  path: '/messages',
-  validateSearch: searchOf(() =>
-    z.extend(page(), {
-      status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
-      channel: oneOf('mail', 'sms'),
-      kind: text(),
-      since: maybe(z.iso.date()),
-      until: maybe(z.iso.date()),
-      user: text(),
-    }),
-  ),
-  component: lazyRouteComponent(() => import('./pages/messages'), 'MessagesPage'),
-});
-const message = createRoute({
-  getParentRoute: () => app,
-  path: '/messages/$messageId',
-  component: lazyRouteComponent(() => import('./pages/messages'), 'MessagePage'),
-});
-const templates = createRoute({
-  getParentRoute: () => app,
-  path: '/templates',
-  component: lazyRouteComponent(() => import('./pages/templates'), 'TemplatesPage'),
-});
-const template = createRoute({
-  getParentRoute: () => app,
-  path: '/templates/$kind/$language',
-  component: lazyRouteComponent(() => import('./pages/templates'), 'TemplatePage'),
-});
-const permissions = createRoute({
-  getParentRoute: () => app,
-  path: '/permissions',
-  component: lazyRouteComponent(() => import('./pages/permissions'), 'PermissionsPage'),
-});
-const settings = createRoute({
-  getParentRoute: () => app,
-  path: '/settings',
-  validateSearch: searchOf(() =>
-    z.object({
-      tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors'),
-    }),
-  ),
-  component: lazyRouteComponent(() => import('./pages/settings'), 'SettingsPage'),
-});
-const health = createRoute({
-  getParentRoute: () => frame,
-  path: '/health',
-  component: lazyRouteComponent(() => import('./pages/health'), 'HealthPage'),
-});
-const audit = createRoute({
-  getParentRoute: () => frame,
-  path: '/audit',
-  validateSearch: searchOf(() =>
-    z.extend(page(), {
-      operator: text(),
-      app: text(),
-      action: text(),
-      target: text(),
-      open: text(),
-      since: maybe(z.iso.date()),
-      until: maybe(z.iso.date()),
-      outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
-    }),
-  ),
-  component: lazyRouteComponent(() => import('./pages/audit'), 'AuditPage'),
-});
-const operators = createRoute({
-  getParentRoute: () => frame,
-  path: '/operators',
-  component: lazyRouteComponent(() => import('./pages/operators'), 'OperatorsPage'),
-});
-const profile = createRoute({
-  getParentRoute: () => frame,
-  path: '/profile',
-  component: lazyRouteComponent(() => import('./pages/profile'), 'ProfilePage'),
-});
+const app = createRoute(at(frame, '/apps/$appId'));
+
+const ofApplication = [
+  createRoute({ ...at(app, '/overview'), component: lazy(() => import('./pages/overview'), 'OverviewPage') }),
+  createRoute({
+    ...at(app, '/users'),
+    validateSearch: searchOf(() =>
+      z.extend(page(), {
+        q: text(),
+        in: oneOf('any', 'username', 'email', 'phone', 'id'),
+        mode: oneOf('prefix', 'contains'),
+        emailVerified: flag(),
+        phoneVerified: flag(),
+        hasPassword: flag(),
+        platform: text(),
+        where: text(),
+        since: maybe(z.iso.date()),
+        until: maybe(z.iso.date()),
+        order: oneOf('newest', 'oldest', 'username'),
+      }),
+    ),
+    component: lazy(() => import('./pages/users'), 'UsersPage'),
+  }),
+  createRoute({
+    ...at(app, '/limits'),
+    validateSearch: searchOf(page),
+    component: lazy(() => import('./pages/limits'), 'LimitsPage'),
+  }),
+  createRoute({
+    ...at(app, '/users/$userId'),
+    validateSearch: searchOf(() =>
+      z.object({ tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history') }),
+    ),
+    component: lazy(() => import('./pages/user'), 'UserPage'),
+  }),
+  createRoute({
+    ...at(app, '/roles'),
+    validateSearch: searchOf(() => z.extend(page(), { q: text() })),
+    component: lazy(() => import('./pages/roles'), 'RolesPage'),
+  }),
+  createRoute({ ...at(app, '/roles/$roleId'), component: lazy(() => import('./pages/roles'), 'RolePage') }),
+  createRoute({
+    ...at(app, '/devices'),
+    validateSearch: searchOf(() =>
+      z.extend(page(), { type: text(), channel: text(), user: text(), connected: flag() }),
+    ),
+    component: lazy(() => import('./pages/devices'), 'DevicesPage'),
+  }),
+  createRoute({ ...at(app, '/devices/$deviceId'), component: lazy(() => import('./pages/devices'), 'DevicePage') }),
+  createRoute({
+    ...at(app, '/pushes'),
+    validateSearch: searchOf(() => z.extend(page(), { status: oneOf('scheduled', 'in-queue', 'done', 'error') })),
+    component: lazy(() => import('./pages/pushes'), 'PushesPage'),
+  }),
+  createRoute({ ...at(app, '/pushes/new'), component: lazy(() => import('./pages/new-push'), 'NewPushPage') }),
+  createRoute({ ...at(app, '/pushes/$pushId'), component: lazy(() => import('./pages/push'), 'PushPage') }),
+  createRoute({
+    ...at(app, '/messages'),
+    validateSearch: searchOf(() =>
+      z.extend(page(), {
+        status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
+        channel: oneOf('mail', 'sms'),
+        kind: text(),
+        since: maybe(z.iso.date()),
+        until: maybe(z.iso.date()),
+        user: text(),
+      }),
+    ),
+    component: lazy(() => import('./pages/messages'), 'MessagesPage'),
+  }),
+  createRoute({ ...at(app, '/messages/$messageId'), component: lazy(() => import('./pages/messages'), 'MessagePage') }),
+  createRoute({ ...at(app, '/templates'), component: lazy(() => import('./pages/templates'), 'TemplatesPage') }),
+  createRoute({
+    ...at(app, '/templates/$kind/$language'),
+    component: lazy(() => import('./pages/templates'), 'TemplatePage'),
+  }),
+  createRoute({ ...at(app, '/permissions'), component: lazy(() => import('./pages/permissions'), 'PermissionsPage') }),
+  createRoute({
+    ...at(app, '/settings'),
+    validateSearch: searchOf(() => z.object({ tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors') })),
+    component: lazy(() => import('./pages/settings'), 'SettingsPage'),
+  }),
+] as const;
+
+const ofDeployment = [
+  createRoute({ ...at(frame, '/'), component: lazy(() => import('./pages/applications'), 'HomePage') }),
+  createRoute({ ...at(frame, '/apps'), component: lazy(() => import('./pages/applications'), 'ApplicationsPage') }),
+  createRoute({ ...at(frame, '/health'), component: lazy(() => import('./pages/health'), 'HealthPage') }),
+  createRoute({
+    ...at(frame, '/audit'),
+    validateSearch: searchOf(() =>
+      z.extend(page(), {
+        operator: text(),
+        app: text(),
+        action: text(),
+        target: text(),
+        open: text(),
+        since: maybe(z.iso.date()),
+        until: maybe(z.iso.date()),
+        outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
+      }),
+    ),
+    component: lazy(() => import('./pages/audit'), 'AuditPage'),
+  }),
+  createRoute({ ...at(frame, '/operators'), component: lazy(() => import('./pages/operators'), 'OperatorsPage') }),
+  createRoute({ ...at(frame, '/profile'), component: lazy(() => import('./pages/profile'), 'ProfilePage') }),
+] as const;
 
 const routes = root.addChildren([
   signIn,
   ...links,
   finish,
-  frame.addChildren([
-    home,
-    applications,
-    app.addChildren([
-      overview,
-      users,
-      limits,
-      user,
-      roles,
-      role,
-      devices,
-      device,
-      pushes,
-      newPush,
-      push,
-      messages,
-      message,
-      templates,
-      template,
-      permissions,
-      settings,
-    ]),
-    health,
-    audit,
-    operators,
-    profile,
-  ]),
+  frame.addChildren([...ofDeployment, app.addChildren(ofApplication)]),
 ]);
 
 /** Every state of a page is a URL; `context.queries` holds the session that the frame asks for. */

@@ -6,78 +6,15 @@ export const THEME_KEY = 'gatepost-theme';
 // The colours are those of the mailed-link pages (PALETTE in apps/gateway/src/html): one look for everything that Gatepost shows.
 // Shade 6 is the colour on light ground, shade 3 the one on dark ground; both reach 4.5:1 there.
 
-const link: MantineColorsTuple = [
-  '#e7f0fb',
-  '#d0e2f8',
-  '#a9cbff',
-  '#8ab8ff',
-  '#5c9bf2',
-  '#2f7bdc',
-  '#0b57b0',
-  '#08468e',
-  '#073a75',
-  '#052c5a',
-];
-const good: MantineColorsTuple = [
-  '#e4f4e9',
-  '#cdead6',
-  '#a9dcb9',
-  '#7fd39a',
-  '#4fb474',
-  '#2c9455',
-  '#17713a',
-  '#115a2e',
-  '#0d4824',
-  '#09361b',
-];
-const warning: MantineColorsTuple = [
-  '#fbf1df',
-  '#f8e3bf',
-  '#f4d093',
-  '#f0bd6a',
-  '#d9973a',
-  '#b3741a',
-  '#8a5300',
-  '#704300',
-  '#5a3600',
-  '#452900',
-];
-const bad: MantineColorsTuple = [
-  '#fcebe9',
-  '#fad4d0',
-  '#ffb8b1',
-  '#ff9b92',
-  '#ea6a60',
-  '#d1453b',
-  '#b3261e',
-  '#931c15',
-  '#761611',
-  '#5a110d',
-];
-const gray: MantineColorsTuple = [
-  '#f6f7f9',
-  '#eef0f3',
-  '#e7eaee',
-  '#dfe3e8',
-  '#c6ccd4',
-  '#a3adbb',
-  '#586374',
-  '#4a5462',
-  '#323945',
-  '#1d2430',
-];
-const dark: MantineColorsTuple = [
-  '#e4e8ee',
-  '#c5ccd6',
-  '#a3adbb',
-  '#7f8a99',
-  '#3d4552',
-  '#323945',
-  '#262b34',
-  '#1c2027',
-  '#14171c',
-  '#0f1216',
-];
+/** Ten of them, from light to dark. */
+const shades = (colors: string) => colors.split(' ') as unknown as MantineColorsTuple;
+
+const link = shades('#e7f0fb #d0e2f8 #a9cbff #8ab8ff #5c9bf2 #2f7bdc #0b57b0 #08468e #073a75 #052c5a');
+const good = shades('#e4f4e9 #cdead6 #a9dcb9 #7fd39a #4fb474 #2c9455 #17713a #115a2e #0d4824 #09361b');
+const warning = shades('#fbf1df #f8e3bf #f4d093 #f0bd6a #d9973a #b3741a #8a5300 #704300 #5a3600 #452900');
+const bad = shades('#fcebe9 #fad4d0 #ffb8b1 #ff9b92 #ea6a60 #d1453b #b3261e #931c15 #761611 #5a110d');
+const gray = shades('#f6f7f9 #eef0f3 #e7eaee #dfe3e8 #c6ccd4 #a3adbb #586374 #4a5462 #323945 #1d2430');
+const dark = shades('#e4e8ee #c5ccd6 #a3adbb #7f8a99 #3d4552 #323945 #262b34 #1c2027 #14171c #0f1216');
 
 export const theme = createTheme({
   colors: { link, good, warning, bad, gray, dark, red: bad },

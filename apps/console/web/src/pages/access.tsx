@@ -112,7 +112,7 @@ function AccessForm({
     >
       <Stack gap="sm">
         {children}
-        {send.error !== null && !isHandled && <Failure error={send.error} />}
+        <Failure error={isHandled ? null : send.error} />
         <Button type="submit" size="sm" mt="xs" loading={send.isPending}>
           {button}
         </Button>

@@ -46,7 +46,6 @@ export function ApplicationsPage(): ReactNode {
           }
           columns={[
             {
-              id: 'name',
               header: t.applications.name,
               cell: ({ id, name }) => (
                 <Link to="/apps/$appId/overview" params={{ appId: id }}>
@@ -54,8 +53,8 @@ export function ApplicationsPage(): ReactNode {
                 </Link>
               ),
             },
-            { id: 'id', header: t.applications.id, cell: ({ id }) => id, from: 'sm' },
-            { id: 'createdAt', header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
+            { header: t.applications.id, cell: ({ id }) => id, from: 'sm' },
+            { header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
           ]}
         />
       </Panel>

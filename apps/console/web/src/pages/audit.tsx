@@ -5,7 +5,7 @@ import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, UrlText } from '../parts/fields';
+import { Choice, DayFilters, filtersOf, UrlText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Empty, Page, Panel } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
@@ -21,22 +21,17 @@ const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
   unknown: 'warning',
 };
 
-const useAuditSearch = () => useSearch({ from: FROM });
-
 export function AuditPage(): ReactNode {
   const t = useTexts();
-  const { operator, app, after, open, since, until, ...search } = useAuditSearch();
+  const search = useSearch({ from: FROM });
+  const { operator, app, after, open, since, until, ...chosen } = search;
   const timeZone = useTimeZone();
   const navigate = useNavigate({ from: '/audit' });
-  const change = (part: Partial<ReturnType<typeof useAuditSearch>>) => {
+  const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined, open: undefined }) });
   };
-  const filters = {
-    ...search,
-    ...momentsOf({ since, until }, timeZone),
-    operatorId: operator,
-    appId: app,
-  };
+  const filter = filtersOf(search, change);
+  const filters = { ...chosen, ...momentsOf({ since, until }, timeZone), operatorId: operator, appId: app };
   return (
     <Page
       title={t.pages.audit}
@@ -44,41 +39,16 @@ export function AuditPage(): ReactNode {
     >
       <Panel>
         <Group gap="xs" align="flex-end">
-          <ActionFilter
-            value={search.action}
-            onChange={(action) => {
-              change({ action });
-            }}
-          />
-          <UrlText
-            label={t.audit.target}
-            value={search.target}
-            onApply={(target) => {
-              change({ target });
-            }}
-          />
-          <UrlText
-            label={t.audit.application}
-            value={app}
-            onApply={(value) => {
-              change({ app: value });
-            }}
-          />
+          <ActionFilter {...filter('action')} />
+          <UrlText label={t.audit.target} {...filter('target')} />
+          <UrlText label={t.audit.application} {...filter('app')} />
           <Choice
             label={t.audit.outcome}
-            value={search.outcome}
             options={AUDIT_OUTCOMES.map((value) => ({ value, label: t.audit.outcomes[value] }))}
-            onChange={(outcome) => {
-              change({ outcome });
-            }}
+            {...filter('outcome')}
           />
-          <OperatorFilter
-            value={operator}
-            onChange={(value) => {
-              change({ operator: value });
-            }}
-          />
-          <DayFilters since={since} until={until} onApply={change} />
+          <OperatorFilter {...filter('operator')} />
+          <DayFilters filter={filter} />
         </Group>
         <AuditList key={open} query={{ ...filters, after }} opened={open} hasPager />
       </Panel>
@@ -142,13 +112,11 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
       <List
         label={t.pages.audit}
         of={entries}
-        lines={8}
         idOf={({ id }) => id}
         empty={<Empty title={t.audit.none} />}
         {...(hasPager ? { page: query } : {})}
         columns={[
           {
-            id: 'action',
             header: t.audit.action,
             cell: (entry) => (
               <Stack gap={2}>
@@ -166,15 +134,14 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
               </Stack>
             ),
           },
-          { id: 'operator', header: t.audit.operator, cell: ({ operatorName }) => <bdi>{operatorName}</bdi> },
+          { header: t.audit.operator, cell: ({ operatorName }) => <bdi>{operatorName}</bdi> },
           {
-            id: 'outcome',
             header: t.audit.outcome,
             cell: ({ outcome }) => <Badge color={COLORS[outcome]}>{t.audit.outcomes[outcome]}</Badge>,
           },
-          { id: 'app', header: t.audit.application, from: 'md', cell: ({ appId }) => appId ?? '–' },
-          { id: 'target', header: t.audit.target, from: 'lg', cell: ({ target }) => <bdi>{target ?? '–'}</bdi> },
-          { id: 'at', header: t.audit.at, from: 'sm', cell: ({ begunAt }) => <When at={begunAt} /> },
+          { header: t.audit.application, from: 'md', cell: ({ appId }) => appId ?? '–' },
+          { header: t.audit.target, from: 'lg', cell: ({ target }) => <bdi>{target ?? '–'}</bdi> },
+          { header: t.audit.at, from: 'sm', cell: ({ begunAt }) => <When at={begunAt} /> },
         ]}
       />
       {!hasPager && typeof entries.data?.next === 'string' && (
@@ -239,9 +206,9 @@ function Changes({ entry }: { readonly entry: AuditEntry }): ReactNode {
       rows={[...names]}
       idOf={(name) => name}
       columns={[
-        { id: 'field', header: t.audit.field, isHeading: true, cell: (name) => name },
-        { id: 'before', header: t.audit.before, cell: (name) => textOf(before[name]) },
-        { id: 'after', header: t.audit.after, cell: (name) => textOf(after[name]) },
+        { header: t.audit.field, isHeading: true, cell: (name) => name },
+        { header: t.audit.before, cell: (name) => textOf(before[name]) },
+        { header: t.audit.after, cell: (name) => textOf(after[name]) },
       ]}
     />
   );

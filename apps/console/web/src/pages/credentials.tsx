@@ -55,8 +55,10 @@ export function CredentialsForm({ title, kinds, stored, name, submit, onClose }:
   const fields = kinds.find((each) => each.kind === kind)?.fields ?? [];
   const act = useMutation({
     mutationFn: () => {
-      const filled = fields.map(({ name: field }) => [field, given[field] ?? '']).filter(([, value]) => value !== '');
-      return submit(kind, Object.fromEntries(filled), chosenName.trim());
+      const filled = fields
+        .map(({ name: field }) => [field, given[field] ?? ''] as const)
+        .filter(([, value]) => value !== '');
+      return submit(kind, Object.fromEntries<string>(filled), chosenName.trim());
     },
     onSuccess: onClose,
   });
@@ -161,16 +163,10 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
               idOf={({ platform }) => platform}
               empty={<Empty title={t.credentials.noPlatforms} says={t.credentials.noPlatformsSays} />}
               columns={[
-                { id: 'platform', header: t.users.platform, cell: ({ platform }) => platform },
-                { id: 'kind', header: t.credentials.kind, cell: ({ kind }) => kind },
+                { header: t.users.platform, cell: ({ platform }) => platform },
+                { header: t.credentials.kind, cell: ({ kind }) => kind },
+                { header: t.credentials.fields, cell: (stored) => <Stored stored={stored} />, from: 'sm' },
                 {
-                  id: 'fields',
-                  header: t.credentials.fields,
-                  cell: (stored) => <Stored stored={stored} />,
-                  from: 'sm',
-                },
-                {
-                  id: 'acts',
                   header: t.table.acts,
                   cell: ({ platform }) =>
                     may && (

@@ -6,7 +6,7 @@ import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { UrlText } from '../parts/fields';
+import { filtersOf, UrlText } from '../parts/fields';
 import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
 import { type Column, List } from '../table/data-table';
@@ -28,15 +28,9 @@ export function DevicesPage(): ReactNode {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
   };
   const isConnected = search.connected === true;
-  const filter = (name: 'type' | 'channel' | 'user', label: string) => (
-    <UrlText
-      label={label}
-      value={search[name]}
-      disabled={isConnected}
-      onApply={(value) => {
-        change({ [name]: value });
-      }}
-    />
+  const filter = filtersOf(search, change);
+  const textFilter = (name: 'type' | 'channel' | 'user', label: string) => (
+    <UrlText label={label} disabled={isConnected} {...filter(name)} />
   );
   const may = useMay(appId);
   const { after } = search;
@@ -56,9 +50,9 @@ export function DevicesPage(): ReactNode {
     >
       <Panel>
         <Group gap="md" align="flex-end">
-          {filter('type', t.devices.type)}
-          {filter('channel', t.devices.channel)}
-          {filter('user', t.devices.user)}
+          {textFilter('type', t.devices.type)}
+          {textFilter('channel', t.devices.channel)}
+          {textFilter('user', t.devices.user)}
           <Checkbox
             label={t.devices.onlyConnected}
             checked={isConnected}
@@ -305,7 +299,7 @@ function ChannelsField({ appId, device }: { readonly appId: string; readonly dev
           </Button>
         )}
       </Group>
-      {change.error !== null && <Failure error={change.error} />}
+      <Failure error={change.error} />
     </Stack>
   );
 }

@@ -83,7 +83,7 @@ function ConnectButton(): ReactNode {
       >
         {t.issuer.connect}
       </Button>
-      {connect.error !== null && <Failure error={connect.error} />}
+      <Failure error={connect.error} />
     </Group>
   );
 }

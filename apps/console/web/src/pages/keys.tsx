@@ -58,10 +58,9 @@ function OldKeys({ application }: ApplicationProps): ReactNode {
         rows={application.oldKeys}
         idOf={({ kind, replacedAt }) => `${kind} ${replacedAt}`}
         columns={[
-          { id: 'kind', header: t.keys.kind, cell: ({ kind }) => <Badge>{t.keys.kinds[kind]}</Badge> },
-          { id: 'replacedAt', header: t.keys.replaced, cell: ({ replacedAt }) => <When at={replacedAt} /> },
+          { header: t.keys.kind, cell: ({ kind }) => <Badge>{t.keys.kinds[kind]}</Badge> },
+          { header: t.keys.replaced, cell: ({ replacedAt }) => <When at={replacedAt} /> },
           {
-            id: 'until',
             header: t.keys.until,
             cell: ({ acceptedUntil }) => (acceptedUntil === null ? t.keys.untilRevoked : <When at={acceptedUntil} />),
           },

@@ -37,7 +37,6 @@ function LockedUsers({ appId }: { readonly appId: string }): ReactNode {
         empty={<Empty title={t.users.noneLocked} says={t.users.noneLockedSays} />}
         columns={[
           {
-            id: 'user',
             header: t.users.fields.username,
             cell: ({ userId, username }) => (
               <Link to="/apps/$appId/users/$userId" params={{ appId, userId }}>
@@ -45,7 +44,7 @@ function LockedUsers({ appId }: { readonly appId: string }): ReactNode {
               </Link>
             ),
           },
-          { id: 'until', header: t.users.lockedUntil, cell: ({ lockedUntil }) => <When at={lockedUntil} /> },
+          { header: t.users.lockedUntil, cell: ({ lockedUntil }) => <When at={lockedUntil} /> },
         ]}
       />
     </Panel>
@@ -64,10 +63,10 @@ function LimitedClients({ appId }: { readonly appId: string }): ReactNode {
         idOf={({ group, network }) => `${group} ${network}`}
         empty={<Empty title={t.limits.none} says={t.limits.noneSays} />}
         columns={[
-          { id: 'network', header: t.limits.network, cell: ({ network }) => network },
-          { id: 'group', header: t.limits.limit, cell: ({ group }) => t.limits.groupOf(group) },
-          { id: 'count', header: t.limits.count, cell: ({ count }) => number(count), isNumber: true },
-          { id: 'until', header: t.limits.until, cell: ({ until }) => <When at={until} /> },
+          { header: t.limits.network, cell: ({ network }) => network },
+          { header: t.limits.limit, cell: ({ group }) => t.limits.groupOf(group) },
+          { header: t.limits.count, cell: ({ count }) => number(count), isNumber: true },
+          { header: t.limits.until, cell: ({ until }) => <When at={until} /> },
         ]}
       />
     </Panel>

@@ -6,7 +6,7 @@ import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
 import { AskButton, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, onText } from '../parts/fields';
+import { Choice, DayFilters, filtersOf, onText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
@@ -35,6 +35,7 @@ export function MessagesPage(): ReactNode {
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
   };
+  const filter = filtersOf(search, change);
   const filters = {
     ...chosen,
     ...momentsOf({ since, until }, timeZone),
@@ -73,29 +74,20 @@ export function MessagesPage(): ReactNode {
           )}
           <Choice
             label={t.messages.status}
-            value={search.status}
             options={MESSAGE_STATUSES.map((value) => ({ value, label: t.messages.statuses[value] }))}
-            onChange={(status) => {
-              change({ status });
-            }}
+            {...filter('status')}
           />
           <Choice
             label={t.messages.channel}
-            value={search.channel}
             options={(['mail', 'sms'] as const).map((value) => ({ value, label: t.messages.channels[value] }))}
-            onChange={(channel) => {
-              change({ channel });
-            }}
+            {...filter('channel')}
           />
           <Choice
             label={t.messages.kind}
-            value={search.kind}
             options={Object.entries(t.messages.kinds).map(([value, label]) => ({ value, label }))}
-            onChange={(kind) => {
-              change({ kind });
-            }}
+            {...filter('kind')}
           />
-          <DayFilters since={since} until={until} onApply={change} />
+          <DayFilters filter={filter} />
         </Group>
         <MessageList appId={appId} query={{ ...filters, after }} hasPager />
       </Panel>
@@ -142,13 +134,11 @@ export function MessageList({ appId, query, hasPager = false }: MessageListProps
     <List
       label={t.pages.messages}
       of={messages}
-      lines={8}
       idOf={({ id }) => id}
       empty={<Empty title={t.messages.none} says={t.messages.noneSays} />}
       {...(hasPager ? { page: query } : {})}
       columns={[
         {
-          id: 'recipient',
           header: t.messages.recipient,
           cell: ({ id, recipient }) => (
             <Link to="/apps/$appId/messages/$messageId" params={{ appId, messageId: id }}>
@@ -156,16 +146,15 @@ export function MessageList({ appId, query, hasPager = false }: MessageListProps
             </Link>
           ),
         },
-        { id: 'status', header: t.messages.status, cell: ({ status }) => <MessageStatus status={status} /> },
-        { id: 'kind', header: t.messages.kind, from: 'sm', cell: ({ kind }) => kinds[kind] ?? kind },
+        { header: t.messages.status, cell: ({ status }) => <MessageStatus status={status} /> },
+        { header: t.messages.kind, from: 'sm', cell: ({ kind }) => kinds[kind] ?? kind },
         {
-          id: 'error',
           header: t.messages.answer,
           from: 'md',
           cell: ({ lastError }) => <bdi className="wrap">{lastError ?? '–'}</bdi>,
         },
-        { id: 'attempts', header: t.messages.attempts, from: 'lg', isNumber: true, cell: ({ attempts }) => attempts },
-        { id: 'at', header: t.common.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
+        { header: t.messages.attempts, from: 'lg', isNumber: true, cell: ({ attempts }) => attempts },
+        { header: t.common.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
       ]}
     />
   );
@@ -234,7 +223,7 @@ function MessageState({ appId, message }: { readonly appId: string; readonly mes
           message.status !== 'sent' &&
           t.messages.nextAt(formats.time(message.nextAttemptAt))}
       </Text>
-      {retry.error !== null && <Failure error={retry.error} />}
+      <Failure error={retry.error} />
       <Group gap="xs">
         {message.status === 'dead' && !isExpired && may('messages.retry') && (
           <Button

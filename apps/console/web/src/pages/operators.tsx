@@ -36,11 +36,10 @@ export function OperatorsPage(): ReactNode {
           of={operators}
           idOf={({ id }) => id}
           columns={[
-            { id: 'name', header: t.access.name, cell: ({ name }) => <bdi>{name}</bdi> },
-            { id: 'address', header: t.access.address, from: 'sm', cell: ({ address }) => <bdi>{address}</bdi> },
-            { id: 'rights', header: t.operators.rights, cell: (operator) => <Rights operator={operator} /> },
+            { header: t.access.name, cell: ({ name }) => <bdi>{name}</bdi> },
+            { header: t.access.address, from: 'sm', cell: ({ address }) => <bdi>{address}</bdi> },
+            { header: t.operators.rights, cell: (operator) => <Rights operator={operator} /> },
             {
-              id: 'state',
               header: t.users.state,
               from: 'sm',
               cell: ({ state, lockedUntil }) => (
@@ -50,14 +49,8 @@ export function OperatorsPage(): ReactNode {
                 </Group>
               ),
             },
+            { header: t.operators.lastSeen, from: 'md', cell: ({ lastSeenAt }) => <When at={lastSeenAt} /> },
             {
-              id: 'seen',
-              header: t.operators.lastSeen,
-              from: 'md',
-              cell: ({ lastSeenAt }) => <When at={lastSeenAt} />,
-            },
-            {
-              id: 'acts',
               header: t.table.acts,
               cell: (operator) => <OperatorActs operator={operator} show={setLink} edit={setEdited} />,
             },

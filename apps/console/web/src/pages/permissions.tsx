@@ -38,18 +38,15 @@ export function PermissionsPage(): ReactNode {
                 idOf={(operation) => operation}
                 columns={[
                   {
-                    id: 'operation',
                     header: t.permissions.operation,
                     isHeading: true,
                     cell: (operation) => t.permissions.operations[operation],
                   },
                   {
-                    id: 'who',
                     header: t.permissions.who,
                     cell: (operation) => <Who permission={application.classPermissions[className][operation]} />,
                   },
                   {
-                    id: 'acts',
                     header: t.table.acts,
                     cell: (operation) =>
                       may('permissions.write') && (

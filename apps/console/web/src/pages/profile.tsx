@@ -77,7 +77,7 @@ function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
             data={[{ value: '', label: t.profile.browserZone }, ...Intl.supportedValuesOf('timeZone')]}
             {...form.getInputProps('timeZone')}
           />
-          {change.error !== null && <Failure error={change.error} />}
+          <Failure error={change.error} />
           <Group>
             <Button type="submit" loading={change.isPending} disabled={!form.isDirty()}>
               {t.acts.save}
@@ -134,7 +134,7 @@ function PasswordPanel(): ReactNode {
             {...form.getInputProps('newPassword')}
           />
           {needsCode && <CodeField {...form.getInputProps('code')} />}
-          {change.error !== null && !asksForCode(change.error) && <Failure error={change.error} />}
+          <Failure error={asksForCode(change.error) ? null : change.error} />
           <Group>
             <Button type="submit" variant="default" loading={change.isPending}>
               {t.profile.changePassword}
@@ -158,11 +158,10 @@ function Sessions(): ReactNode {
         of={sessions}
         idOf={({ id }) => id}
         columns={[
-          { id: 'browser', header: t.profile.browser, cell: ({ browser }) => <bdi>{browser}</bdi> },
-          { id: 'network', header: t.profile.network, from: 'sm', cell: ({ network }) => network },
-          { id: 'usedAt', header: t.profile.used, cell: ({ usedAt }) => <When at={usedAt} /> },
+          { header: t.profile.browser, cell: ({ browser }) => <bdi>{browser}</bdi> },
+          { header: t.profile.network, from: 'sm', cell: ({ network }) => network },
+          { header: t.profile.used, cell: ({ usedAt }) => <When at={usedAt} /> },
           {
-            id: 'acts',
             header: t.table.acts,
             cell: ({ id, isCurrent }) =>
               isCurrent ? (
@@ -180,7 +179,7 @@ function Sessions(): ReactNode {
           },
         ]}
       />
-      {end.error !== null && <Failure error={end.error} />}
+      <Failure error={end.error} />
     </Panel>
   );
 }

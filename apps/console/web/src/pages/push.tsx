@@ -109,19 +109,16 @@ function Funnel({ push }: { readonly push: PushDetails }): ReactNode {
         empty={<Empty title={push.status === 'done' ? t.pushes.noDevices : t.pushes.notCounted} />}
         columns={[
           {
-            id: 'state',
             header: t.users.state,
             isHeading: true,
             cell: (part) => <span title={t.pushes.explained[part]}>{t.pushes.parts[part]}</span>,
           },
           {
-            id: 'devices',
             header: t.pushes.devices,
             isNumber: true,
             cell: (part) => <span data-part={part}>{number(sum(part))}</span>,
           },
           {
-            id: 'share',
             header: t.pushes.share,
             from: 'sm',
             cell: (part) => (
@@ -134,7 +131,6 @@ function Funnel({ push }: { readonly push: PushDetails }): ReactNode {
           ...platforms.map(
             ([platform, counts]) =>
               ({
-                id: `on ${platform}`,
                 header: platform,
                 from: 'md',
                 isNumber: true,
@@ -160,9 +156,8 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
         rows={vendors}
         idOf={([vendor]) => vendor}
         columns={[
-          { id: 'vendor', header: t.pushes.vendor, isHeading: true, cell: ([vendor]) => vendor },
+          { header: t.pushes.vendor, isHeading: true, cell: ([vendor]) => vendor },
           ...parts.map((part) => ({
-            id: part,
             header: t.pushes.vendorParts[part],
             isNumber: true,
             cell: ([, counts]: (typeof vendors)[number]) => number(counts[part]),

@@ -49,12 +49,10 @@ export function PushesPage(): ReactNode {
           label={t.pages.pushes}
           of={pushes}
           page={{ after }}
-          lines={8}
           idOf={({ objectId }) => objectId}
           empty={<Empty title={t.pushes.none} says={t.pushes.noneSays} />}
           columns={[
             {
-              id: 'title',
               header: t.pushes.message,
               cell: ({ objectId, title }) => (
                 <Link to="/apps/$appId/pushes/$pushId" params={{ appId, pushId: objectId }}>
@@ -62,16 +60,14 @@ export function PushesPage(): ReactNode {
                 </Link>
               ),
             },
-            { id: 'status', header: t.messages.status, cell: (push) => <PushStatus status={push.status} /> },
+            { header: t.messages.status, cell: (push) => <PushStatus status={push.status} /> },
             {
-              id: 'targeted',
               header: t.pushes.targeted,
               from: 'sm',
               isNumber: true,
               cell: ({ targeted }) => (targeted === null ? '–' : number(targeted)),
             },
             {
-              id: 'delivered',
               header: t.pushes.delivered,
               from: 'sm',
               isNumber: true,
@@ -80,7 +76,7 @@ export function PushesPage(): ReactNode {
                   ? '–'
                   : `${number(delivered)} (${percent(delivered / targeted)})`,
             },
-            { id: 'at', header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
+            { header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
           ]}
         />
       </Panel>

@@ -33,7 +33,7 @@ export function RolesPage(): ReactNode {
           size="sm"
           maw="24rem"
           value={q}
-          onApply={(text) => void navigate({ search: { q: text } })}
+          onChange={(text) => void navigate({ search: { q: text } })}
         />
         <List
           label={t.pages.roles}
@@ -43,7 +43,6 @@ export function RolesPage(): ReactNode {
           empty={<Empty title={t.roles.none} says={t.roles.noneSays} />}
           columns={[
             {
-              id: 'name',
               header: t.roles.name,
               cell: ({ objectId, name }) => (
                 <Link to="/apps/$appId/roles/$roleId" params={{ appId, roleId: objectId }}>
@@ -51,7 +50,7 @@ export function RolesPage(): ReactNode {
                 </Link>
               ),
             },
-            { id: 'updatedAt', header: t.common.updatedAt, cell: ({ updatedAt }) => <When at={updatedAt} /> },
+            { header: t.common.updatedAt, cell: ({ updatedAt }) => <When at={updatedAt} /> },
           ]}
         />
       </Panel>
@@ -144,7 +143,7 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
   };
   return (
     <Stack>
-      {change.error !== null && <Failure error={change.error} />}
+      <Failure error={change.error} />
       <Members
         title={t.roles.users}
         addLabel={t.roles.addUser}
@@ -195,10 +194,9 @@ function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): R
         idOf={(member) => member.id}
         empty={<Empty title={t.roles.noMembers} />}
         columns={[
-          { id: 'name', header: t.roles.name, isHeading: true, cell: ({ name }) => <bdi>{name}</bdi> },
-          { id: 'id', header: t.users.fields.id, cell: (member) => <Code>{member.id}</Code> },
+          { header: t.roles.name, isHeading: true, cell: ({ name }) => <bdi>{name}</bdi> },
+          { header: t.users.fields.id, cell: (member) => <Code>{member.id}</Code> },
           {
-            id: 'acts',
             header: t.table.acts,
             cell: (member) =>
               !isReadOnly && (

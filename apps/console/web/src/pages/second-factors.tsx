@@ -86,14 +86,9 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
           rows={passkeys}
           idOf={({ id }) => id}
           columns={[
-            { id: 'name', header: t.factors.passkey, cell: ({ name }) => <bdi>{name}</bdi> },
+            { header: t.factors.passkey, cell: ({ name }) => <bdi>{name}</bdi> },
+            { header: t.profile.used, cell: ({ lastUsedAt, createdAt }) => <When at={lastUsedAt ?? createdAt} /> },
             {
-              id: 'used',
-              header: t.profile.used,
-              cell: ({ lastUsedAt, createdAt }) => <When at={lastUsedAt ?? createdAt} />,
-            },
-            {
-              id: 'acts',
               header: t.table.acts,
               cell: ({ id, name }) => (
                 <AskButton
@@ -137,7 +132,7 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
           </Button>
         )}
       </Group>
-      {renew.error !== null && <Failure error={renew.error} />}
+      <Failure error={renew.error} />
     </Stack>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Stack, Switch, Tabs, Text, Textarea, TextInput } from '@mantine/core';
+import { Badge, Button, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
@@ -6,7 +6,7 @@ import { useAct, useMay, useRead } from '../api/queries';
 import { AskButton, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { PageTabs } from '../parts/page-tabs';
-import { Answer, Failure, Page, Panel } from '../parts/panel';
+import { Answer, Failure, Page, Panel, SaveOrDiscard } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { PlatformsTab, TextMessagesTab } from './credentials';
 import { KeysTab } from './keys';
@@ -28,29 +28,22 @@ export function SettingsPage(): ReactNode {
         shown={tab}
         labels={t.settings.tabs}
         onChange={(shown) => void navigate({ search: { tab: shown } })}
-      >
-        <Answer of={answer} lines={10}>
-          {({ application }) => (
-            <>
-              <Tabs.Panel value="general">
-                <GeneralTab application={application} />
-              </Tabs.Panel>
-              <Tabs.Panel value="keys">
-                <KeysTab application={application} />
-              </Tabs.Panel>
-            </>
-          )}
-        </Answer>
-        <Tabs.Panel value="platforms">
-          <PlatformsTab appId={appId} />
-        </Tabs.Panel>
-        <Tabs.Panel value="texts">
-          <TextMessagesTab appId={appId} />
-        </Tabs.Panel>
-        <Tabs.Panel value="vendors">
-          <VendorsTab appId={appId} />
-        </Tabs.Panel>
-      </PageTabs>
+        panels={{
+          general: (
+            <Answer of={answer} lines={10}>
+              {({ application }) => <GeneralTab application={application} />}
+            </Answer>
+          ),
+          keys: (
+            <Answer of={answer} lines={10}>
+              {({ application }) => <KeysTab application={application} />}
+            </Answer>
+          ),
+          platforms: <PlatformsTab appId={appId} />,
+          texts: <TextMessagesTab appId={appId} />,
+          vendors: <VendorsTab appId={appId} />,
+        }}
+      />
     </Page>
   );
 }
@@ -135,26 +128,17 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
       {kind === 'text' && <TextInput {...field} />}
       {(kind === 'list' || kind === 'object') && <Textarea rows={3} className="code" {...field} />}
       {typed !== undefined && (
-        <Group gap="xs">
-          <Button
-            loading={change.isPending}
-            onClick={() => {
-              store(typed);
-            }}
-          >
-            {t.acts.save}
-          </Button>
-          <Button
-            variant="default"
-            onClick={() => {
-              setTyped(undefined);
-            }}
-          >
-            {t.acts.discard}
-          </Button>
-        </Group>
+        <SaveOrDiscard
+          isPending={change.isPending}
+          save={() => {
+            store(typed);
+          }}
+          discard={() => {
+            setTyped(undefined);
+          }}
+        />
       )}
-      {change.error !== null && <Failure error={change.error} />}
+      <Failure error={change.error} />
     </Stack>
   );
 }
@@ -200,7 +184,7 @@ function SecretField({ appId, name, isSet, description }: SecretProps): ReactNod
           <AskButton text={t.acts.remove} title={name} says={says} button={t.acts.remove} onConfirm={() => save('')} />
         )}
       </Group>
-      {change.error !== null && <Failure error={change.error} />}
+      <Failure error={change.error} />
     </Stack>
   );
 }

@@ -31,7 +31,6 @@ export function TemplatesPage(): ReactNode {
           empty={<Empty title={t.templates.none} />}
           columns={[
             {
-              id: 'kind',
               header: t.messages.kind,
               cell: ({ kind, language: tag }) => (
                 <Link to="/apps/$appId/templates/$kind/$language" params={{ appId, kind, language: tag }}>
@@ -39,9 +38,8 @@ export function TemplatesPage(): ReactNode {
                 </Link>
               ),
             },
-            { id: 'language', header: t.templates.language, cell: ({ language: tag }) => tag },
+            { header: t.templates.language, cell: ({ language: tag }) => tag },
             {
-              id: 'own',
               header: t.templates.origin,
               cell: ({ isOwn }) => (
                 <Badge color={isOwn ? 'link' : 'gray'}>{isOwn ? t.templates.own : t.templates.builtIn}</Badge>
@@ -211,8 +209,8 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
   const isChanged = Object.keys(typed).length > 0;
   return (
     <Stack gap="xs">
-      {save.error !== null && <Failure error={save.error} />}
-      {test.error !== null && <Failure error={test.error} />}
+      <Failure error={save.error} />
+      <Failure error={test.error} />
       <Group gap="xs">
         <Button disabled={!isChanged} loading={save.isPending} onClick={() => void store().catch(() => undefined)}>
           {t.acts.save}

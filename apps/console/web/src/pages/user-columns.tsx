@@ -14,7 +14,6 @@ export function useUserColumns(appId: string): readonly Column<ListedUser>[] {
 function columnsOf(t: Texts, appId: string): readonly Column<ListedUser>[] {
   return [
     {
-      id: 'username',
       header: t.users.fields.username,
       cell: ({ objectId, username }) => (
         <RowLink to={`/apps/${appId}/users/${encodeURIComponent(objectId)}`}>
@@ -23,12 +22,10 @@ function columnsOf(t: Texts, appId: string): readonly Column<ListedUser>[] {
       ),
     },
     {
-      id: 'email',
       header: t.users.fields.email,
       cell: ({ email, emailVerified }) => <Checked value={email} isVerified={emailVerified} />,
     },
     {
-      id: 'phone',
       header: t.users.fields.phone,
       from: 'md',
       cell: ({ mobilePhoneNumber, mobilePhoneVerified }) => (
@@ -36,22 +33,11 @@ function columnsOf(t: Texts, appId: string): readonly Column<ListedUser>[] {
       ),
     },
     {
-      id: 'platforms',
       header: t.users.linked,
       from: 'lg',
       cell: ({ platforms }) => (platforms.length === 0 ? '–' : platforms.join(', ')),
     },
-    {
-      id: 'state',
-      header: t.users.state,
-      from: 'sm',
-      cell: ({ lockedUntil }) => <LockedBadge until={lockedUntil} />,
-    },
-    {
-      id: 'createdAt',
-      header: t.users.createdAt,
-      from: 'sm',
-      cell: ({ createdAt }) => <When at={createdAt} />,
-    },
+    { header: t.users.state, from: 'sm', cell: ({ lockedUntil }) => <LockedBadge until={lockedUntil} /> },
+    { header: t.users.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
   ];
 }

@@ -159,10 +159,9 @@ function Conflict({ theirs, base, typed, take, keep }: ConflictProps): ReactNode
           rows={rows}
           idOf={(name) => name}
           columns={[
-            { id: 'field', header: t.user.field, isHeading: true, cell: (name) => names[name] },
-            { id: 'theirs', header: t.user.theirs, cell: (name) => <span className="wrap">{after[name]}</span> },
+            { header: t.user.field, isHeading: true, cell: (name) => names[name] },
+            { header: t.user.theirs, cell: (name) => <span className="wrap">{after[name]}</span> },
             {
-              id: 'yours',
               header: t.user.yours,
               cell: (name) => (
                 <>

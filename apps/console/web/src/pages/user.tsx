@@ -1,4 +1,4 @@
-import { Badge, Group, SimpleGrid, Stack, Tabs, Text } from '@mantine/core';
+import { Badge, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
@@ -29,6 +29,12 @@ export function UserPage(): ReactNode {
   const answer = useRead(consoleApi.getUser, { params: { appId, userId } });
   const user = answer.data?.user;
   const name = user?.username ?? userId;
+  const ofUser = (panel: (shown: UserDetails) => ReactNode) => (
+    <Answer of={answer} lines={8}>
+      {({ user: shown }) => panel(shown)}
+    </Answer>
+  );
+  const listed = (list: ReactNode) => ofUser(() => <Panel>{list}</Panel>);
   return (
     <Page
       name={name}
@@ -50,50 +56,24 @@ export function UserPage(): ReactNode {
         shown={tab}
         labels={t.user.tabs}
         onChange={(shown) => void navigate({ search: { tab: shown } })}
-      >
-        <Answer of={answer} lines={8}>
-          {({ user: shown }) => <Panels appId={appId} user={shown} />}
-        </Answer>
-      </PageTabs>
+        panels={{
+          profile: ofUser((shown) => (
+            <SimpleGrid cols={{ base: 1, lg: 2 }}>
+              <ProfileForm key={userId} appId={appId} user={shown} />
+              <Stack>
+                <LockPanel appId={appId} user={shown} />
+                <SessionPanel appId={appId} user={shown} />
+              </Stack>
+            </SimpleGrid>
+          )),
+          access: ofUser((shown) => <AccessForm key={userId} appId={appId} user={shown} />),
+          accounts: ofUser((shown) => <AccountsPanel appId={appId} user={shown} />),
+          messages: listed(<MessageList key={userId} appId={appId} query={{ userId }} />),
+          devices: listed(<DeviceList key={userId} appId={appId} query={{ userId }} />),
+          history: listed(<AuditList key={userId} query={{ appId, target: userId }} />),
+        }}
+      />
     </Page>
-  );
-}
-
-function Panels({ appId, user }: UserProps): ReactNode {
-  const userId = user.objectId;
-  return (
-    <>
-      <Tabs.Panel value="profile">
-        <SimpleGrid cols={{ base: 1, lg: 2 }}>
-          <ProfileForm key={userId} appId={appId} user={user} />
-          <Stack>
-            <LockPanel appId={appId} user={user} />
-            <SessionPanel appId={appId} user={user} />
-          </Stack>
-        </SimpleGrid>
-      </Tabs.Panel>
-      <Tabs.Panel value="access">
-        <AccessForm key={userId} appId={appId} user={user} />
-      </Tabs.Panel>
-      <Tabs.Panel value="accounts">
-        <AccountsPanel appId={appId} user={user} />
-      </Tabs.Panel>
-      <Tabs.Panel value="messages">
-        <Panel>
-          <MessageList key={userId} appId={appId} query={{ userId }} />
-        </Panel>
-      </Tabs.Panel>
-      <Tabs.Panel value="devices">
-        <Panel>
-          <DeviceList key={userId} appId={appId} query={{ userId }} />
-        </Panel>
-      </Tabs.Panel>
-      <Tabs.Panel value="history">
-        <Panel>
-          <AuditList key={userId} query={{ appId, target: userId }} />
-        </Panel>
-      </Tabs.Panel>
-    </>
   );
 }
 
@@ -207,10 +187,9 @@ function AccountsPanel({ appId, user }: UserProps): ReactNode {
         empty={<Empty title={t.user.noAccounts} says={t.user.noAccountsSays} />}
         idOf={({ platform }) => platform}
         columns={[
-          { id: 'platform', header: t.users.platform, cell: ({ platform }) => platform },
-          { id: 'uid', header: t.user.uid, cell: ({ uid }) => <bdi>{uid}</bdi> },
+          { header: t.users.platform, cell: ({ platform }) => platform },
+          { header: t.user.uid, cell: ({ uid }) => <bdi>{uid}</bdi> },
           {
-            id: 'verified',
             header: t.users.state,
             cell: ({ isVerified }) => (
               <Badge color={isVerified ? 'good' : 'warning'}>
@@ -219,7 +198,6 @@ function AccountsPanel({ appId, user }: UserProps): ReactNode {
             ),
           },
           {
-            id: 'acts',
             header: t.table.acts,
             cell: ({ platform }) =>
               may('users.acl') && (

@@ -7,7 +7,7 @@ import { consoleApi, USER_ORDERS } from '#console-api';
 import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
 import { AddButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, onText, Segments, UrlText } from '../parts/fields';
+import { Choice, DayFilters, filtersOf, onText, Segments, UrlText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
@@ -160,6 +160,7 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
   const { where } = useSearched();
   const { q: _q, in: _in, mode: _mode, order: _order, after: _after, ...filters } = search;
   const isFiltered = where !== '' || Object.values(filters).some((each) => each !== undefined);
+  const filter = filtersOf(search, change);
   const options = (['yes', 'no'] as const).map((value) => ({ value, label: t.common[value] }));
   const answerOf = (flag: boolean | undefined) =>
     flag === undefined ? undefined : options.find(({ value }) => (value === 'yes') === flag)?.value;
@@ -178,15 +179,8 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
       {choice('emailVerified')}
       {choice('phoneVerified')}
       {choice('hasPassword')}
-      <UrlText
-        label={t.users.platform}
-        w="8rem"
-        value={search.platform}
-        onApply={(platform) => {
-          change({ platform });
-        }}
-      />
-      <DayFilters since={search.since} until={search.until} onApply={change} labels={t.users} />
+      <UrlText label={t.users.platform} w="8rem" {...filter('platform')} />
+      <DayFilters filter={filter} labels={t.users} />
       <NativeSelect
         label={t.users.order}
         size="xs"

@@ -11,6 +11,10 @@ import { useTexts } from '../texts/texts';
 import { CredentialsForm, Stored, type TabProps } from './credentials';
 
 type Vendor = RouteReply<typeof consoleApi.listVendors>['items'][number];
+type Lanes = RouteReply<typeof consoleApi.listVendors>['lanes'];
+
+const lanesOf = ({ vendor, profile, part }: Vendor, lanes: Lanes) =>
+  lanes.filter(({ lane }) => lane.startsWith(`${vendor}/${profile}/${part}/`));
 
 export function VendorsTab({ appId }: TabProps): ReactNode {
   const t = useTexts();
@@ -36,42 +40,23 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
           <>
             <DataTable
               label={t.settings.tabs.vendors}
-              rows={items}
+              rows={items.map((item) => ({ ...item, lanes: lanesOf(item, lanes) }))}
               empty={<Empty title={t.credentials.noVendors} says={t.credentials.noVendorsSays} />}
               idOf={({ vendor, profile, part }) => `${vendor} ${profile} ${part}`}
               columns={[
-                { id: 'vendor', header: t.pushes.vendor, cell: ({ vendor }) => vendor },
-                { id: 'profile', header: t.credentials.profile, cell: ({ profile }) => profile },
+                { header: t.pushes.vendor, cell: ({ vendor }) => vendor },
+                { header: t.credentials.profile, cell: ({ profile }) => profile },
+                { header: t.credentials.fields, from: 'sm', cell: (stored) => <Stored stored={stored} /> },
                 {
-                  id: 'fields',
-                  header: t.credentials.fields,
-                  from: 'sm',
-                  cell: (stored) => <Stored stored={stored} />,
-                },
-                {
-                  id: 'waiting',
                   header: t.devices.waiting,
                   isNumber: true,
-                  cell: ({ vendor, profile, part }) =>
-                    number(
-                      lanes
-                        .filter(({ lane }) => lane.startsWith(`${vendor}/${profile}/${part}/`))
-                        .reduce((sum, { devices }) => sum + devices, 0),
-                    ),
+                  cell: ({ lanes: own }) => number(own.reduce((sum, { devices }) => sum + devices, 0)),
                 },
                 {
-                  id: 'acts',
                   header: t.table.acts,
                   cell: (each) =>
                     may && (
-                      <VendorActs
-                        appId={appId}
-                        vendor={each}
-                        isPaused={lanes.some(
-                          ({ lane, isPaused }) =>
-                            isPaused && lane.startsWith(`${each.vendor}/${each.profile}/${each.part}/`),
-                        )}
-                      />
+                      <VendorActs appId={appId} vendor={each} isPaused={each.lanes.some(({ isPaused }) => isPaused)} />
                     ),
                 },
               ]}

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
-import { Failure, Panel, RemoveButton } from './panel';
+import { Failure, Panel, RemoveButton, SaveOrDiscard } from './panel';
 
 type Acl = Readonly<Record<string, unknown>>;
 
@@ -46,9 +46,8 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
         rows={Object.entries(value)}
         idOf={([key]) => key}
         columns={[
-          { id: 'who', header: t.acl.who, isHeading: true, cell: ([key]) => nameOf(key) },
+          { header: t.acl.who, isHeading: true, cell: ([key]) => nameOf(key) },
           ...RIGHTS.map((right) => ({
-            id: right,
             header: t.acl[right],
             cell: ([key, entry]: readonly [string, unknown]) => (
               <Checkbox
@@ -63,7 +62,6 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
             ),
           })),
           {
-            id: 'acts',
             header: t.table.acts,
             cell: ([key]) =>
               !isReadOnly && (
@@ -138,16 +136,9 @@ export function AclPanel<Stored extends Listed>(props: AclPanelProps<Stored>): R
       {shown === null && <Text size="sm">{t.acl.none}</Text>}
       {shown !== null && Object.keys(shown).length === 0 && <Text size="sm">{t.acl.empty}</Text>}
       <AclEditor value={shown ?? {}} onChange={change} isReadOnly={isReadOnly} />
-      {error !== null && <Failure error={error} />}
+      <Failure error={error} />
       {typed !== undefined && (
-        <Group gap="xs">
-          <Button loading={isPending} onClick={() => void store(typed).catch(() => undefined)}>
-            {t.acts.save}
-          </Button>
-          <Button variant="default" onClick={discard}>
-            {t.acts.discard}
-          </Button>
-        </Group>
+        <SaveOrDiscard isPending={isPending} save={() => void store(typed).catch(() => undefined)} discard={discard} />
       )}
     </Panel>
   );

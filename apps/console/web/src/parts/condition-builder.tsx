@@ -104,12 +104,12 @@ export function ConditionBuilder({ value, onChange, fields, children }: BuilderP
 
 interface RowProps {
   readonly row: Row;
-  readonly fields: Fields;
   readonly change: (part: Partial<Row>) => void;
 }
 
 interface RowFieldsProps extends RowProps {
   readonly place: number;
+  readonly fields: Fields;
   /** Added by the operator, who goes on in it. */
   readonly isNew: boolean;
   readonly remove: () => void;
@@ -139,7 +139,17 @@ function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps
           <option key={field} value={field} />
         ))}
       </datalist>
-      {kindIn(fields, row.field) !== row.kind && <KindField row={row} change={change} />}
+      {kindIn(fields, row.field) !== row.kind && (
+        <NativeSelect
+          label={t.conditions.kind}
+          size="xs"
+          value={row.kind}
+          data={KINDS.map((value) => ({ value, label: t.conditions.kinds[value] }))}
+          onChange={onText((kind) => {
+            change({ kind: kind as Kind });
+          })}
+        />
+      )}
       <NativeSelect
         label={t.conditions.operator}
         size="xs"
@@ -155,23 +165,7 @@ function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps
   );
 }
 
-/** For a field that the form does not know. */
-function KindField({ row, change }: Pick<RowProps, 'row' | 'change'>): ReactNode {
-  const t = useTexts();
-  return (
-    <NativeSelect
-      label={t.conditions.kind}
-      size="xs"
-      value={row.kind}
-      data={KINDS.map((value) => ({ value, label: t.conditions.kinds[value] }))}
-      onChange={onText((kind) => {
-        change({ kind: kind as Kind });
-      })}
-    />
-  );
-}
-
-function ValueField({ row: { operator, kind, text }, change }: Pick<RowProps, 'row' | 'change'>): ReactNode {
+function ValueField({ row: { operator, kind, text }, change }: RowProps): ReactNode {
   const t = useTexts();
   const zone = useTimeZone();
   const field = {

@@ -57,6 +57,10 @@ interface FormDialogProps {
   /** What the form does. */
   readonly act: { readonly isPending: boolean; readonly error: Error | null };
   readonly isDisabled?: boolean;
+  /** Other ways, as buttons. */
+  readonly others?: ReactNode;
+  /** Without it only the other ways are open. Default: true. */
+  readonly hasButton?: boolean;
   /** Its act cannot be undone. */
   readonly isFinal?: boolean;
   readonly onClose: () => void;
@@ -66,7 +70,8 @@ interface FormDialogProps {
 
 /** A form in a dialog; stays open with the reason where its act fails. */
 export function FormDialog(props: FormDialogProps): ReactNode {
-  const { title, submitText, onSubmit, act, isDisabled = false, isFinal = false, onClose, children } = props;
+  const { title, submitText, onSubmit, act, isDisabled = false, others, isFinal = false, onClose, children } = props;
+  const { hasButton = true } = props;
   const t = useTexts();
   return (
     <Dialog title={title} onClose={onClose}>
@@ -80,14 +85,17 @@ export function FormDialog(props: FormDialogProps): ReactNode {
       >
         <Stack gap="sm">
           {children}
-          {act.error !== null && <Failure error={act.error} />}
+          <Failure error={act.error} />
           <Group justify="flex-end">
+            {others}
             <Button variant="default" onClick={onClose}>
               {t.acts.cancel}
             </Button>
-            <Button type="submit" color={isFinal ? 'bad' : 'link'} loading={act.isPending} disabled={isDisabled}>
-              {submitText ?? t.acts.create}
-            </Button>
+            {hasButton && (
+              <Button type="submit" color={isFinal ? 'bad' : 'link'} loading={act.isPending} disabled={isDisabled}>
+                {submitText ?? t.acts.create}
+              </Button>
+            )}
           </Group>
         </Stack>
       </form>

@@ -21,7 +21,7 @@ export function onText(apply: (text: string) => void): (event: { readonly curren
 }
 
 /** Whether the password was right, and a code is needed as well. */
-export function asksForCode(error: Error): boolean {
+export function asksForCode(error: Error | null): boolean {
   return error instanceof CallError && error.name === 'SECOND_FACTOR_REQUIRED';
 }
 
@@ -94,11 +94,11 @@ export function Choice<Value extends string>({ value, options, onChange, ...prop
 interface UrlTextProps extends Pick<TextInputProps, 'disabled' | 'label' | 'maw' | 'size' | 'type' | 'w'> {
   /** The text of the URL. */
   readonly value: string | undefined;
-  readonly onApply: (value: string | undefined) => void;
+  readonly onChange: (value: string | undefined) => void;
 }
 
 /** A text or a date in the URL, applied by Enter and when its field is left. A text of the URL replaces all but what is being typed. */
-export function UrlText({ value = '', onApply, ...props }: UrlTextProps): ReactNode {
+export function UrlText({ value = '', onChange, ...props }: UrlTextProps): ReactNode {
   const field = useRef<HTMLInputElement>(null);
   const known = useRef(value);
   // After a filter that the next navigation overtakes, the text of the URL is the one before.
@@ -112,7 +112,7 @@ export function UrlText({ value = '', onApply, ...props }: UrlTextProps): ReactN
   const apply = (input: HTMLInputElement) => {
     known.current = input.value;
     const text = input.value.trim();
-    if (text !== value) onApply(text === '' ? undefined : text);
+    if (text !== value) onChange(text === '' ? undefined : text);
   };
   return (
     <TextInput
@@ -130,30 +130,35 @@ export function UrlText({ value = '', onApply, ...props }: UrlTextProps): ReactN
   );
 }
 
-interface Days {
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
+type Filter<Search> = <Name extends keyof Search>(
+  name: Name,
+) => { readonly value: Search[Name]; readonly onChange: (value: Search[Name]) => void };
+
+/** What the filter of one member of a URL's search has to show and to change. */
+export function filtersOf<Search extends object>(
+  search: Search,
+  change: (part: Partial<Search>) => void,
+): Filter<Search> {
+  return (name) => ({
+    value: search[name],
+    onChange: (value) => {
+      change({ [name]: value } as unknown as Partial<Search>);
+    },
+  });
 }
 
-interface DayFiltersProps extends Days {
-  readonly onApply: (changed: Days) => void;
+type DayFilter = Pick<UrlTextProps, 'onChange' | 'value'>;
+
+interface DayFiltersProps {
+  readonly filter: (name: 'since' | 'until') => DayFilter;
   readonly labels?: { readonly since: string; readonly until: string };
 }
 
 /** The first and the last day of a list, which stand in the URL. */
-export function DayFilters({ since, until, onApply, labels }: DayFiltersProps): ReactNode {
+export function DayFilters({ filter, labels }: DayFiltersProps): ReactNode {
   const { common } = useTexts();
-  const days = { since, until };
   return (['since', 'until'] as const).map((name) => (
-    <UrlText
-      key={name}
-      label={(labels ?? common)[name]}
-      type="date"
-      value={days[name]}
-      onApply={(value) => {
-        onApply({ [name]: value });
-      }}
-    />
+    <UrlText key={name} label={(labels ?? common)[name]} type="date" {...filter(name)} />
   ));
 }
 

@@ -6,13 +6,13 @@ interface PageTabsProps<Tab extends string> {
   readonly shown: Tab;
   readonly labels: Readonly<Record<Tab, string>>;
   readonly onChange: (tab: Tab | undefined) => void;
-  /** The panels, of which only the shown one is mounted. */
-  readonly children: ReactNode;
+  /** Only the shown one is mounted. */
+  readonly panels: Readonly<Record<Tab, ReactNode>>;
 }
 
 /** The parts of a page; the URL names the shown one. */
 export function PageTabs<Tab extends string>(props: PageTabsProps<Tab>): ReactNode {
-  const { tabs, shown, labels, onChange, children } = props;
+  const { tabs, shown, labels, onChange, panels } = props;
   return (
     <Tabs
       value={shown}
@@ -28,7 +28,11 @@ export function PageTabs<Tab extends string>(props: PageTabsProps<Tab>): ReactNo
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      {children}
+      {tabs.map((each) => (
+        <Tabs.Panel key={each} value={each}>
+          {panels[each]}
+        </Tabs.Panel>
+      ))}
     </Tabs>
   );
 }

@@ -69,7 +69,7 @@ export function Answer<Reply>({ of, lines = 6, children }: AnswerProps<Reply>): 
   const data = useDeferredValue(of.data);
   return (
     <>
-      {error !== null && <Failure error={error} again={() => void refetch()} />}
+      <Failure error={error} again={() => void refetch()} />
       {data !== undefined && children(data)}
       {data === undefined && error === null && <Lines count={lines} />}
     </>
@@ -87,9 +87,17 @@ function Lines({ count }: { readonly count: number }): ReactNode {
   );
 }
 
+interface FailureProps {
+  /** Null: none, and nothing is shown. */
+  readonly error: Error | null;
+  readonly again?: () => void;
+}
+
 /** The failure, its remedy, and the id of the request. */
-export function Failure({ error, again }: { readonly error: Error; readonly again?: () => void }): ReactNode {
+export function Failure({ error, again }: FailureProps): ReactNode {
   const t = useTexts();
+  const problem = useProblem();
+  if (error === null) return null;
   const isDenied = error instanceof CallError && error.status === 403;
   return (
     <Alert
@@ -99,7 +107,7 @@ export function Failure({ error, again }: { readonly error: Error; readonly agai
       role="alert"
     >
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{useProblem()(error)}</Text>
+        <Text size="sm">{problem(error)}</Text>
         {error instanceof CallError && error.requestId !== undefined && (
           <Group gap={4}>
             <Text size="sm">{t.states.request}</Text>
@@ -151,6 +159,27 @@ export function Empty({ title, says, command, children }: EmptyProps): ReactNode
       {children}
       {command !== undefined && <Copyable value={command} />}
     </Stack>
+  );
+}
+
+interface SaveOrDiscardProps {
+  readonly isPending: boolean;
+  readonly save: () => void;
+  readonly discard: () => void;
+}
+
+/** What to do with typed values. */
+export function SaveOrDiscard({ isPending, save, discard }: SaveOrDiscardProps): ReactNode {
+  const t = useTexts();
+  return (
+    <Group gap="xs">
+      <Button loading={isPending} onClick={save}>
+        {t.acts.save}
+      </Button>
+      <Button variant="default" onClick={discard}>
+        {t.acts.discard}
+      </Button>
+    </Group>
   );
 }
 

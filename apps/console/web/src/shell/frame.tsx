@@ -7,7 +7,6 @@ import { CallError, isOutdated, onUpgrade } from '../api/call';
 import { useApplications, useMay } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-
 import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';
 import { OperatorMenu } from './operator-menu';

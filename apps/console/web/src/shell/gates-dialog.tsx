@@ -1,13 +1,12 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { call, type Gate, setGateDialog } from '../api/call';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { knownOperator, sessionQuery } from '../api/queries';
-import { Dialog } from '../parts/dialogs';
+import { FormDialog } from '../parts/dialogs';
 import { asksForCode, CodeField, onText, PasswordField } from '../parts/fields';
-import { Failure } from '../parts/panel';
 import { type Texts, useTexts } from '../texts/texts';
 
 interface Asked {
@@ -62,11 +61,8 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
       if (asksForCode(failure)) setCode('');
     },
   });
-  const cancel = () => {
-    answer(false);
-  };
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
+  const submit = ({ currentTarget }: SubmitEvent<HTMLFormElement>) => {
+    if (!currentTarget.reportValidity()) return;
     const given = code === undefined ? { password } : { password, code };
     pass.mutate(() =>
       gate === 'proof'
@@ -75,40 +71,43 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
     );
   };
   return (
-    <Dialog onClose={cancel} title={gate === 'proof' ? t.gates.proof : t.gates.signIn}>
-      <form onSubmit={submit}>
-        <Stack gap="md">
-          <Text size="sm">{saysOf(t, gate, ways)}</Text>
-          {ways.password && (
-            <OwnPassword known={operator?.address} password={password} onChange={setPassword}>
-              {gate === 'signIn' && (
-                <TextInput
-                  label={t.access.address}
-                  type="email"
-                  autoComplete="username"
-                  value={address}
-                  onChange={onText(setAddress)}
-                  required
-                />
-              )}
-            </OwnPassword>
+    <FormDialog
+      title={gate === 'proof' ? t.gates.proof : t.gates.signIn}
+      submitText={t.acts.continue}
+      onSubmit={submit}
+      act={{ isPending: pass.isPending, error: asksForCode(pass.error) ? null : pass.error }}
+      others={<OtherWays gate={gate} ways={ways} isBusy={pass.isPending} onPass={pass.mutate} />}
+      hasButton={ways.password}
+      onClose={() => {
+        answer(false);
+      }}
+    >
+      <Text size="sm">{saysOf(t, gate, ways)}</Text>
+      {ways.password && (
+        <>
+          {gate === 'signIn' && operator === null && (
+            <TextInput
+              label={t.access.address}
+              type="email"
+              autoComplete="username"
+              value={address}
+              onChange={onText(setAddress)}
+              required
+            />
           )}
-          {code !== undefined && <CodeField value={code} onChange={onText(setCode)} required />}
-          {pass.error !== null && !asksForCode(pass.error) && <Failure error={pass.error} />}
-          <Group justify="flex-end">
-            <OtherWays gate={gate} ways={ways} isBusy={pass.isPending} onPass={pass.mutate} />
-            <Button variant="default" onClick={cancel}>
-              {t.acts.cancel}
-            </Button>
-            {ways.password && (
-              <Button type="submit" loading={pass.isPending}>
-                {t.acts.continue}
-              </Button>
-            )}
-          </Group>
-        </Stack>
-      </form>
-    </Dialog>
+          {operator !== null && <input type="text" autoComplete="username" value={operator.address} readOnly hidden />}
+          <PasswordField
+            label={t.access.password}
+            autoComplete="current-password"
+            value={password}
+            onChange={onText(setPassword)}
+            required
+            data-autofocus
+          />
+        </>
+      )}
+      {code !== undefined && <CodeField value={code} onChange={onText(setCode)} required />}
+    </FormDialog>
   );
 }
 
@@ -129,32 +128,6 @@ function waysOf(session: Session | undefined, operator: Session['operator']): Wa
 function saysOf(t: Texts, gate: Gate, { password }: Ways): string {
   if (gate === 'signIn') return t.gates.signInSays;
   return password ? t.gates.proofSays : t.issuer.proofSays;
-}
-
-interface OwnPasswordProps {
-  /** The address of the operator, where the page knows it. */
-  readonly known: string | undefined;
-  readonly password: string;
-  readonly onChange: (password: string) => void;
-  /** The field for an address that the page does not know. */
-  readonly children: ReactNode;
-}
-
-function OwnPassword({ known, password, onChange, children }: OwnPasswordProps): ReactNode {
-  const t = useTexts();
-  return (
-    <>
-      {known === undefined ? children : <input type="text" autoComplete="username" value={known} readOnly hidden />}
-      <PasswordField
-        label={t.access.password}
-        autoComplete="current-password"
-        value={password}
-        onChange={onText(onChange)}
-        required
-        data-autofocus
-      />
-    </>
-  );
 }
 
 interface OtherWaysProps {

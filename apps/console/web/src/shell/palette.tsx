@@ -44,20 +44,12 @@ function usePageActions(appId: string | undefined): SpotlightActionGroupData[] {
   return [
     {
       group: t.shell.pages,
-      actions: [
-        ...ofApplication.map(({ name, to, icon }) => ({
-          id: to,
-          label: t.pages[name],
-          leftSection: <Icon name={icon} />,
-          onClick: () => void navigate({ to, params: { appId: appId ?? '' } }),
-        })),
-        ...ofDeployment.map(({ name, to, icon }) => ({
-          id: to,
-          label: t.pages[name],
-          leftSection: <Icon name={icon} />,
-          onClick: () => void navigate({ to }),
-        })),
-      ],
+      actions: [...ofApplication, ...ofDeployment].map(({ name, to, icon }) => ({
+        id: to,
+        label: t.pages[name],
+        leftSection: <Icon name={icon} />,
+        onClick: () => void navigate({ to, params: { appId: appId ?? '' } }),
+      })),
     },
     {
       group: t.shell.applicationsTitle,

@@ -7,7 +7,8 @@ import { Answer } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
 export interface Column<Row> {
-  readonly id: string;
+  /** Default: the header. */
+  readonly id?: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
   /** The narrowest screen that shows the column; absent: every screen. */
@@ -60,7 +61,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
                 />
               </Table.Th>
             )}
-            {columns.map(({ id, header, from, isNumber = false }) => (
+            {columns.map(({ header, id = header, from, isNumber = false }) => (
               <Table.Th
                 key={id}
                 scope="col"
@@ -106,7 +107,7 @@ function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>)
               />
             </td>
           )}
-          {columns.map(({ id, cell, from, isNumber = false, isHeading = false }) => {
+          {columns.map(({ header, id = header, cell, from, isNumber = false, isHeading = false }) => {
             const Cell = isHeading ? 'th' : 'td';
             return (
               <Cell key={id} className={classesOf(from, isNumber)} {...(isHeading ? { scope: 'row' } : {})}>
