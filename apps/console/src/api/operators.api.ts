@@ -29,12 +29,10 @@ const oneOperator = z.object({ operator });
 /** Shown once, works once. `isMailed`: the operator also gets it by mail. */
 const link = z.object({ url: z.string(), endsAt: time, isMailed: z.boolean() });
 const mailLanguage = z.enum(['en', 'zh']).default('en');
-const ofOperator = z.object({ operatorId });
+/** Routes that change one operator. */
+const onOperator = { access: 'operators.write', params: z.object({ operatorId }) } as const;
 
-/**
- * `refused`: an error with status 4xx. `failed`: another error. `unknown`: the process ended before it stored an outcome, or the reply
- * of a service did not arrive.
- */
+/** `refused`: an error with status 4xx. `failed`: another error. `unknown`: the process or a service has left no outcome. */
 export const AUDIT_OUTCOMES = ['begun', 'done', 'refused', 'failed', 'unknown'] as const;
 
 export const auditEntry = z.object({
@@ -96,9 +94,8 @@ export const operatorsApi = {
   changeOperator: route({
     method: 'PATCH',
     path: '/operators/:operatorId',
-    access: 'operators.write',
+    ...onOperator,
     needsProof: true,
-    params: ofOperator,
     body: z.strictObject({ isOwner: z.boolean().optional(), isDisabled: z.boolean().optional() }),
     reply: oneOperator,
   }),
@@ -106,26 +103,23 @@ export const operatorsApi = {
   setGrants: route({
     method: 'PUT',
     path: '/operators/:operatorId/grants',
-    access: 'operators.write',
+    ...onOperator,
     needsProof: true,
-    params: ofOperator,
     body: z.strictObject({ grants, former: grants }),
     reply: oneOperator,
   }),
   endOperatorSessions: route({
     method: 'POST',
     path: '/operators/:operatorId/end-sessions',
-    access: 'operators.write',
-    params: ofOperator,
+    ...onOperator,
     reply: z.object({ ended: count }),
   }),
   /** An invitation for an invited operator, else a recovery. Earlier links of the operator end. */
   createOperatorLink: route({
     method: 'POST',
     path: '/operators/:operatorId/link',
-    access: 'operators.write',
+    ...onOperator,
     needsProof: true,
-    params: ofOperator,
     body: z.strictObject({ language: mailLanguage }),
     reply: z.object({ link }),
   }),

@@ -1,4 +1,4 @@
-import { ALL_APPLICATIONS, type Grant, type Role, ROLES } from '#console-api';
+import { ALL_APPLICATIONS, type Grant, type Operator, type Role, ROLES } from '#console-api';
 
 /** Failed attempts within the window until the address is locked. */
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
@@ -36,6 +36,18 @@ export function stateOf({
 }: Pick<OperatorRow, 'hasPassword' | 'isConnected' | 'isDisabled'>): 'active' | 'disabled' | 'invited' {
   if (isDisabled) return 'disabled';
   return hasPassword || isConnected ? 'active' : 'invited';
+}
+
+/** @param locks the ends of locks by address */
+export function presentOperator(row: OperatorRow, locks: ReadonlyMap<string, Date>): Operator {
+  return {
+    ...row,
+    grants: [...row.grants],
+    state: stateOf(row),
+    createdAt: row.createdAt.toISOString(),
+    lastSeenAt: row.lastSeenAt?.toISOString() ?? null,
+    lockedUntil: locks.get(row.address)?.toISOString() ?? null,
+  };
 }
 
 /** When the oldest of the last `limit` attempts leaves the window; undefined if another attempt is possible. */

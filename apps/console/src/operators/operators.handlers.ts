@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { ALL_APPLICATIONS, type AuditEntry, consoleApi, type Operator, type RouteReply } from '#console-api';
+import { ALL_APPLICATIONS, type AuditEntry, consoleApi, type RouteReply } from '#console-api';
 import { operatorMailsRpc, sealedInvitationContext } from '#contracts';
 import { messageOf } from '#errors';
 import { RpcClient } from '#messaging';
@@ -8,7 +8,7 @@ import { AuditRepository } from '../audit/audit.repository.js';
 import type { AuditFilter } from '../audit/audit.rules.js';
 import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
 import { pagesOf } from '../routing/list.rules.js';
-import { type OperatorRow, sortedGrants, stateOf } from './operator.rules.js';
+import { type OperatorRow, presentOperator, sortedGrants, stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInRepository } from './sign-in.repository.js';
 import { SignInService } from './sign-in.service.js';
@@ -35,7 +35,9 @@ export class OperatorsHandlers {
 
   @Handles(consoleApi.listOperators)
   async list(): Promise<RouteReply<Api['listOperators']>> {
-    return { items: await this.shown(await this.operators.list()) };
+    const rows = await this.operators.list();
+    const locks = await this.signIn.locks(rows.map(({ address }) => address));
+    return { items: rows.map((row) => presentOperator(row, locks)) };
   }
 
   @Handles(consoleApi.inviteOperator)
@@ -71,21 +73,16 @@ export class OperatorsHandlers {
   }
 
   @Handles(consoleApi.endOperatorSessions)
-  async endSessions({
-    params,
-  }: ConsoleRequest<Api['endOperatorSessions']>): Promise<RouteReply<Api['endOperatorSessions']>> {
+  async endSessions({ params }: ConsoleRequest<Api['endOperatorSessions']>): Promise<{ ended: number }> {
     await this.operators.get({ id: params.operatorId });
     return { ended: await this.sessions.endSessions(params.operatorId) };
   }
 
   @Handles(consoleApi.createOperatorLink)
-  async createLink({
-    params,
-    operator,
-    body,
-  }: ConsoleRequest<Api['createOperatorLink']>): Promise<RouteReply<Api['createOperatorLink']>> {
+  async createLink(request: ConsoleRequest<Api['createOperatorLink']>): Promise<{ link: InvitationLink }> {
+    const { params, operator: by, body } = request;
     const row = await this.operators.get({ id: params.operatorId });
-    if (stateOf(row) === 'invited') return { link: await this.invitationLink(row, { by: operator, ...body }) };
+    if (stateOf(row) === 'invited') return { link: await this.invitationLink(row, { by, ...body }) };
     return { link: { ...(await this.signIn.createLink('recovery', row.id)), isMailed: false } };
   }
 
@@ -130,11 +127,6 @@ export class OperatorsHandlers {
     const row = await this.operators.get({ id });
     return { operator: presentOperator(row, await this.signIn.locks([row.address])) };
   }
-
-  private async shown(rows: readonly OperatorRow[]): Promise<Operator[]> {
-    const locks = await this.signIn.locks(rows.map(({ address }) => address));
-    return rows.map((row) => presentOperator(row, locks));
-  }
 }
 
 /** An owner sees all acts, a developer those on granted applications, every operator their own. */
@@ -142,15 +134,4 @@ function visibleTo({ id, isOwner, grants }: SignedIn): AuditFilter['visible'] {
   const developed = grants.filter(({ role }) => role === 'developer').map(({ appId }) => appId);
   if (isOwner) return undefined;
   return { operatorId: id, appIds: developed, everyApplication: developed.includes(ALL_APPLICATIONS) };
-}
-
-function presentOperator(row: OperatorRow, locks: ReadonlyMap<string, Date>): Operator {
-  return {
-    ...row,
-    grants: [...row.grants],
-    state: stateOf(row),
-    createdAt: row.createdAt.toISOString(),
-    lastSeenAt: row.lastSeenAt?.toISOString() ?? null,
-    lockedUntil: locks.get(row.address)?.toISOString() ?? null,
-  };
 }

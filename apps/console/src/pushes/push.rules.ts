@@ -26,14 +26,6 @@ export function conditionAfter(cursor: string | undefined): JsonObject {
   return { createdAt: { $lte: createdAt }, ...isBehind };
 }
 
-type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;
-
-/** `default` is the body of platforms without one of their own, if the push targets any. */
-export function bodiesOf({ body, bodies, platforms }: PreviewedMessage): Record<string, string> {
-  const hasOthers = platforms === null || platforms.some((platform) => !Object.hasOwn(bodies, platform));
-  return { ...(hasOthers ? { default: body } : {}), ...bodies };
-}
-
 export function listed(notification: JsonObject): ListedPush {
   const { status, devices, platforms } = notification;
   const known = PUSH_STATUSES.find((each) => each === status) ?? 'error';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type PushDetails, type RouteReply } from '#console-api';
-import { installationsRpc, type JsonObject, pushOperationsRpc, pushRpc } from '#contracts';
+import { installationsRpc, type JsonObject, pushOperationsRpc, pushRpc, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { isAbsent } from '#objects';
@@ -10,7 +10,6 @@ import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { pageOf } from '../routing/list.rules.js';
 import {
   assertFindsNoAddress,
-  bodiesOf,
   conditionAfter,
   listed,
   NEWEST_FIRST,
@@ -20,6 +19,7 @@ import {
 } from './push.rules.js';
 
 type Api = typeof consoleApi;
+type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;
 
 /** Replaces an id or token in the condition of a push. */
 const HIDDEN = '(hidden)';
@@ -129,4 +129,10 @@ export class PushesHandlers {
     request.act = { before: { title, status } };
     return this.rpc.call(pushRpc.removeNotification, { caller, objectId: params.pushId });
   }
+}
+
+/** `default` is the body of platforms without one of their own, if the push targets any. */
+function bodiesOf({ body, bodies, platforms }: PreviewedMessage): Record<string, string> {
+  const hasOthers = platforms === null || platforms.some((platform) => !Object.hasOwn(bodies, platform));
+  return { ...(hasOthers ? { default: body } : {}), ...bodies };
 }
