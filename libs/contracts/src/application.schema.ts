@@ -190,7 +190,6 @@ export const secretSettings = z.object({
 export type SecretSettingName = keyof z.output<typeof secretSettings>;
 export const SECRET_SETTING_NAMES = Object.keys(secretSettings.shape) as SecretSettingName[];
 
-/** The text of a setting's value, as `changeSetting` takes it. */
 export function settingText(value: ApplicationSettings[keyof ApplicationSettings]): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -25,7 +25,7 @@ const mailRequest = userRef.extend({
   /** The application's page that the link leads to; null: the built-in page. */
   pageUrl: z.string().nullable(),
   languages,
-  /** Or a later time at which the user had this address; it orders requests before and after a change of the address. */
+  /** The user's `updatedAt` for this address, or a later time at which the user had it: it orders requests around a change. */
   userUpdatedAt: z.iso.datetime(),
   requestedAt: z.iso.datetime(),
   expiresAt: z.iso.datetime(),

@@ -46,7 +46,6 @@ export type ShownDelivery = z.output<typeof shownDelivery>;
 const ofDelivery = z.object({ id: z.uuid(), appId: appId.optional() });
 const reply = z.object({ delivery: shownDelivery });
 
-/** RPCs for operators about mails and text messages, available like `applicationsRpc`. */
 export const deliveriesRpc = {
   /** Newest first. `counts`: add the number by status of all that the other filters select. */
   list: rpc(
@@ -116,7 +115,6 @@ const shownTemplate = listedTemplate.extend(sources.shape);
 
 export type ShownTemplate = z.output<typeof shownTemplate>;
 
-/** RPCs for operators about the mail templates of an application, available like `applicationsRpc`. */
 export const templatesRpc = {
   list: rpc('mail.listTemplates', z.object({ appId }), z.object({ templates: z.array(listedTemplate) })),
   /** The template for a reader of that language; the template itself may be in another language. */

@@ -6,7 +6,6 @@ export const MAX_MESSAGE_LABEL_LENGTH = 100;
 export const MAX_TEMPLATE_NAME_LENGTH = 64;
 export const MAX_TEMPLATE_VARIABLES = 20;
 
-/** Options that a client may set for the message with its code. */
 export const textMessageOptions = z.object({
   smsType: z.enum(['sms', 'voice']),
   name: credentialText(MAX_MESSAGE_LABEL_LENGTH).optional(),
@@ -102,7 +101,6 @@ const shownProvider = z.object({
 
 export type ShownTextMessageProvider = z.output<typeof shownProvider>;
 
-/** RPCs for operators about an application's text message provider, available like `applicationsRpc`. */
 export const textMessageProvidersRpc = {
   /** Null where no provider is set: messages are written to files. */
   get: rpc('mail.getTextMessageProvider', z.object({ appId }), z.object({ provider: shownProvider.nullable() })),
@@ -112,6 +110,5 @@ export const textMessageProvidersRpc = {
     z.object({ appId, kind, fields: givenCredentials }),
     z.object({ provider: shownProvider }),
   ),
-  /** Fails with NOT_FOUND. */
   remove: rpc('mail.removeTextMessageProvider', z.object({ appId }), z.object({})),
 };

@@ -29,7 +29,6 @@ export const PLATFORM_CREDENTIALS = {
   lc_tt: z.strictObject({ appId: id, appSecret: credentialSecret }),
 } as const;
 
-/** A kind of platform whose accounts Gatepost can verify. Its name is the key in `authData`. */
 export type PlatformKind = keyof typeof PLATFORM_CREDENTIALS;
 
 export const PLATFORM_KINDS = Object.keys(PLATFORM_CREDENTIALS) as [PlatformKind, ...PlatformKind[]];
@@ -62,7 +61,6 @@ const uid = z.string().min(1).max(MAX_UID_LENGTH);
 
 /** The id that a user has across all apps of one developer (specification, Union-id login). */
 const unionId = z.object({
-  /** Part of the entry's name `_<platform>_unionid`. */
   platform: platformName,
   uid,
   /** Only a main account creates that entry. */

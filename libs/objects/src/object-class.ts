@@ -25,7 +25,6 @@ const READ_ONLY = ['objectId', 'createdAt', 'updatedAt', 'className'];
 /** SDKs send it for hooks of the cloud engine that should not run. Here none run. */
 const IGNORED_KEY = '__ignore_hooks';
 
-/** A definition, with what follows from it. Made once, when the process starts. */
 export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row extends ObjectRow = ObjectRow> {
   readonly #readOnly: ReadonlySet<string>;
   readonly #presented: readonly PresentedField[];
@@ -56,7 +55,6 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
       else if (field?.parse === undefined) others.push([key, value]);
       else Object.assign(draft, parsedColumn(key, field, value, isMaster));
     }
-    // The members of the draft have the types of their parsers.
     return { ...draft, ...this.#parseOthers(Object.fromEntries(others)) } as ObjectChanges<Fields>;
   }
 
@@ -87,7 +85,6 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return Object.fromEntries(entries.map(([name, { initial = null }]) => [name, initial]));
   }
 
-  /** The error of a violated constraint `<table>_<column>_key`. */
   uniqueViolation(constraint: string): AppError | undefined {
     const table = this.definition.table.split('.').at(-1);
     for (const [name, { takenError }] of Object.entries<FieldDefinition>(this.definition.fields))

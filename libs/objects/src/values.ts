@@ -23,7 +23,6 @@ export function reachesPrototype(name: string): boolean {
   return PROTOTYPE_NAMES.has(name);
 }
 
-/** The error for an invalid field name, with as much of the name as is safe to show. */
 export function invalidFieldName(name: string): AppError {
   const shown = name.slice(0, 64).replaceAll(/[^\x20-\x7e]/g, '?');
   return appError('INVALID_KEY_NAME', {

@@ -127,7 +127,6 @@ function parseBadgeChange(change: FieldChange): FieldChange {
 
 const badge = z.number().int().min(0).describe('The number on the icon of an Apple app.');
 
-/** The fields that address a device at a vendor, as LeanCloud's SDKs write them (docs/vendors). */
 const ADDRESS_FORMATS = {
   vendor: addressFormat('vendor', {
     pattern: /^[^\p{Cc}]{1,32}$/u,

@@ -86,7 +86,6 @@ function compileTest<Kind extends FieldTestKind, Target>(
   return tests[test.kind](test, target, context);
 }
 
-/** The condition on one field of the index. */
 interface FieldSearch {
   /** Rows whose value is not a list; exact by the index. */
   readonly single: string;

@@ -59,7 +59,6 @@ const operators = new Map<string, OperatorDefinition>([
   ['$dontSelect', { parse: parseSelect, isNegated: true }],
 ]);
 
-/** Operators that only refine another one. */
 const companions = new Map([
   ['$options', '$regex'],
   ...DISTANCE_BOUNDS.map((bound) => [bound, '$nearSphere'] as const),

@@ -22,7 +22,6 @@ const CONTROLS = new Map([
   ['e', 0x1b],
 ]);
 
-/** The escapes that PostgreSQL supports, some of them with another letter. */
 const MEANINGS = new Map<string, Meaning>([
   ...Array.from('dDwWsS', (letter): [string, Meaning] => [letter, { kind: 'class', pattern: `\\${letter}` }]),
   ['A', { kind: 'place', pattern: '\\A' }],
@@ -143,8 +142,8 @@ export function oneOf(pieces: readonly PatternPiece[]): PatternPiece {
 }
 
 /**
- * Repeats the piece. A repetition over zero-width constraints can take PostgreSQL minutes to compile, during which it cannot be
- * interrupted, and many copies of a piece that can be empty take seconds: both are rejected.
+ * A repetition over zero-width constraints can take PostgreSQL minutes to compile, uninterruptibly, and many copies of a piece that can
+ * be empty take seconds: both are rejected.
  * @throws AppError INVALID_QUERY
  */
 export function repeated(piece: PatternPiece, quantifier: Quantifier): PatternPiece {

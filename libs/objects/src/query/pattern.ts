@@ -33,9 +33,8 @@ const GROUP = /\((?:\?(:|=|!|<=|<!))?(?![?*])/y;
 const QUANTIFIER = /(?:[*+?]|\{(\d{1,9})(?:,(\d{1,9})?)?\})/y;
 
 /**
- * Converts a client's regular expression (PCRE, JavaScript) to PostgreSQL's advanced form. Features that PostgreSQL lacks, such as
- * back-references in bounded time, atomic groups and Unicode properties, are rejected; every literal is escaped.
- * @param options any of the letters `i`, `m`, `s` and `x`
+ * Converts a client's regular expression (PCRE, JavaScript) to PostgreSQL's advanced form; every literal is escaped. Features that
+ * PostgreSQL lacks are rejected. `options`: any of the letters `i`, `m`, `s` and `x`.
  * @throws AppError INVALID_QUERY
  */
 export function toPostgresPattern(source: string, options: string): PostgresPattern {

@@ -97,7 +97,6 @@ const MAX_OF_APPLICATION = 8;
 /** Each index adds cost to planning and vacuuming of a table that all applications share. */
 const MAX_OF_SERVICE = 64;
 
-/** The identity of an index, which is unique. */
 export interface IndexKey {
   readonly appId: string;
   readonly className: ClassName;
@@ -129,7 +128,6 @@ export class FieldIndexesRepository {
     );
   }
 
-  /** The indexes to build or remove, oldest first. */
   pending(): Promise<StoredIndex[]> {
     return this.database.query<StoredIndex>(
       `SELECT ${COLUMNS} FROM ${this.schema}.field_indexes WHERE state IN ('building', 'removing') ORDER BY changed_at, index_name`,

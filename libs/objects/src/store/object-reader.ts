@@ -106,7 +106,6 @@ export class ObjectReader {
     }
   }
 
-  /** The objects with these ids that the caller may read. @throws AppError OBJECT_TOO_LARGE */
   private async readable({ objectClass, objects }: StoredClass, ids: readonly string[], reading: Reading) {
     const { queryClassOf, scope } = reading.context;
     const query = { where: parseWhere({ objectId: { $in: ids } }), order: [] };
