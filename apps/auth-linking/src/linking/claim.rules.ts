@@ -25,6 +25,7 @@ import type { Claim, Proof } from '../platforms/platform.rules.js';
 
 const PATH_PREFIX = 'authData.';
 const MAX_ENTRY_BYTES = 16 * 1024;
+const UID_FORM = `must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace`;
 
 export interface AuthData {
   readonly entries: readonly (readonly [platform: string, entry: JsonObject])[];
@@ -57,11 +58,10 @@ function membersOf(authData: JsonValue): [string, JsonValue][] {
 }
 
 function assertNames(platforms: readonly string[]): void {
-  for (const platform of platforms)
-    if (!platformName.safeParse(platform).success || reachesPrototype(platform))
-      throw invalidFieldName(`${PATH_PREFIX}${platform}`);
-  const hasTwice = new Set(platforms).size < platforms.length;
-  if (hasTwice) throw appError('INVALID_KEY_NAME', { message: 'authData names a platform twice.' });
+  const invalidName = platforms.find((name) => !platformName.safeParse(name).success || reachesPrototype(name));
+  if (invalidName !== undefined) throw invalidFieldName(`${PATH_PREFIX}${invalidName}`);
+  if (new Set(platforms).size < platforms.length)
+    throw appError('INVALID_KEY_NAME', { message: 'authData names a platform twice.' });
   if (platforms.length > MAX_IDENTITIES) throw incorrect(`names more than ${MAX_IDENTITIES} platforms.`);
 }
 
@@ -98,8 +98,7 @@ export function readClaim(platform: string, entry: JsonObject, configuredKind?: 
 function parseUid(platform: string, value: JsonValue | undefined): string | undefined {
   if (isMissing(value)) return undefined;
   if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value);
-  if (!isUid(value))
-    throw invalid(platform, `the id must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace`);
+  if (!isUid(value)) throw invalid(platform, `the id ${UID_FORM}`);
   return value;
 }
 
@@ -116,8 +115,7 @@ export function readUnionId(claim: ReadClaim, proof: Proof | undefined): Identit
   const { platform: belongsTo, main_account: isMain = false } = entry;
   const uid = proof === undefined ? entry['unionid'] : confirmed(claim, proof);
   if (kind === undefined || isMissing(belongsTo) || isMissing(uid)) return undefined;
-  if (!isUid(uid))
-    throw invalid(platform, `the union id must be a string of 1 to ${MAX_UID_LENGTH} characters, not only whitespace`);
+  if (!isUid(uid)) throw invalid(platform, `the union id ${UID_FORM}`);
   return { platform: parseBelongsTo(platform, kind, belongsTo), uid, isMain: parseIsMain(platform, isMain) };
 }
 
