@@ -12,13 +12,13 @@ import {
 } from '#contracts';
 import { appError, AppError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { isAbsent, userClass } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.module.js';
 import { newUsername, SessionTokens } from '../sessions/sessions.module.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import { IdentitiesRepository } from '../users/identities.repository.js';
 import {
+  assertStillTheirs,
   findOwner,
   isFirstProof,
   isLinkedAlready,
@@ -26,9 +26,9 @@ import {
   linkIdentities,
   type Ownership,
 } from '../users/identity.rules.js';
-import { SignUpService, type NewUserChanges } from '../users/sign-up.service.js';
+import { SignUpService } from '../users/sign-up.service.js';
 import { UserTransactions } from '../users/user-transactions.js';
-import { assertMayLogIn, isLoginRecordDue, presentUser, type UserRow } from '../users/user.rules.js';
+import { assertMayLogIn, isLoginRecordDue, parseEntryFields, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
 type Accounts = typeof accountsRpc;
@@ -112,7 +112,7 @@ export class IdentitiesController {
 
   private async signUp(caller: Caller, { fields, identities, failOnNotExist }: EntryRequest): Promise<VisibleUser> {
     if (failOnNotExist) throw appError('USER_NOT_FOUND');
-    const changes = parseSignUp(fields, caller.isMaster);
+    const changes = { username: newUsername(), ...parseEntryFields(fields, caller.isMaster) };
     const prepared = await this.signUps.prepareUser(caller, changes, { identities: linkIdentities(null, identities) });
     return prepared.runAlone();
   }
@@ -124,9 +124,8 @@ export class IdentitiesController {
     assertMayLogIn(found, await this.applications.settingsOf(appId));
     const isNothingNew = isLinkedAlready(found.identities, owner.identities);
     const user = isNothingNew ? await this.recordLogin(appId, found) : await this.refresh(appId, owner);
-    return user === undefined
-      ? undefined
-      : presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
+    if (user === undefined) return undefined;
+    return presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
   }
 
   /** The usual login: every entry is stored as it was sent, so only `updatedAt` changes. */
@@ -150,21 +149,4 @@ export class IdentitiesController {
       }),
     );
   }
-}
-
-function assertStillTheirs(identities: readonly Identity[], found: UserRow, current: UserRow): void {
-  const isUnlinked = keysOf(identities).some(
-    ({ platform, uid }) =>
-      found.identities?.get(platform)?.uid === uid && current.identities?.get(platform)?.uid !== uid,
-  );
-  if (isUnlinked) throw appError('IDENTITY_TAKEN');
-}
-
-/** Specification, POST /1.1/users with authData: the service generates a random username; a password is not needed. */
-function parseSignUp({ username, password, ...others }: JsonObject, isMaster: boolean): NewUserChanges {
-  const credentials = {
-    ...(isAbsent(username) ? {} : { username }),
-    ...(isAbsent(password) ? {} : { password }),
-  };
-  return { username: newUsername(), ...userClass.parse({ ...others, ...credentials }, isMaster) };
 }

@@ -204,3 +204,35 @@ const PREFIX = '~';
 export function decoyAccountId(hash: Buffer): string {
   return `${PREFIX}${hash.readUInt16BE()}`;
 }
+
+export const NO_ATTEMPTS: AttemptState = { failures: [], reservations: [], lock: undefined };
+
+/** How PostgreSQL stores attempts. Earlier versions read and write the first two members only. */
+interface StoredAttempts extends Pick<AttemptState, 'reservations'> {
+  readonly failedAtMs: readonly number[];
+  readonly doors?: readonly Failure['door'][];
+  readonly lockFailures?: readonly Failure[];
+}
+
+export interface StoredLockout {
+  readonly attempts: StoredAttempts;
+  readonly lockedUntil: Date | null;
+}
+
+export function storedOf({ failures, reservations, lock }: AttemptState): StoredAttempts {
+  return {
+    failedAtMs: failures.map(({ atMs }) => atMs),
+    doors: failures.map(({ door }) => door),
+    reservations,
+    ...(lock === undefined ? {} : { lockFailures: lock.failures }),
+  };
+}
+
+export function stateOf({ attempts, lockedUntil }: StoredLockout): AttemptState {
+  const { failedAtMs, doors = [], reservations, lockFailures = [] } = attempts;
+  return {
+    failures: failedAtMs.map((atMs, index) => ({ atMs, door: doors[index] ?? null })),
+    reservations,
+    lock: lockedUntil === null ? undefined : { untilMs: lockedUntil.getTime(), failures: lockFailures },
+  };
+}

@@ -3,13 +3,13 @@ import {
   type AttemptState,
   clear,
   expiryOf,
-  type Failure,
   type Lockout,
   type LockoutLimits,
   type LockoutPage,
   type LockoutStatus,
   type LockoutStore,
   type LockoutSubject,
+  NO_ATTEMPTS,
   type Transition,
   release,
   reserve,
@@ -17,24 +17,16 @@ import {
   settle,
   type SettleOutcome,
   stateAt,
+  stateOf,
+  type StoredLockout,
+  storedOf,
   type Verdict,
 } from './lockout.rules.js';
 
-/** Earlier versions read and write the first two members only. */
-interface StoredAttempts extends Pick<AttemptState, 'reservations'> {
-  readonly failedAtMs: readonly number[];
-  readonly doors?: readonly Failure['door'][];
-  readonly lockFailures?: readonly Failure[];
-}
-
-interface LockoutRow {
-  readonly attempts: StoredAttempts;
-  readonly lockedUntil: Date | null;
+interface LockoutRow extends StoredLockout {
   /** The time of the database server. */
   readonly now: Date;
 }
-
-const NO_ATTEMPTS: AttemptState = { failures: [], reservations: [], lock: undefined };
 
 const COLUMNS = 'attempts, locked_until AS "lockedUntil", clock_timestamp() AS now';
 /** Inserts a missing row and locks it until the transaction ends. The time is read after the lock. */
@@ -145,22 +137,4 @@ export class PostgresLockoutStore implements LockoutStore {
     const values = [appId, userId, JSON.stringify(storedOf(state)), lockedUntil, new Date(expiresAtMs)];
     await tx.query(UPDATE, values, 'lockouts.update');
   }
-}
-
-function storedOf({ failures, reservations, lock }: AttemptState): StoredAttempts {
-  return {
-    failedAtMs: failures.map(({ atMs }) => atMs),
-    doors: failures.map(({ door }) => door),
-    reservations,
-    ...(lock === undefined ? {} : { lockFailures: lock.failures }),
-  };
-}
-
-function stateOf({ attempts, lockedUntil }: LockoutRow): AttemptState {
-  const { failedAtMs, doors = [], reservations, lockFailures = [] } = attempts;
-  return {
-    failures: failedAtMs.map((atMs, index) => ({ atMs, door: doors[index] ?? null })),
-    reservations,
-    lock: lockedUntil === null ? undefined : { untilMs: lockedUntil.getTime(), failures: lockFailures },
-  };
 }

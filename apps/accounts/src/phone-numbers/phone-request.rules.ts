@@ -6,7 +6,8 @@ import {
   textMessageOptions,
 } from '#contracts';
 import { appError } from '#errors';
-import { isAbsent, parsePhoneNumber, type UserChanges, userClass } from '#objects';
+import { isAbsent, parsePhoneNumber, type UserChanges } from '#objects';
+import { parseEntryFields } from '../users/user.rules.js';
 
 /** ASCII digits only, as codes are generated. */
 const CODE = /^[0-9]{6}$/;
@@ -43,14 +44,8 @@ export function parseSmsCode(value: JsonValue | undefined): string {
 }
 
 export function parsePhoneSignUp(body: JsonObject, mobilePhoneNumber: string, isMaster: boolean): UserChanges {
-  const { smsCode: _, username, password, ...others } = body;
-  const fields = {
-    ...others,
-    mobilePhoneNumber,
-    ...(isAbsent(username) ? {} : { username }),
-    ...(isAbsent(password) ? {} : { password }),
-  };
-  return { ...userClass.parse(fields, isMaster), mobilePhoneVerified: true };
+  const { smsCode: _, ...fields } = body;
+  return { ...parseEntryFields({ ...fields, mobilePhoneNumber }, isMaster), mobilePhoneVerified: true };
 }
 
 /** A longer lifetime than possible is shortened: the SDKs for C# and Flutter send 360 minutes. @throws AppError INCORRECT_TYPE */

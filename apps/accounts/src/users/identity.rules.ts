@@ -11,7 +11,7 @@ import {
 } from '#contracts';
 import { appError, fromWireError } from '#errors';
 import { canonicalText } from '#objects';
-import type { LinkedIdentities, LinkedIdentity } from './user.rules.js';
+import type { LinkedIdentities, LinkedIdentity, UserRow } from './user.rules.js';
 
 const MAX_LINKED = 50;
 const MAX_LINKED_BYTES = 64 * 1024;
@@ -132,6 +132,17 @@ function assertLinked(linked: LinkedIdentities | null, { platform, uid, error }:
 function assertSize(linked: readonly (readonly [string, LinkedIdentity])[]): void {
   const isTooMuch = linked.length > MAX_LINKED || Buffer.byteLength(JSON.stringify(linked)) > MAX_LINKED_BYTES;
   if (isTooMuch) throw appError('OBJECT_TOO_LARGE', { message: 'authData is too large.' });
+}
+
+type Linked = Pick<UserRow, 'identities'>;
+
+/** @throws AppError IDENTITY_TAKEN where an identity of a login was unlinked since the lookup */
+export function assertStillTheirs(identities: readonly Identity[], found: Linked, current: Linked): void {
+  const isUnlinked = keysOf(identities).some(
+    ({ platform, uid }) =>
+      found.identities?.get(platform)?.uid === uid && current.identities?.get(platform)?.uid !== uid,
+  );
+  if (isUnlinked) throw appError('IDENTITY_TAKEN');
 }
 
 export interface OwnedIdentity<User> extends IdentityKey {

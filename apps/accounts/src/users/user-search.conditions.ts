@@ -6,13 +6,6 @@ export type Search = RpcData<typeof userSearchRpc.search>;
 export type UserSearch = Search & { readonly lockedIds?: readonly string[] | undefined };
 type Filters = Search['filters'];
 
-/** The sort keys of each order, and the comparison that the rows behind a place pass. */
-export const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string; behind: string }>> = {
-  newest: { key: 'created_at', direction: 'DESC', behind: '<' },
-  oldest: { key: 'created_at', direction: 'ASC', behind: '>' },
-  username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
-};
-
 /** Beginnings of ids shorter than this are in the ids of many users, so a search in all fields does not compare them. */
 const MIN_ID_LENGTH = 8;
 const ID = /^[0-9A-Za-z_-]{1,64}$/;
@@ -21,16 +14,10 @@ const LAST_CODE_POINT = 0x10ffff;
 const BEFORE_SURROGATES = 0xd7ff;
 const AFTER_SURROGATES = 0xe000;
 
-function binderOf(parameters: unknown[]): (value: unknown) => string {
+export function binderOf(parameters: unknown[]): (value: unknown) => string {
   return (value) => `$${parameters.push(value)}`;
 }
 
-/** Whether the search selects all users of the application. */
-export function isBlank({ text, where, filters }: UserSearch): boolean {
-  return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
-}
-
-/** The condition of all matches. $1 is the application. */
 export function conditionOf(
   search: UserSearch,
   comparisons: Comparisons = EXACT,
@@ -72,14 +59,6 @@ export function conditionsOf(search: UserSearch, comparisons: Comparisons = EXAC
   return { common: [...common, where.sql], alternatives, parameters: [...where.parameters] };
 }
 
-/** The condition that a row is behind the place of the search. Its values are added to the parameters. */
-export function isBehind({ after, order }: UserSearch, key: string, behind: string, parameters: unknown[]): string {
-  if (after === undefined) return 'TRUE';
-  const bind = binderOf(parameters);
-  const type = order === 'username' ? 'text' : 'timestamptz';
-  return `(${key}, object_id) ${behind} (${bind(after.key)}::${type}, ${bind(after.objectId)})`;
-}
-
 type Bind = ReturnType<typeof binderOf>;
 type Comparison = (expression: string, text: string, bind: Bind) => Alternative;
 type Comparisons = Readonly<Record<Search['mode'], Comparison>>;
@@ -92,8 +71,7 @@ type TextSearch = Pick<Search, 'in' | 'mode' | 'withoutContactNames'>;
 
 function textConditions(text: string, search: TextSearch, { bind, compare }: Comparing): Alternative[] {
   const { in: field, mode } = search;
-  if (!isStorableText(text)) return [{ sql: 'FALSE' }];
-  if (field === 'phone' && !PHONE.test(text)) return [{ sql: 'FALSE' }];
+  if (!isStorableText(text) || (field === 'phone' && !PHONE.test(text))) return [{ sql: 'FALSE' }];
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
   const lower = lowerCase(text);
   return [
@@ -125,11 +103,10 @@ function beginsWith(key: string, prefix: string, bind: Bind): Alternative {
   return { sql: end === undefined ? from : `(${from} AND ${key} < ${bind(end)})`, key };
 }
 
-function contains(expression: string, text: string, bind: Bind): Alternative {
-  return { sql: `${expression} LIKE ${bind(`%${patternOf(text)}%`)}` };
-}
-
-const EXACT: Comparisons = { prefix: beginsWith, contains };
+const EXACT: Comparisons = {
+  prefix: beginsWith,
+  contains: (expression, text, bind) => ({ sql: `${expression} LIKE ${bind(`%${patternOf(text)}%`)}` }),
+};
 
 /** For estimates: PostgreSQL has statistics of columns, but uses none of expressions in partial indexes. */
 export const BY_COLUMN: Comparisons = {

@@ -5,12 +5,11 @@ import type { Queryable } from '#database';
 import { appError } from '#errors';
 import { preparedStatementName, QueryDatabase } from '#objects/store';
 import {
+  binderOf,
   BY_COLUMN,
   conditionOf,
   conditionsOf,
-  isBehind,
-  isBlank,
-  ORDERS,
+  type Search,
   type UserSearch,
 } from './user-search.conditions.js';
 
@@ -39,6 +38,13 @@ const COLUMNS = `
   password_hash IS NOT NULL AS "hasPassword", created_at AS "createdAt", updated_at AS "updatedAt",
   ARRAY(SELECT platform FROM accounts.identities
          WHERE identities.app_id = users.app_id AND identities.user_id = users.object_id COLLATE "default" ORDER BY platform) AS platforms`;
+
+/** The sort keys of each order, and the comparison that the rows behind a place pass. */
+const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string; behind: string }>> = {
+  newest: { key: 'created_at', direction: 'DESC', behind: '<' },
+  oldest: { key: 'created_at', direction: 'ASC', behind: '>' },
+  username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
+};
 
 /** Of the custom fields in one page, which are loaded only up to this size. */
 const MAX_FIELDS_BYTES = 8 * 1_024 * 1_024;
@@ -256,4 +262,17 @@ function isSortedPrefix({ text, mode, order }: UserSearch): boolean {
 
 function assertInTime(startedAt: number): void {
   if (performance.now() - startedAt > MAX_ELAPSED_MS) throw appError('QUERY_TIMED_OUT');
+}
+
+/** Whether the search selects all users of the application. */
+function isBlank({ text, where, filters }: UserSearch): boolean {
+  return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
+}
+
+/** The condition that a row is behind the place of the search. Its values are added to the parameters. */
+function isBehind({ after, order }: UserSearch, key: string, behind: string, parameters: unknown[]): string {
+  if (after === undefined) return 'TRUE';
+  const bind = binderOf(parameters);
+  const type = order === 'username' ? 'text' : 'timestamptz';
+  return `(${key}, object_id) ${behind} (${bind(after.key)}::${type}, ${bind(after.objectId)})`;
 }

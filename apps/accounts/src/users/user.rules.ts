@@ -1,6 +1,13 @@
 import type { ApplicationSettings, JsonObject, PlatformKind, VisibleUser } from '#contracts';
 import { appError } from '#errors';
-import { type Acl, applyChanges as applyFieldChanges, type ObjectView, type UserChanges, userClass } from '#objects';
+import {
+  type Acl,
+  applyChanges as applyFieldChanges,
+  isAbsent,
+  type ObjectView,
+  type UserChanges,
+  userClass,
+} from '#objects';
 import type { UserEntity } from './user.entity.js';
 
 type UserColumns = Omit<UserEntity, 'appId' | 'acl' | 'fields' | 'sealedIdentities'>;
@@ -112,4 +119,10 @@ export function assertMayLogIn(user: UserRow, settings: ApplicationSettings): vo
   if (settings.forbidUnverifiedPhoneLogin && user.mobilePhoneNumber !== null && !user.mobilePhoneVerified) {
     throw appError('PHONE_UNVERIFIED');
   }
+}
+
+/** Specification, POST /1.1/users with authData: the service generates a random username; a password is not needed. */
+export function parseEntryFields({ username, password, ...others }: JsonObject, isMaster: boolean): UserChanges {
+  const credentials = { ...(isAbsent(username) ? {} : { username }), ...(isAbsent(password) ? {} : { password }) };
+  return userClass.parse({ ...others, ...credentials }, isMaster);
 }
