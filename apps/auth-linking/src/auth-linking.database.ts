@@ -20,7 +20,7 @@ class CreatePlatformCredentials1795900000000 extends ForwardMigration {
   override readonly statements = [createPlatformCredentials];
 }
 
-/** `sealed_secrets` is there without any secret too: opening it tells whether the deployment's secret fits. */
+/** `sealed_secrets` is there without any secret too: opening it shows whether the deployment's secret fits. */
 const createPlatformCredentials = `
   CREATE TABLE auth_linking.platform_credentials (
     app_id         text NOT NULL,

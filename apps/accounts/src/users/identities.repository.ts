@@ -76,7 +76,7 @@ export class IdentitiesRepository {
     ]);
   }
 
-  /** For users who have none. @returns false where a unique constraint has left out rows: the transaction must end */
+  /** For users without any. @returns false where a unique constraint has left out rows: the transaction must end */
   async insertMany(tx: Tx, appId: string, users: readonly ImportedLinks[]): Promise<boolean> {
     const rows = users.flatMap(({ objectId, identities }) => rowsOf(appId, objectId, [...(identities ?? [])]));
     if (rows.length === 0) return true;
@@ -118,7 +118,7 @@ export class IdentitiesRepository {
     }));
   }
 
-  /** In one order, so users who exchange identities cannot deadlock. The change of a single one holds no lock that others wait for. */
+  /** In one order, so users that exchange identities cannot deadlock. The change of a single one holds no lock that others wait for. */
   private async lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
     if (identities.length < 2) return;
     const keys = identities.map(([platform, { uid }]) => JSON.stringify([appId, platform, uid]));

@@ -122,7 +122,7 @@ export class DeliveriesRepository {
     return dropped.length;
   }
 
-  /** Also some next ones of the application, else each is claimed and postponed in turn. Rows of ended leases stay: they may still be sent. */
+  /** Also some next ones of the application, else each is claimed and postponed in turn. Rows of ended leases may still be sent. */
   async postpone(tx: Tx, { ids, appId, channel, until }: Postponed): Promise<void> {
     await tx.query(
       `WITH next AS (

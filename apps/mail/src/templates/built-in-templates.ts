@@ -37,7 +37,7 @@ function mailPage(language: Language, texts: MailTexts): MailTemplate {
   return { subject: texts.subject, html: htmlOf(language, texts), text: textOf(texts) };
 }
 
-/** Introduces the link as text, for readers who cannot press the button. */
+/** Introduces the link as text, for mail programs without buttons. */
 const BARE_LINK: Readonly<Record<Language, string>> = {
   en: 'Or open this address in a browser:',
   zh: '或者在浏览器中打开以下链接：',
