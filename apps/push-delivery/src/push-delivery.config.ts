@@ -25,10 +25,7 @@ export const pushDeliveryEnvironment = environment.pick({
 
 /** A process that is only a connector opens no database, so `DATABASE_URL` is optional. */
 export const connectorEnvironment = pushDeliveryEnvironment.extend({
-  DATABASE_URL: z
-    .string()
-    .optional()
-    .transform((url) => url ?? ''),
+  DATABASE_URL: z.string().default(''),
 });
 
 /** Dispatchers accept pushes and find devices, connectors hold devices' connections, senders call the vendors. */
@@ -51,15 +48,11 @@ const VENDOR_URLS = {
   meizu: 'http://server-api-push.meizu.com',
 } as const;
 
-/** Requests at once of a lane; a request to the last six carries up to 500 devices. */
-const WINDOWS = {
-  ...{ apns: 2_000, fcm: 500, 'web-push': 100 },
-  ...{ huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meizu: 8 },
-};
-const CONNECTIONS = {
-  ...{ apns: 2, fcm: 2, 'web-push': 16 },
-  ...{ huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meizu: 8 },
-};
+/** A request to one of these vendors carries up to 500 devices. */
+const OF_MANY_DEVICES = { huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meizu: 8 };
+/** Requests at once of a lane. */
+const WINDOWS = { apns: 2_000, fcm: 500, 'web-push': 100, ...OF_MANY_DEVICES };
+const CONNECTIONS = { apns: 2, fcm: 2, 'web-push': 16, ...OF_MANY_DEVICES };
 
 type VendorService = keyof typeof VENDOR_URLS;
 

@@ -1,4 +1,5 @@
-import { AppError, appError } from './errors.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AppError, appError, isAppError } from './errors.js';
 
 /** The text of any thrown value, for logs and operators. It may contain details that clients must not see. */
 export function messageOf(thrown: unknown): string {
@@ -91,4 +92,49 @@ export function fromWireError(value: unknown): AppError {
     message,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
   });
+}
+
+export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
+}
+
+const FIRST_MS = 100;
+const LONGEST_MS = 5_000;
+
+/** Waiting times between attempts: each twice the last, by default at most 5 seconds. */
+export class Backoff {
+  #lastMs = 0;
+
+  constructor(private readonly longestMs = LONGEST_MS) {}
+
+  next(): number {
+    this.#lastMs = Math.min(this.longestMs, Math.max(FIRST_MS, 2 * this.#lastMs));
+    return this.#lastMs;
+  }
+
+  reset(): void {
+    this.#lastMs = 0;
+  }
+}
+
+/** Repeats an attempt while a dependency is unavailable. @throws the error of the last attempt once the signal is aborted */
+export async function whileUnavailable<Result>(
+  attempt: () => Promise<Result>,
+  backoff: Backoff,
+  signal: AbortSignal,
+): Promise<Result> {
+  const tried = () =>
+    attempt().then(
+      (value) => ({ value }),
+      (error: unknown) => {
+        if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
+        return undefined;
+      },
+    );
+  while (!signal.aborted) {
+    const result = await tried();
+    if (result !== undefined) return result.value;
+    await abortableSleep(backoff.next(), signal);
+  }
+  return attempt();
 }

@@ -1,5 +1,7 @@
 export { AppError, appError, type ErrorName, ERRORS, isAppError } from './errors.js';
 export {
+  abortableSleep,
+  Backoff,
   fromWireError,
   isServerAway,
   messageOf,
@@ -7,5 +9,6 @@ export {
   ServerAway,
   toAppError,
   toWireError,
+  whileUnavailable,
   withTimeout,
 } from './failures.js';

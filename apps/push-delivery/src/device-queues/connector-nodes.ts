@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '#bootstrap';
-import type { SessionRef } from './device-queues.js';
+import { chunksOf, type Clock, groupedBy } from '#bootstrap';
+import type { connectorMessages, DirectMessagePayload, PushMessage } from '#contracts';
+import type { ConnectedDevice, SessionRef } from './device-queues.js';
 
 export interface ConnectorNode {
   readonly id: SessionRef['node'];
@@ -60,4 +61,61 @@ export class MemoryConnectorNodes implements ConnectorNodes {
   acknowledgeReaped(): Promise<void> {
     return Promise.resolve();
   }
+}
+
+export interface WakeUp {
+  readonly message: PushMessage;
+  readonly devices: readonly ConnectedDevice[];
+  readonly isRepeated: boolean;
+  /** The `performance.now()` before the queues were written. */
+  readonly enqueuedAt: number;
+  readonly traceparent: string | undefined;
+}
+
+type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
+type Target = [installationId: string, platform: string];
+
+export interface NodeWakeUp {
+  readonly wakeUp: WakeUp;
+  readonly targets: readonly Target[];
+}
+
+export type NotificationsByNode = ReadonlyMap<string, readonly (readonly NodeWakeUp[])[]>;
+
+/** Afterwards the queue decides, as the device may have the message. Connectors distrust wake-ups for ten seconds after a login. */
+const FRESH_MS = 5_000;
+/** Even with the longest ids so many fit into a message of the broker. */
+const MAX_TARGETS = 10_000;
+
+export function wakeUpNow({ wakeUp, targets }: NodeWakeUp): Notification['wakeUps'][number] {
+  const { message, isRepeated, enqueuedAt, traceparent } = wakeUp;
+  const isLate = performance.now() - enqueuedAt > FRESH_MS;
+  return { message, targets: [...targets], isRepeated: isRepeated || isLate, traceparent };
+}
+
+export function byNode(wakeUps: readonly WakeUp[]): NotificationsByNode {
+  const parts = wakeUps.flatMap((wakeUp) =>
+    groupedBy(wakeUp.devices, ({ node }) => node).flatMap(([node, devices]) =>
+      chunksOf(devices.map(targetOf), MAX_TARGETS).map((targets) => ({ node, wakeUp, targets })),
+    ),
+  );
+  return new Map(groupedBy(parts, ({ node }) => node).map(([node, own]) => [node, notificationsOf(own)]));
+}
+
+/** Consecutive wake-ups share a notification while their devices are few enough. */
+function notificationsOf(wakeUps: readonly NodeWakeUp[]): NodeWakeUp[][] {
+  const notifications: NodeWakeUp[][] = [];
+  let room = 0;
+  for (const wakeUp of wakeUps) {
+    const count = wakeUp.targets.length;
+    const last = count <= room ? notifications.at(-1) : undefined;
+    room = (last === undefined ? MAX_TARGETS : room) - count;
+    if (last === undefined) notifications.push([wakeUp]);
+    else last.push(wakeUp);
+  }
+  return notifications;
+}
+
+function targetOf({ installationId, platform }: ConnectedDevice): Target {
+  return [installationId, platform];
 }

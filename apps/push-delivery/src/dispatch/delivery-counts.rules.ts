@@ -1,16 +1,15 @@
 import type { DeliveryCounts } from '#contracts';
-import type { NotificationCounts, PlatformCounts, TargetedInstallation } from '../pushes/push.row.js';
+import type { NotificationCounts, NotificationRow, PlatformCounts, TargetedInstallation } from '../pushes/push.row.js';
 
 /** An object in `data` under one of these names is for devices of that platform only. */
 export const PLATFORMS: readonly string[] = ['android', 'ios', 'macos', 'tvos', 'watchos', 'web', 'wp'];
 
 const NONE: PlatformCounts = { targeted: 0, unreachable: 0, enqueued: 0, acknowledged: 0, overflowed: 0 };
 
-type QueueSums = Pick<PlatformCounts, 'enqueued' | 'acknowledged' | 'overflowed'>;
+type QueueSums = ReadonlyMap<string, Pick<PlatformCounts, 'enqueued' | 'acknowledged' | 'overflowed'>>;
 
 export const UNKNOWN_PLATFORM = 'unknown';
 
-/** The platform of further names once a push has MAX_PLATFORMS. */
 const OTHER_PLATFORM = 'other';
 /** Clients with the application key invent platform names, so their number per push is limited. */
 const MAX_PLATFORMS = 32;
@@ -61,10 +60,7 @@ export function withTargeted(
 }
 
 /** The larger values win: the queues delete their statistics in the end, the push keeps them. */
-export function withStatistics(
-  counts: NotificationCounts,
-  statistics: ReadonlyMap<string, QueueSums>,
-): NotificationCounts {
+export function withStatistics(counts: NotificationCounts, statistics: QueueSums): NotificationCounts {
   const platforms = new Map(Object.entries(counts));
   for (const [platform, sums] of statistics) {
     const known = platforms.get(platform) ?? NONE;
@@ -83,8 +79,7 @@ export function deliveryCountsOf(
   counts: NotificationCounts,
   { isExpired }: { readonly isExpired: boolean },
 ): Record<string, DeliveryCounts> {
-  const entries = Object.entries(counts).map(([platform, known]) => [platform, settled(known, isExpired)]);
-  return Object.fromEntries(entries) as Record<string, DeliveryCounts>;
+  return Object.fromEntries(Object.entries(counts).map(([platform, known]) => [platform, settled(known, isExpired)]));
 }
 
 export function isSettled(counts: NotificationCounts): boolean {
@@ -137,10 +132,7 @@ const LONGEST_MS = 6 * 3_600_000;
 const GRACE_MS = 60_000;
 
 /** The time of the next copy of the statistics: at growing intervals, the last one soon after the expiry. @returns undefined after that */
-export function nextStatisticsAt(
-  push: { readonly dueAt: Date; readonly expiresAt: Date },
-  now: Date,
-): Date | undefined {
+export function nextStatisticsAt(push: Pick<NotificationRow, 'dueAt' | 'expiresAt'>, now: Date): Date | undefined {
   const last = push.expiresAt.getTime() + GRACE_MS;
   if (now.getTime() >= last) return undefined;
   const age = now.getTime() - push.dueAt.getTime();

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@nestjs/common';
 import { chunksOf, type Clock } from '#bootstrap';
-import { isAppError, messageOf } from '#errors';
+import { abortableSleep, Backoff, isAppError, messageOf } from '#errors';
 import { continueTrace, currentTraceparent, type Metrics } from '#observability';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from '../installations/installations.repository.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
-import { abortableSleep, Backoff, type Held, LeasedWorker } from '../pushes/leases.js';
-import { messageOfPush, type PushDelivery, type WakeUp } from './push-delivery.js';
+import { type Held, LeasedWorker } from '../pushes/leases.js';
+import { messageOfPush, type PushDelivery } from './push-delivery.js';
+import type { WakeUp } from '../device-queues/connector-nodes.js';
 import { countTargeted, EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf, type VendorDispatch } from './push-run.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
 import { badgesOf, routePage, type VendorShare } from '../vendors/vendor-route.rules.js';

@@ -11,7 +11,7 @@ import { NotificationsRepository } from '../notifications/notifications.reposito
 import type { NotificationEntity } from '../pushes/push.entity.js';
 import type { NotificationStatus } from '../pushes/push.row.js';
 import { type LaneLease, LanesRepository } from './lanes.repository.js';
-import type { WakeUp } from './push-delivery.js';
+import type { WakeUp } from '../device-queues/connector-nodes.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 
 const DEVICES = ['a', 'b'];

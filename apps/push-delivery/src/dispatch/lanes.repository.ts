@@ -3,7 +3,6 @@ import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
 import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { FIRST_STATISTICS, JOB_COLUMNS, AT_TIMES } from './push-jobs.repository.js';
 import type { NotificationCounts, PushJob } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
@@ -86,6 +85,12 @@ export class LanesRepository {
     return { hasBegun: length > 0, isMoreDue: length === DUE_AT_ONCE };
   }
 
+  /** @returns the number of due, unfinished pushes, and since when the oldest without flow control is due */
+  async waiting(): Promise<{ count: number; seconds: number }> {
+    const [row] = await this.database.query<{ count: number; seconds: number }>(WAITING, [COUNTED], 'lanes.waiting');
+    return row ?? { count: 0, seconds: 0 };
+  }
+
   async #finish(
     within: Queryable,
     { appId, lease }: LaneLease,
@@ -100,6 +105,17 @@ export class LanesRepository {
     return row.isReleased ? 'released' : 'more';
   }
 }
+
+export const FIRST_STATISTICS = `interval '10 minutes'`;
+
+/** Columns of `n`. LIMIT makes PostgreSQL use the index; for an EXISTS it would hash the credentials of all applications. */
+export const JOB_COLUMNS = `
+  n.app_id AS "appId", n.object_id AS "objectId", n.seq::double precision AS seq, n.target, n.message, n.flow_control AS "flowControl",
+  n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent, n.prod,
+  (SELECT true FROM push.vendor_credentials AS known WHERE known.app_id = n.app_id LIMIT 1) IS NOT NULL AS "hasVendors"`;
+
+/** SQL: true in half of the statements. Work released during an outage is often the oldest: it must get neither every slot nor none. */
+export const AT_TIMES = '(SELECT random() < 0.5)';
 
 /**
  * SQL: a scheduled push that is due gets the next number and waits for its turn. The acceptance of a push does this
@@ -186,6 +202,15 @@ const FINISH = `
     RETURNING 1
   )
   SELECT EXISTS (SELECT 1 FROM lane) AS "isHeld", EXISTS (SELECT 1 FROM released) AS "isReleased"`;
+
+const COUNTED = 10_000;
+
+const WAITING = `
+  SELECT count(*)::int AS count,
+         coalesce(greatest(extract(epoch FROM now() - min(due_at) FILTER (WHERE is_free)), 0), 0)::float AS seconds
+    FROM (SELECT due_at, flow_control IS NULL AS is_free FROM push.notifications
+           WHERE status IN ('scheduled', 'in-queue') AND (status = 'in-queue' OR due_at <= now())
+           ORDER BY is_bulk, due_at, seq LIMIT $1) AS due`;
 
 const RENEW = `
   UPDATE push.lanes AS lane SET lease_until = now() + make_interval(secs => $2)

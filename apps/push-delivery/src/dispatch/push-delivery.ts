@@ -1,9 +1,17 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { chunksOf, groupedBy } from '#bootstrap';
-import { connectorMessages, type DirectMessagePayload, type PushMessage } from '#contracts';
-import { appError, messageOf } from '#errors';
+import { chunksOf } from '#bootstrap';
+import { connectorMessages, type PushMessage } from '#contracts';
+import { abortableSleep, appError, Backoff, messageOf } from '#errors';
 import { DirectMessages } from '#messaging';
-import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
+import {
+  byNode,
+  CONNECTOR_NODES,
+  type ConnectorNodes,
+  type NodeWakeUp,
+  type NotificationsByNode,
+  type WakeUp,
+  wakeUpNow,
+} from '../device-queues/connector-nodes.js';
 import {
   type ConnectedDevice,
   DEVICE_QUEUES,
@@ -12,70 +20,12 @@ import {
 } from '../device-queues/device-queues.js';
 import { isQueued, platformOf } from './delivery-counts.rules.js';
 import type { LanePush } from './lanes.repository.js';
-import { abortableSleep, Backoff } from '../pushes/leases.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
-
-export interface WakeUp {
-  readonly message: PushMessage;
-  readonly devices: readonly ConnectedDevice[];
-  readonly isRepeated: boolean;
-  /** The `performance.now()` before the queues were written. */
-  readonly enqueuedAt: number;
-  readonly traceparent: string | undefined;
-}
-
-type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
-type Target = [installationId: string, platform: string];
-
-interface NodeWakeUp {
-  readonly wakeUp: WakeUp;
-  readonly targets: readonly Target[];
-}
-
-type NotificationsByNode = ReadonlyMap<string, readonly (readonly NodeWakeUp[])[]>;
-
-/** Afterwards the queue decides, as the device may have the message. Connectors distrust wake-ups for ten seconds after a login. */
-const FRESH_MS = 5_000;
-/** Even with the longest ids so many fit into a message of the broker. */
-const MAX_TARGETS = 10_000;
 
 interface WakeUpOptions {
   readonly isBulk: boolean;
   readonly signal: AbortSignal;
   readonly givesWay: () => boolean;
-}
-
-function wakeUpNow({ wakeUp, targets }: NodeWakeUp): Notification['wakeUps'][number] {
-  const { message, isRepeated, enqueuedAt, traceparent } = wakeUp;
-  const isLate = performance.now() - enqueuedAt > FRESH_MS;
-  return { message, targets: [...targets], isRepeated: isRepeated || isLate, traceparent };
-}
-
-function byNode(wakeUps: readonly WakeUp[]): NotificationsByNode {
-  const parts = wakeUps.flatMap((wakeUp) =>
-    groupedBy(wakeUp.devices, ({ node }) => node).flatMap(([node, devices]) =>
-      chunksOf(devices.map(targetOf), MAX_TARGETS).map((targets) => ({ node, wakeUp, targets })),
-    ),
-  );
-  return new Map(groupedBy(parts, ({ node }) => node).map(([node, own]) => [node, notificationsOf(own)]));
-}
-
-/** Consecutive wake-ups share a notification while their devices are few enough. */
-function notificationsOf(wakeUps: readonly NodeWakeUp[]): NodeWakeUp[][] {
-  const notifications: NodeWakeUp[][] = [];
-  let room = 0;
-  for (const wakeUp of wakeUps) {
-    const count = wakeUp.targets.length;
-    const last = count <= room ? notifications.at(-1) : undefined;
-    room = (last === undefined ? MAX_TARGETS : room) - count;
-    if (last === undefined) notifications.push([wakeUp]);
-    else last.push(wakeUp);
-  }
-  return notifications;
-}
-
-function targetOf({ installationId, platform }: ConnectedDevice): Target {
-  return [installationId, platform];
 }
 
 const PARALLEL_OPERATIONS = 16;

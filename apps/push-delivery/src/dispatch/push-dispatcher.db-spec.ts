@@ -10,10 +10,10 @@ import { eventually, newDatabase } from '#testing';
 import { type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
 import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import type { WakeUp } from './push-delivery.js';
+import type { WakeUp } from '../device-queues/connector-nodes.js';
 import { NotificationsRepository } from '../notifications/notifications.repository.js';
 import { type PushDispatcher, PushGauge } from './push-dispatcher.js';
-import { PushJobsRepository } from './push-jobs.repository.js';
+import { LanesRepository } from './lanes.repository.js';
 import type { NotificationEntity } from '../pushes/push.entity.js';
 import type { NotificationStatus, PlatformCounts } from '../pushes/push.row.js';
 
@@ -159,7 +159,7 @@ describe('the dispatcher', () => {
   });
 
   it('reports how many pushes are due, and how long those without flow control have been due', async () => {
-    new PushGauge(new PushJobsRepository(database), metrics);
+    new PushGauge(new LanesRepository(database), metrics);
     const waiting = async () => {
       const text = await metrics.expose();
       return ['', '_oldest'].map((which) =>

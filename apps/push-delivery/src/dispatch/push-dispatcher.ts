@@ -75,11 +75,11 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
 
 @Injectable()
 export class PushGauge {
-  constructor(jobs: PushJobsRepository, metrics: Metrics) {
+  constructor(lanes: LanesRepository, metrics: Metrics) {
     metrics.sample({
       gauges: [metrics.pushesWaiting, metrics.oldestPush],
       read: async () => {
-        const { count, seconds } = await jobs.waiting();
+        const { count, seconds } = await lanes.waiting();
         metrics.pushesWaiting.set(count);
         metrics.oldestPush.set(seconds);
       },

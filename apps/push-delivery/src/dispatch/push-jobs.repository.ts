@@ -3,6 +3,7 @@ import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
 import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
+import { AT_TIMES, FIRST_STATISTICS, JOB_COLUMNS } from './lanes.repository.js';
 import type { PushJob, ScanPosition } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
@@ -29,14 +30,9 @@ export class PushJobsRepository {
     return position;
   }
 
-  /** @returns the number of due, unfinished pushes, and since when the oldest without flow control is due */
-  async waiting(): Promise<{ count: number; seconds: number }> {
-    const [row] = await this.database.query<{ count: number; seconds: number }>(WAITING, [COUNTED], 'pushJobs.waiting');
-    return row ?? { count: 0, seconds: 0 };
-  }
-
   async renew(jobs: readonly HeldJob[]): Promise<ReadonlySet<string>> {
-    const rows = await this.database.query<{ objectId: string }>(RENEW, [keysOf(jobs), LEASE_SECONDS]);
+    const keys = JSON.stringify(jobs.map(({ appId, objectId, lease }) => ({ appId, objectId, lease })));
+    const rows = await this.database.query<{ objectId: string }>(RENEW, [keys, LEASE_SECONDS]);
     return new Set(rows.map(({ objectId }) => objectId));
   }
 
@@ -99,29 +95,11 @@ export class PushJobsRepository {
   }
 }
 
-function keysOf(jobs: readonly HeldJob[]): string {
-  return JSON.stringify(jobs.map(({ appId, objectId, lease }) => ({ appId, objectId, lease })));
-}
-
 const IS_EARLIER = `earlier.status = 'in-queue' AND earlier.is_bulk AND earlier.flow_control IS NULL`;
-
-export const FIRST_STATISTICS = `interval '10 minutes'`;
-
-/** Columns of `n`. LIMIT makes PostgreSQL use the index; for an EXISTS it would hash the credentials of all applications. */
-export const JOB_COLUMNS = `
-  n.app_id AS "appId", n.object_id AS "objectId", n.seq::double precision AS seq, n.target, n.message, n.flow_control AS "flowControl",
-  n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent, n.prod,
-  (SELECT true FROM push.vendor_credentials AS known WHERE known.app_id = n.app_id LIMIT 1) IS NOT NULL AS "hasVendors"`;
 
 const POSITION = `json_build_object('partition', cursor_partition, 'objectId', cursor_object_id)`;
 
-/** SQL: true in half of the statements. Work released during an outage is often the oldest: it must get neither every slot nor none. */
-export const AT_TIMES = '(SELECT random() < 0.5)';
-
-/**
- * An earlier large push blocks unless it has flow control or is in a later partition. `lease_owner` outlives its lease: it marks begun
- * pushes.
- */
+/** An earlier large push blocks unless it has flow control or is in a later partition. `lease_owner` marks begun pushes. */
 const CLAIM = `
   WITH due AS (
     SELECT app_id, object_id, lease_owner FROM push.notifications AS n
@@ -141,15 +119,6 @@ const LIMIT_OF = `
   SELECT cursor_partition AS partition, cursor_object_id AS "objectId" FROM push.notifications AS earlier
    WHERE ${IS_EARLIER} AND app_id = $1 AND seq < $2
    ORDER BY cursor_partition, cursor_object_id COLLATE "C" LIMIT 1`;
-
-const COUNTED = 10_000;
-
-const WAITING = `
-  SELECT count(*)::int AS count,
-         coalesce(greatest(extract(epoch FROM now() - min(due_at) FILTER (WHERE is_free)), 0), 0)::float AS seconds
-    FROM (SELECT due_at, flow_control IS NULL AS is_free FROM push.notifications
-           WHERE status IN ('scheduled', 'in-queue') AND (status = 'in-queue' OR due_at <= now())
-           ORDER BY is_bulk, due_at, seq LIMIT $1) AS due`;
 
 const RENEW = `
   UPDATE push.notifications AS n SET lease_until = now() + make_interval(secs => $2)

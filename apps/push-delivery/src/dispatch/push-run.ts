@@ -1,12 +1,11 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
-import { AppError, isAppError, messageOf } from '#errors';
+import { abortableSleep, AppError, Backoff, isAppError, messageOf } from '#errors';
 import { currentTraceparent, inSpan, type Metrics } from '#observability';
 import { isQueued, isVendored, withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from '../installations/installations.repository.js';
 import { messageOfPush, type PushDelivery } from './push-delivery.js';
 import type { PushJobsRepository } from './push-jobs.repository.js';
-import { abortableSleep, Backoff } from '../pushes/leases.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 import { routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
 import type { VendorChannelKey } from '../vendors/vendor-channel.rules.js';

@@ -5,16 +5,16 @@ import { createFieldIndexTables } from '#objects/store';
 export class CreatePush1796100000000 extends ForwardMigration {
   override readonly statements = [
     createInstallations,
-    indexInstallationTargets,
-    indexInstallationFields,
-    indexNewestInstallations,
+    'CREATE INDEX installations_targets_idx ON push.installations (app_id, partition, object_id)',
+    'CREATE INDEX installations_fields_idx ON push.installations USING gin (fields jsonb_path_ops)',
+    'CREATE INDEX installations_newest_idx ON push.installations (app_id, created_at, object_id)',
     createNotifications,
     indexWaitingNotifications,
-    indexUntalliedNotifications,
-    indexNewestNotifications,
-    indexOldNotifications,
+    'CREATE INDEX notifications_untallied_idx ON push.notifications (next_tally_at) WHERE next_tally_at IS NOT NULL',
+    'CREATE INDEX notifications_newest_idx ON push.notifications (app_id, created_at, object_id)',
+    `CREATE INDEX notifications_over_idx ON push.notifications (due_at) WHERE status IN ('done', 'error')`,
     createRequestIds,
-    indexOldRequestIds,
+    'CREATE INDEX request_ids_created_at_idx ON push.request_ids (created_at)',
   ];
 }
 
@@ -37,15 +37,8 @@ const createInstallations = `
     CONSTRAINT installations_device_token_key UNIQUE (app_id, device_type, device_token)
   )`;
 
-const indexInstallationTargets = `
-  CREATE INDEX installations_targets_idx ON push.installations (app_id, partition, object_id)`;
-const indexInstallationFields = `
-  CREATE INDEX installations_fields_idx ON push.installations USING gin (fields jsonb_path_ops)`;
-const indexNewestInstallations = `
-  CREATE INDEX installations_newest_idx ON push.installations (app_id, created_at, object_id)`;
-
 /**
- * A push is its own job. Who works on it holds its lease; the cursor is how far through the installations it has come.
+ * A push is its own job. A process that works on it holds its lease; the cursor is its place in the installations.
  * `seq` is the order in which pushes were accepted, and the number that a scheduled one is known by.
  */
 const createNotifications = `
@@ -80,13 +73,6 @@ const createNotifications = `
 
 const indexWaitingNotifications = `
   CREATE INDEX notifications_waiting_idx ON push.notifications (is_bulk, due_at, seq) WHERE status IN ('scheduled', 'in-queue')`;
-const indexUntalliedNotifications = `
-  CREATE INDEX notifications_untallied_idx ON push.notifications (next_tally_at) WHERE next_tally_at IS NOT NULL`;
-const indexNewestNotifications = `
-  CREATE INDEX notifications_newest_idx ON push.notifications (app_id, created_at, object_id)`;
-
-const indexOldNotifications = `
-  CREATE INDEX notifications_over_idx ON push.notifications (due_at) WHERE status IN ('done', 'error')`;
 
 /** The first answer to a request that may be sent again. */
 const createRequestIds = `
@@ -97,7 +83,6 @@ const createRequestIds = `
     created_at timestamptz(3) NOT NULL,
     CONSTRAINT request_ids_pkey PRIMARY KEY (app_id, req_id)
   )`;
-const indexOldRequestIds = `CREATE INDEX request_ids_created_at_idx ON push.request_ids (created_at)`;
 
 // A push belongs to the trace and to the log lines of the request that sent it, in every process that works on it.
 export class AddPushOrigins1796300200000 extends ForwardMigration {
@@ -123,7 +108,7 @@ export class ScanInByteOrder1796700100000 extends ForwardMigration {
   ];
 }
 
-// Why: operators make indexes of custom fields; what they want, and which questions were slow, outlasts a process.
+// Why: operators make indexes of custom fields; what they want, and which queries were slow, outlasts a process.
 export class CreateFieldIndexes1796710100000 extends ForwardMigration {
   override readonly statements = createFieldIndexTables('push');
 }

@@ -1,44 +1,7 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { appError } from '#errors';
-import { Backoff, type Held, LeasedWorker, whileUnavailable } from './leases.js';
-
-const unavailable = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
-
-describe('an attempt while a dependency is unavailable', () => {
-  it('is repeated until it works', async () => {
-    let attempts = 0;
-    const attempt = () => (++attempts < 3 ? unavailable() : Promise.resolve('done'));
-    expect(await whileUnavailable(attempt, new Backoff(1), new AbortController().signal)).toBe('done');
-    expect(attempts).toBe(3);
-  });
-
-  it('is not repeated after another error', async () => {
-    let attempts = 0;
-    const attempt = () => {
-      attempts += 1;
-      return Promise.reject(new Error('a defect'));
-    };
-    await expect(whileUnavailable(attempt, new Backoff(1), new AbortController().signal)).rejects.toThrow('a defect');
-    expect(attempts).toBe(1);
-  });
-
-  it('is repeated once more at the end, and then fails', async () => {
-    let attempts = 0;
-    const attempt = () => {
-      attempts += 1;
-      return unavailable();
-    };
-    const end = new AbortController();
-    const result = whileUnavailable(attempt, new Backoff(), end.signal).catch((error: unknown) => error);
-    await sleep(10);
-    end.abort();
-    expect(await result).toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
-    expect(attempts).toBe(2);
-  });
-});
+import { type Held, LeasedWorker } from './leases.js';
 
 describe('the leases of a process', () => {
   beforeEach(() => {

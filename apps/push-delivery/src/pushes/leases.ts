@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { ClaimingWorker } from '#database';
-import { isAppError, messageOf } from '#errors';
+import { messageOf } from '#errors';
 
 /** A process that dies or hangs blocks its work for this time. */
 export const LEASE_SECONDS = 5;
@@ -119,49 +118,4 @@ export class LeasedWorker<Work extends object> {
 
 function endOf(claimedAt: number): number {
   return claimedAt + LEASE_SECONDS * 1_000;
-}
-
-export async function abortableSleep(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
-}
-
-const FIRST_MS = 100;
-const LONGEST_MS = 5_000;
-
-/** Waiting times between attempts: each twice the last, by default at most 5 seconds. */
-export class Backoff {
-  #lastMs = 0;
-
-  constructor(private readonly longestMs = LONGEST_MS) {}
-
-  next(): number {
-    this.#lastMs = Math.min(this.longestMs, Math.max(FIRST_MS, 2 * this.#lastMs));
-    return this.#lastMs;
-  }
-
-  reset(): void {
-    this.#lastMs = 0;
-  }
-}
-
-/** Repeats an attempt while a dependency is unavailable. @throws the error of the last attempt once the signal is aborted */
-export async function whileUnavailable<Result>(
-  attempt: () => Promise<Result>,
-  backoff: Backoff,
-  signal: AbortSignal,
-): Promise<Result> {
-  const tried = () =>
-    attempt().then(
-      (value) => ({ value }),
-      (error: unknown) => {
-        if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
-        return undefined;
-      },
-    );
-  while (!signal.aborted) {
-    const result = await tried();
-    if (result !== undefined) return result.value;
-    await abortableSleep(backoff.next(), signal);
-  }
-  return attempt();
 }

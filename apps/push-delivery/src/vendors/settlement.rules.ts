@@ -134,13 +134,6 @@ function reasonsOf(outcomes: readonly Outcome[]): Record<string, number> {
 
 function deadToken({ objectId, target, outcome }: TargetOutcome): DeadToken[] {
   if (outcome.kind !== 'invalid' || target === undefined) return [];
-  return [
-    {
-      objectId,
-      token: target.token,
-      reason: outcome.reason,
-      since: outcome.since ?? null,
-      isDoubtful: isDoubtful(outcome),
-    },
-  ];
+  const { reason, since = null } = outcome;
+  return [{ objectId, token: target.token, reason, since, isDoubtful: isDoubtful(outcome) }];
 }

@@ -1,8 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { PeriodicJob } from '#bootstrap';
-import { messageOf } from '#errors';
+import { Backoff, messageOf, whileUnavailable } from '#errors';
 import { Metrics, ProcessInfo } from '#observability';
-import { Backoff, whileUnavailable } from '../pushes/leases.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type ListedLane, VendorLanesRepository } from './vendor-credentials.repository.js';
 import { OUTSIDE_CHINA } from './vendor-route.rules.js';

@@ -3,6 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { type OutboundAnswer, type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { Http2Client, Http2Error } from '../http2-client.js';
 import { MAX_REQUESTED_BACK_OFF_MS } from '../settlement.rules.js';
+import { codeOf, objectIn, objectOr, type Outcome } from '../vendor-channel.rules.js';
+import type { SubscriptionKeys } from './web-push.crypto.js';
 
 const CONNECTIONS = 2;
 /** Clients choose the services. */
@@ -73,6 +75,29 @@ export class PushServices {
     this.#services.set(url.origin, service);
     return service;
   }
+}
+
+export interface Subscription {
+  readonly endpoint: URL;
+  readonly keys: SubscriptionKeys;
+}
+
+export function subscriptionIn(text: string): Subscription | undefined {
+  const { endpoint, keys } = objectIn(text);
+  const { p256dh, auth } = objectOr(keys);
+  if (typeof endpoint !== 'string' || typeof p256dh !== 'string' || typeof auth !== 'string') return undefined;
+  if (!URL.canParse(endpoint)) return undefined;
+  const url = new URL(endpoint);
+  return url.protocol === 'https:' ? { endpoint: url, keys: { p256dh, auth } } : undefined;
+}
+
+/** 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key. */
+export function outcomeOf({ status, text }: OutboundAnswer, backOffMs: number | undefined): Outcome {
+  if (status >= 200 && status < 300) return { kind: 'accepted' };
+  const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
+  if (status === 404 || status === 410) return { kind: 'invalid', reason };
+  if (status !== 429 && status < 500) return { kind: 'rejected', reason };
+  return { kind: 'later', reason, scope: 'device', ...(backOffMs === undefined ? {} : { backOffMs }) };
 }
 
 const MAX_ORIGINS = 1_000;

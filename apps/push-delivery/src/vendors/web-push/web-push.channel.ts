@@ -2,26 +2,24 @@ import type { KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
-import { type OutboundAnswer, OutboundError } from '#outbound';
+import { OutboundError } from '#outbound';
 import {
-  codeOf,
-  objectIn,
-  objectOr,
   type Outcome,
   retryAfterMs,
   type VendorChannel,
   type VendorPush,
   type VendorTarget,
 } from '../vendor-channel.rules.js';
-import { CLOSED, NO_ANSWER, type PushServices, PushServiceBackOff } from './push-services.js';
 import {
-  encrypt,
-  MAX_TEXT_BYTES,
-  signingKeyOf,
-  type SubscriptionKeys,
-  type VapidKeys,
-  vapidToken,
-} from './web-push.crypto.js';
+  CLOSED,
+  NO_ANSWER,
+  outcomeOf,
+  type PushServices,
+  PushServiceBackOff,
+  type Subscription,
+  subscriptionIn,
+} from './push-services.js';
+import { encrypt, MAX_TEXT_BYTES, signingKeyOf, type VapidKeys, vapidToken } from './web-push.crypto.js';
 
 const TOKEN_LIFE_MS = 12 * 3_600_000;
 const MAX_ORIGINS = 1_000;
@@ -39,11 +37,6 @@ interface WebPushOptions {
   readonly subject: string;
   readonly services: Pick<PushServices, 'close' | 'send'>;
   readonly clock: Clock;
-}
-
-interface Subscription {
-  readonly endpoint: URL;
-  readonly keys: SubscriptionKeys;
 }
 
 export class WebPushChannel implements VendorChannel {
@@ -76,26 +69,20 @@ export class WebPushChannel implements VendorChannel {
   async #sendOne(push: VendorPush, target: VendorTarget): Promise<Outcome> {
     const subscription = subscriptionIn(target.token);
     if (subscription === undefined) return { kind: 'rejected', reason: 'not a subscription' };
-    const { text, isSilent, isTooLarge } = this.#messageOf(push);
-    if (isTooLarge) return { kind: 'rejected', reason: 'message too large' };
+    const message = this.#messageOf(push);
+    if (message.isTooLarge) return { kind: 'rejected', reason: 'message too large' };
     const { endpoint } = subscription;
     const backOff = this.#backOff.of(endpoint);
     if (backOff !== undefined) return { kind: 'waiting', ...backOff };
-    const begun = await this.#backOff.begin(endpoint.origin, () =>
-      this.#request(push, subscription, { text, isSilent }),
-    );
+    const begun = await this.#backOff.begin(endpoint.origin, () => this.#request(push, subscription, message));
     return 'kind' in begun ? begun : { kind: 'waiting', ...begun };
   }
 
-  async #request(
-    push: VendorPush,
-    { endpoint, keys }: Subscription,
-    { text, isSilent }: Pick<BrowserMessage, 'text' | 'isSilent'>,
-  ): Promise<Outcome> {
-    const body = encrypt(text, keys);
+  async #request(push: VendorPush, { endpoint, keys }: Subscription, message: BrowserMessage): Promise<Outcome> {
+    const body = encrypt(message.text, keys);
     if (body === undefined) return { kind: 'rejected', reason: 'not a subscription' };
     try {
-      const headers = await this.#headers(push, endpoint, isSilent);
+      const headers = await this.#headers(push, endpoint, message.isSilent);
       const answer = await this.options.services.send(endpoint, { method: 'POST', headers, body });
       const askedMs = retryAfterMs(answer.retryAfter, this.options.clock.now());
       const outcome = outcomeOf(answer, askedMs);
@@ -150,22 +137,4 @@ function browserMessage({ objectId, message: { bodies, body } }: VendorPush): Br
   const message = JSON.parse(bodies['web'] ?? body) as JsonObject;
   const text = JSON.stringify({ id: objectId, ...message });
   return { text, isSilent: message['silent'] === true, isTooLarge: Buffer.byteLength(text) > MAX_TEXT_BYTES };
-}
-
-function subscriptionIn(text: string): Subscription | undefined {
-  const { endpoint, keys } = objectIn(text);
-  const { p256dh, auth } = objectOr(keys);
-  if (typeof endpoint !== 'string' || typeof p256dh !== 'string' || typeof auth !== 'string') return undefined;
-  if (!URL.canParse(endpoint)) return undefined;
-  const url = new URL(endpoint);
-  return url.protocol === 'https:' ? { endpoint: url, keys: { p256dh, auth } } : undefined;
-}
-
-/** 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key. */
-function outcomeOf({ status, text }: OutboundAnswer, backOffMs: number | undefined): Outcome {
-  if (status >= 200 && status < 300) return { kind: 'accepted' };
-  const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
-  if (status === 404 || status === 410) return { kind: 'invalid', reason };
-  if (status !== 429 && status < 500) return { kind: 'rejected', reason };
-  return { kind: 'later', reason, scope: 'device', ...(backOffMs === undefined ? {} : { backOffMs }) };
 }
