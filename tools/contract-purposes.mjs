@@ -124,7 +124,7 @@ export const PURPOSES = {
   '*.addFieldIndex': 'request an index of custom fields',
   '*.listFieldIndexes': 'indexes with progress',
   '*.removeFieldIndex': '',
-  '*.listSlowQuestions': "the last day's slow queries",
+  '*.listSlowQueries': "the last day's slow queries",
   '*.describeSealing': 'key ids and sealed tables',
   '*.walkSealed': 'count and reseal a page of values',
   'user.registered.v1': 'a user was created',

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigError, environment, loadConfig, StartError } from '#bootstrap';
 import { AppError, isAppError } from '#errors';
 import { DeadLetters } from '#messaging';
-import { appsCommand, type GivenKeys, permissionsCommand } from './commands/apps.command.js';
+import { appsCommand, givenKeysIn, permissionsCommand } from './commands/apps.command.js';
 import { platformsCommand, textMessagesCommand } from './commands/credentials.command.js';
 import { consoleCommand } from './commands/console.command.js';
 import { deadLettersCommand, type WithDeadLetters } from './commands/dead-letters.command.js';
@@ -10,7 +10,7 @@ import { importCommand } from './import/import.command.js';
 import { indexesCommand, searchCommand } from './commands/indexes.command.js';
 import { lockoutsCommand } from './commands/lockouts.command.js';
 import { mailsCommand } from './commands/mails.command.js';
-import { type DatabaseUrls, migrateCommand } from './commands/migrate.command.js';
+import { databaseUrlsIn, migrateCommand } from './commands/migrate.command.js';
 import { pushCommand } from './commands/push.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { vendorsCommand } from './commands/vendors.command.js';
@@ -24,17 +24,6 @@ const serverEnvironment = environment
   .pick({ GATEPOST_DATA_DIR: true, GATEPOST_NAMESPACE: true })
   // Without its default: whether the operator names a broker selects the server.
   .extend({ AMQP_URL: environment.shape.AMQP_URL.unwrap().optional() });
-
-const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });
-
-const databaseEnvironment = environment.pick({
-  DATABASE_URL: true,
-  GATEPOST_ACCOUNTS_DATABASE_URL: true,
-  GATEPOST_AUTH_LINKING_DATABASE_URL: true,
-  GATEPOST_CONSOLE_DATABASE_URL: true,
-  GATEPOST_MAIL_DATABASE_URL: true,
-  GATEPOST_PUSH_DATABASE_URL: true,
-});
 
 /** Errors printed without a stack. */
 const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
@@ -100,22 +89,6 @@ function writeTo(terminal: Terminal, command: Command): void {
     },
   });
   for (const each of command.commands) writeTo(terminal, each);
-}
-
-function givenKeysIn(variables: NodeJS.ProcessEnv): GivenKeys {
-  const env = loadConfig(keysEnvironment, variables);
-  return { appKey: env.GATEPOST_APP_KEY?.reveal(), masterKey: env.GATEPOST_MASTER_KEY?.reveal() };
-}
-
-function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
-  const env = loadConfig(databaseEnvironment, variables);
-  return {
-    accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
-    authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
-    console: env.GATEPOST_CONSOLE_DATABASE_URL ?? env.DATABASE_URL,
-    mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
-    push: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
-  };
 }
 
 function describe(error: unknown): string {

@@ -25,11 +25,11 @@ export const pushDeliveryEnvironment = environment.pick({
 
 /** A process that is only a connector opens no database, so `DATABASE_URL` is optional. */
 export const connectorEnvironment = pushDeliveryEnvironment.extend({
-  DATABASE_URL: z.string().default(''),
+  DATABASE_URL: z
+    .string()
+    .optional()
+    .transform((url) => url ?? ''),
 });
-
-/** Dispatchers accept pushes and find devices, connectors hold devices' connections, senders call the vendors. */
-type PushRole = 'dispatcher' | 'connector' | 'sender';
 
 /** The services that GATEPOST_PUSH_VENDOR_URLS can replace, with their documented addresses. */
 const VENDOR_URLS = {
@@ -54,12 +54,11 @@ const OF_MANY_DEVICES = { huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meiz
 const WINDOWS = { apns: 2_000, fcm: 500, 'web-push': 100, ...OF_MANY_DEVICES };
 const CONNECTIONS = { apns: 2, fcm: 2, 'web-push': 16, ...OF_MANY_DEVICES };
 
-type VendorService = keyof typeof VENDOR_URLS;
-
 export interface PushDeliveryConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
-  readonly roles: ReadonlySet<PushRole>;
+  /** Dispatchers accept pushes and find devices, connectors hold devices' connections, senders call the vendors. */
+  readonly roles: ReadonlySet<'dispatcher' | 'connector' | 'sender'>;
   readonly objectLimitBytes: number;
   readonly queueLimit: number;
   readonly connector: ConnectorConfig;
@@ -70,7 +69,7 @@ export interface VendorsConfig {
   readonly secret: Secret;
   /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
-  readonly urls: Readonly<Record<VendorService, string>>;
+  readonly urls: Readonly<Record<keyof typeof VENDOR_URLS, string>>;
   readonly internalNetworks: readonly string[];
   readonly windows: Readonly<Record<Vendor, number>>;
   /** Connections, of a lane to APNs and FCM, of the process to a server of other vendors. */

@@ -155,8 +155,8 @@ function fieldIndexesRpc(service: 'accounts' | 'push-delivery') {
     /** Replies once the removal is stored. Fails with NOT_FOUND. */
     remove: rpc(`${service}.removeFieldIndex`, named, z.object({})),
     /** The slow queries of the last day, ordered by total time, longest first. */
-    listSlowQuestions: rpc(
-      `${service}.listSlowQuestions`,
+    listSlowQueries: rpc(
+      `${service}.listSlowQueries`,
       z.object({ appId }),
       z.object({ questions: z.array(slowQuestion) }),
     ),

@@ -117,7 +117,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.metrics.sample({
       gauges: [outboxWaiting, outboxOldest],
       labels: { schema: this.schema },
-      read: () => this.tellWaiting(),
+      read: () => this.reportWaiting(),
     });
     this.polling.start();
   }
@@ -125,7 +125,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   async onApplicationShutdown(): Promise<void> {
     this.stop.abort();
     await this.polling.stop();
-    await this.letOthersRelay();
+    await this.releaseTurn();
   }
 
   wake(): void {
@@ -171,7 +171,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     return end;
   }
 
-  private async tellWaiting(): Promise<void> {
+  private async reportWaiting(): Promise<void> {
     const { schema } = this;
     const [row] = await this.database.query<{ count: number; seconds: number }>(
       `SELECT count(*)::int AS count, coalesce(greatest(extract(epoch FROM now() - min(available_at)), 0), 0)::float AS seconds
@@ -255,7 +255,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   /** Releases the lease of a relay that stops between two batches, so that the next relay need not wait for its expiry. */
-  private async letOthersRelay(): Promise<void> {
+  private async releaseTurn(): Promise<void> {
     if (this.lease.isHeld) await this.database.run(this.lease.release()).catch(() => undefined);
   }
 }

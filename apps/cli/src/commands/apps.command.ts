@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { StartError } from '#bootstrap';
+import { environment, loadConfig, StartError } from '#bootstrap';
 import {
   type Application,
   applicationSettings,
@@ -18,6 +18,8 @@ import { print } from '../terminal.js';
 import { secretFrom } from './credentials.command.js';
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
+
+const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });
 
 /** Keys for a new application, from the environment: every user of the machine can read arguments. */
 export interface GivenKeys {
@@ -225,4 +227,9 @@ function printClass({ classPermissions }: Application, className: ClassName): vo
 function textOf(permission: ClassPermission): string {
   if (typeof permission === 'string') return permission;
   return permission.length === 0 ? 'nobody' : permission.join(' ');
+}
+
+export function givenKeysIn(variables: NodeJS.ProcessEnv): GivenKeys {
+  const env = loadConfig(keysEnvironment, variables);
+  return { appKey: env.GATEPOST_APP_KEY?.reveal(), masterKey: env.GATEPOST_MASTER_KEY?.reveal() };
 }

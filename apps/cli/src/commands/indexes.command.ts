@@ -93,7 +93,7 @@ function suggest(withServer: WithServer): Command {
     .action((appId: string) =>
       withServer(async (rpc) => {
         const questions = await fromAll(
-          async (contract) => (await rpc.call(contract.listSlowQuestions, { appId })).questions,
+          async (contract) => (await rpc.call(contract.listSlowQueries, { appId })).questions,
         );
         if (questions.length === 0) print(`No query of ${appId} took 20 ms in the last day.`);
         for (const question of questions) for (const line of linesOf(appId, question)) print(line);

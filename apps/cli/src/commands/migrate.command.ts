@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { StartError } from '#bootstrap';
+import { environment, loadConfig, StartError } from '#bootstrap';
 import { type DatabaseOptions, migrate, migrationStatus } from '#database';
 import { reasonOf } from '#errors';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
@@ -16,6 +16,15 @@ export interface DatabaseUrls {
   readonly mail: string;
   readonly push: string;
 }
+
+const databaseEnvironment = environment.pick({
+  DATABASE_URL: true,
+  GATEPOST_ACCOUNTS_DATABASE_URL: true,
+  GATEPOST_AUTH_LINKING_DATABASE_URL: true,
+  GATEPOST_CONSOLE_DATABASE_URL: true,
+  GATEPOST_MAIL_DATABASE_URL: true,
+  GATEPOST_PUSH_DATABASE_URL: true,
+});
 
 interface MigrateOptions {
   readonly quiet?: true;
@@ -58,4 +67,15 @@ async function printStatus(database: DatabaseOptions): Promise<void> {
   if (pending.length > 0) reportFailure();
   const news = newer.length === 0 ? '' : `; of a newer version: ${newer.join(', ')}`;
   print(`${database.schema}: ${pending.length === 0 ? 'up to date' : `pending: ${pending.join(', ')}`}${news}`);
+}
+
+export function databaseUrlsIn(variables: NodeJS.ProcessEnv): DatabaseUrls {
+  const env = loadConfig(databaseEnvironment, variables);
+  return {
+    accounts: env.GATEPOST_ACCOUNTS_DATABASE_URL ?? env.DATABASE_URL,
+    authLinking: env.GATEPOST_AUTH_LINKING_DATABASE_URL ?? env.DATABASE_URL,
+    console: env.GATEPOST_CONSOLE_DATABASE_URL ?? env.DATABASE_URL,
+    mail: env.GATEPOST_MAIL_DATABASE_URL ?? env.DATABASE_URL,
+    push: env.GATEPOST_PUSH_DATABASE_URL ?? env.DATABASE_URL,
+  };
 }

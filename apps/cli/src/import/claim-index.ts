@@ -223,3 +223,25 @@ function keyOf(text: string): Key {
   const high = digest.readUInt32LE(0) & ~TOKEN_BIT;
   return [(isTokenClaim(text) ? high | TOKEN_BIT : high) >>> 0, digest.readUInt32LE(4)];
 }
+
+/** Not every copy of a user in an export has them. */
+const USER_PARTS = ['password', 'sessionToken', 'identities'] as const;
+
+export class UserParts {
+  readonly counts = { users: 0, password: 0, sessionToken: 0, identities: 0 };
+  /** By id, a bit for each part behind one that is always set. */
+  readonly #found = new ClaimTable();
+
+  add(user: ImportedObject): void {
+    const before = this.#found.get(user.objectId);
+    if (before === EMPTY) this.counts.users += 1;
+    let bits = before | 1;
+    for (const [place, part] of USER_PARTS.entries()) {
+      const bit = 2 << place;
+      if (user[part] === undefined || (bits & bit) !== 0) continue;
+      bits |= bit;
+      this.counts[part] += 1;
+    }
+    if (bits !== before) this.#found.set(user.objectId, bits);
+  }
+}

@@ -2,7 +2,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { StartError } from '#bootstrap';
 import type { ClassName, ImportedObject, ImportNote, ImportVerdict } from '#contracts';
-import { ClaimTable, EMPTY } from './claim-index.js';
+import { ClaimTable, UserParts } from './claim-index.js';
 
 export interface RowPlace {
   readonly file: string;
@@ -107,14 +107,8 @@ export class ImportSummary {
   }
 
   countsOf(className: string): ClassCounts {
-    const counts = this.classes.get(className) ?? {
-      read: 0,
-      imported: 0,
-      unchanged: 0,
-      keptNewer: 0,
-      importedWithout: 0,
-      refused: 0,
-    };
+    const none = { read: 0, imported: 0, unchanged: 0, keptNewer: 0, importedWithout: 0, refused: 0 };
+    const counts = this.classes.get(className) ?? none;
     this.classes.set(className, counts);
     return counts;
   }
@@ -141,27 +135,5 @@ export class ImportSummary {
 
   #assertWritable(): void {
     if (this.#failure !== undefined) throw this.#failure;
-  }
-}
-
-/** Not every copy of a user in an export has them. */
-const USER_PARTS = ['password', 'sessionToken', 'identities'] as const;
-
-export class UserParts {
-  readonly counts = { users: 0, password: 0, sessionToken: 0, identities: 0 };
-  /** By id, a bit for each part behind one that is always set. */
-  readonly #found = new ClaimTable();
-
-  add(user: ImportedObject): void {
-    const before = this.#found.get(user.objectId);
-    if (before === EMPTY) this.counts.users += 1;
-    let bits = before | 1;
-    for (const [place, part] of USER_PARTS.entries()) {
-      const bit = 2 << place;
-      if (user[part] === undefined || (bits & bit) !== 0) continue;
-      bits |= bit;
-      this.counts[part] += 1;
-    }
-    if (bits !== before) this.#found.set(user.objectId, bits);
   }
 }

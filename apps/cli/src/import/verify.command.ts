@@ -10,11 +10,11 @@ import { apiUrl, masterKeyIn, networks } from '../rescue/rescue.command.js';
 import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from '../export/open-export.js';
 import type { Export, ExportRow } from '../export/export.types.js';
-import { ClaimTable } from './claim-index.js';
+import { ClaimTable, UserParts } from './claim-index.js';
 import { memberRows } from './import-permissions.js';
 import { assertApplication } from './import-requests.js';
 import { ImportRun, rowsOf } from './import-run.js';
-import { ImportSummary, type RowPlace, UserParts } from './import-summary.js';
+import { ImportSummary, type RowPlace } from './import-summary.js';
 import { checkPassword } from './password-check.js';
 
 interface Options {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { ExportRow } from '../export/export.types.js';
 import { EmptyExportError, openExport } from '../export/open-export.js';
 import { quoted } from '../terminal.js';
-import { download } from './downloads.js';
+import { download } from './file-contents.js';
 import { isPassingStatus, parsed, RefusedError, RequestError } from './leancloud-api.js';
 import type { ExportState } from './manifest.schema.js';
 import { attempt, type RescueContext, RUN_AGAIN } from './rescue-context.js';

@@ -62,7 +62,12 @@ export function rescueCommand(): Command {
     .option('--timeout <seconds>', 'how long a server may be silent', numberIn(1, 600), 60)
     .option('--file-timeout <seconds>', 'time limit of the content of one file', numberIn(1, 86_400), 900)
     .option('--max-file-mb <n>', 'size limit of the content of one file, in MiB', numberIn(1, 1_000_000), 2_048)
-    .option('--export-poll <seconds>', "interval of the questions for LeanCloud's export", numberIn(1, 3_600), 15)
+    .option(
+      '--export-poll <seconds>',
+      'how often to ask LeanCloud whether an export is ready, in seconds',
+      numberIn(1, 3_600),
+      15,
+    )
     .option('--export-wait <minutes>', 'how long to wait for one export', numberIn(0, 10_000), 720)
     .option('--allow-internal <networks>', 'internal addresses that may be reached, separated by commas', networks, [])
     .option('--json', 'print the summary as JSON')

@@ -100,10 +100,10 @@ export function fieldIndexesRpcController(contract: FieldIndexesRpc): Type {
       return {};
     }
 
-    @RpcHandler(contract.listSlowQuestions)
-    async listSlowQuestions({
+    @RpcHandler(contract.listSlowQueries)
+    async listSlowQueries({
       appId,
-    }: RpcData<FieldIndexesRpc['listSlowQuestions']>): Promise<RpcReply<FieldIndexesRpc['listSlowQuestions']>> {
+    }: RpcData<FieldIndexesRpc['listSlowQueries']>): Promise<RpcReply<FieldIndexesRpc['listSlowQueries']>> {
       const [questions, indexes] = [await this.questions.report(appId), await this.indexes.report(appId)];
       const names = new Set(indexes.map(({ className, fields }) => [className, ...fields].join(' ')));
       return {
