@@ -3,7 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { AskButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
+import { ActButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -129,7 +129,6 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
   const notices = useNotices();
   const platforms = useRead(consoleApi.listPlatforms, { params: { appId } });
   const set = useAct(consoleApi.setPlatform);
-  const remove = useAct(consoleApi.removePlatform);
   const [edited, setEdited] = useState<string>();
   return (
     <Panel
@@ -179,13 +178,13 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
                         >
                           {t.acts.change}
                         </Button>
-                        <AskButton
+                        <ActButton
                           text={t.acts.remove}
                           title={t.credentials.remove(platform)}
                           says={t.credentials.removeSays}
-                          button={t.acts.remove}
                           typed={platform}
-                          onConfirm={() => remove.mutateAsync({ params: { appId, platform } })}
+                          route={consoleApi.removePlatform}
+                          input={{ params: { appId, platform } }}
                         />
                       </Group>
                     ),
@@ -223,7 +222,6 @@ export function TextMessagesTab({ appId }: TabProps): ReactNode {
   const notices = useNotices();
   const answer = useRead(consoleApi.getTextMessageProvider, { params: { appId } });
   const set = useAct(consoleApi.setTextMessageProvider);
-  const remove = useAct(consoleApi.removeTextMessageProvider);
   return (
     <Panel title={t.settings.tabs.texts}>
       <Answer of={answer}>
@@ -256,13 +254,13 @@ export function TextMessagesTab({ appId }: TabProps): ReactNode {
                   )}
                 </DialogButton>
                 {provider !== null && (
-                  <AskButton
+                  <ActButton
                     text={t.acts.remove}
                     title={t.credentials.remove(provider.kind)}
                     says={t.credentials.removeProviderSays}
-                    button={t.acts.remove}
                     typed={provider.kind}
-                    onConfirm={() => remove.mutateAsync({ params: { appId } })}
+                    route={consoleApi.removeTextMessageProvider}
+                    input={{ params: { appId } }}
                   />
                 )}
               </Group>

@@ -6,7 +6,7 @@ import { consoleApi } from '#console-api';
 import { call } from '../api/call';
 import { sessionQuery, useAct, useSession } from '../api/queries';
 import { noteIssuerFinished } from '../api/sign-in';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { ActButton } from '../parts/dialogs';
 import { Failure, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { AccessPage, useEnter } from './access';
@@ -91,19 +91,16 @@ function ConnectButton(): ReactNode {
 function DisconnectButton(): ReactNode {
   const t = useTexts();
   const queries = useQueryClient();
-  const notices = useNotices();
-  const disconnect = useAct(consoleApi.disconnectOidc);
   return (
     <Group>
-      <AskButton
+      <ActButton
         title={t.issuer.disconnect}
         says={t.issuer.disconnectSays}
         button={t.acts.remove}
-        onConfirm={async () => {
-          await disconnect.mutateAsync({});
-          notices.done(t.acts.saved);
-          await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
-        }}
+        route={consoleApi.disconnectOidc}
+        input={{}}
+        done={() => t.acts.saved}
+        then={() => queries.invalidateQueries({ queryKey: sessionQuery.queryKey })}
       />
     </Group>
   );

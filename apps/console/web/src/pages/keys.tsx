@@ -2,7 +2,7 @@ import { Badge, Checkbox, Code, Group, NativeSelect, Stack, Text } from '@mantin
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay } from '../api/queries';
-import { AskButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
+import { ActButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Copyable, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -48,8 +48,6 @@ export function KeysTab({ application }: ApplicationProps): ReactNode {
 function OldKeys({ application }: ApplicationProps): ReactNode {
   const t = useTexts();
   const may = useMay(application.id)('keys.rotate');
-  const notices = useNotices();
-  const revoke = useAct(consoleApi.revokeOldKeys);
   const hasOld = (wanted: 'app' | 'master') => application.oldKeys.some(({ kind }) => kind === wanted);
   return (
     <Panel title={t.keys.old}>
@@ -68,17 +66,16 @@ function OldKeys({ application }: ApplicationProps): ReactNode {
       />
       {may && (
         <Group>
-          <AskButton
+          <ActButton
             title={t.keys.revoke}
             says={t.keys.revokeSays}
             typed={application.id}
-            onConfirm={async () => {
-              await revoke.mutateAsync({
-                params: { appId: application.id },
-                body: { appKey: hasOld('app'), masterKey: hasOld('master') },
-              });
-              notices.done(t.keys.revoked);
+            route={consoleApi.revokeOldKeys}
+            input={{
+              params: { appId: application.id },
+              body: { appKey: hasOld('app'), masterKey: hasOld('master') },
             }}
+            done={() => t.keys.revoked}
           />
         </Group>
       )}

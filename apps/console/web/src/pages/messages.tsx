@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { ActButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { Choice, DayFilters, filtersOf, onText } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
@@ -99,22 +99,19 @@ function RetryAllButton({ appId }: { readonly appId: string }): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const may = useMay(appId);
-  const notices = useNotices();
-  const retry = useAct(consoleApi.retryDeadMessages);
   const query = { status: 'dead', limit: 1, counts: true } as const;
   const { data } = useRead(consoleApi.listMessages, { params: { appId }, query });
   if (data === undefined || data.items.length === 0 || !may('messages.retry')) return null;
   const { byStatus, isExact } = data.counts ?? { byStatus: {}, isExact: false };
   const title = t.messages.retryAll(t.common.about(number(byStatus.dead ?? 1), isExact));
   return (
-    <AskButton
+    <ActButton
       title={title}
       says={t.messages.retryAllSays}
       button={t.messages.retry}
-      onConfirm={async () => {
-        const { retried } = await retry.mutateAsync({ params: { appId } });
-        notices.done(t.messages.retried(number(retried)));
-      }}
+      route={consoleApi.retryDeadMessages}
+      input={{ params: { appId } }}
+      done={({ retried }) => t.messages.retried(number(retried))}
     />
   );
 }

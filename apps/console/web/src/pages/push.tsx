@@ -2,8 +2,8 @@ import { Code, Group, Progress, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type PushDetails } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { useMay, useRead } from '../api/queries';
+import { ActButton } from '../parts/dialogs';
 import { Answer, Copyable, Empty, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
@@ -171,18 +171,15 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
 function StopButton({ appId, push }: { readonly appId: string; readonly push: PushDetails }): ReactNode {
   const t = useTexts();
   const navigate = useNavigate();
-  const notices = useNotices();
-  const stop = useAct(consoleApi.stopPush);
   return (
-    <AskButton
+    <ActButton
       title={t.pushes.stop}
       says={t.pushes.stopSays}
       typed={push.objectId}
-      onConfirm={async () => {
-        await stop.mutateAsync({ params: { appId, pushId: push.objectId } });
-        notices.done(t.pushes.stopped);
-        await navigate({ to: '/apps/$appId/pushes', params: { appId } });
-      }}
+      route={consoleApi.stopPush}
+      input={{ params: { appId, pushId: push.objectId } }}
+      done={() => t.pushes.stopped}
+      then={() => navigate({ to: '/apps/$appId/pushes', params: { appId } })}
     />
   );
 }

@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RoleDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { AddButton, AskButton, FormDialog, useNotices } from '../parts/dialogs';
+import { AddButton, ActButton, FormDialog, useNotices } from '../parts/dialogs';
 import { onText, UrlText } from '../parts/fields';
 import { Answer, Empty, Failure, Page, Panel, RemoveButton } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
@@ -88,22 +88,20 @@ export function RolePage(): ReactNode {
   const may = useMay(appId);
   const navigate = useNavigate();
   const answer = useRead(consoleApi.getRole, { params: { appId, roleId } });
-  const remove = useAct(consoleApi.deleteRole);
   const name = answer.data?.role.name ?? roleId;
   return (
     <Page
       title={name}
       acts={
         may('roles.write') && (
-          <AskButton
+          <ActButton
             title={t.roles.delete}
             says={t.roles.deleteSays}
             button={t.acts.delete}
             typed={name}
-            onConfirm={async () => {
-              await remove.mutateAsync({ params: { appId, roleId } });
-              await navigate({ to: '/apps/$appId/roles', params: { appId } });
-            }}
+            route={consoleApi.deleteRole}
+            input={{ params: { appId, roleId } }}
+            then={() => navigate({ to: '/apps/$appId/roles', params: { appId } })}
           />
         )
       }

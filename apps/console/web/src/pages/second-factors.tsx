@@ -7,7 +7,7 @@ import { consoleApi, type RouteReply } from '#console-api';
 import { addPasskey } from '../api/sign-in';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { CodeField } from '../parts/fields';
-import { AskButton, Dialog, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
+import { ActButton, Dialog, DialogButton, FormDialog } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Copyable, CopyButton, Failure, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -68,16 +68,8 @@ interface FactorListProps {
 
 function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
   const t = useTexts();
-  const notices = useNotices();
   const { hasCodes, recoveryCodes, passkeys } = factors;
   const renew = useAct(consoleApi.renewRecoveryCodes);
-  const removeCodes = useAct(consoleApi.removeOneTimeCodes);
-  const removePasskey = useAct(consoleApi.removePasskey);
-  const removing = (act: () => Promise<unknown>) => async () => {
-    await act();
-    notices.done(t.acts.saved);
-    await refresh();
-  };
   return (
     <Stack gap="sm">
       {passkeys.length > 0 && (
@@ -91,12 +83,14 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
             {
               header: t.table.acts,
               cell: ({ id, name }) => (
-                <AskButton
+                <ActButton
                   text={t.acts.remove}
                   title={t.factors.removePasskey(name)}
                   says={t.factors.removeSays}
-                  button={t.acts.remove}
-                  onConfirm={removing(() => removePasskey.mutateAsync({ params: { passkeyId: id } }))}
+                  route={consoleApi.removePasskey}
+                  input={{ params: { passkeyId: id } }}
+                  done={() => t.acts.saved}
+                  then={refresh}
                 />
               ),
             },
@@ -113,11 +107,14 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
           {(close) => <CodesDialog onAdded={added} onClose={close} />}
         </DialogButton>
         {hasCodes && (
-          <AskButton
+          <ActButton
             title={t.factors.removeCodes}
             says={t.factors.removeSays}
             button={t.acts.remove}
-            onConfirm={removing(() => removeCodes.mutateAsync({}))}
+            route={consoleApi.removeOneTimeCodes}
+            input={{}}
+            done={() => t.acts.saved}
+            then={refresh}
           />
         )}
         {(hasCodes || passkeys.length > 0) && (

@@ -181,7 +181,7 @@ function SecretField({ appId, name, isSet, description }: SecretProps): ReactNod
           </Button>
         )}
         {value === '' && isSet && mayWrite && (
-          <AskButton text={t.acts.remove} title={name} says={says} button={t.acts.remove} onConfirm={() => save('')} />
+          <AskButton text={t.acts.remove} title={name} says={says} onConfirm={() => save('')} />
         )}
       </Group>
       <Failure error={change.error} />

@@ -4,7 +4,7 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { ActButton, useNotices } from '../parts/dialogs';
 import { onText, Segments, typedSince } from '../parts/fields';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
@@ -229,13 +229,12 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
           </Button>
         )}
         {isOwnHere && (
-          <AskButton
+          <ActButton
             title={t.templates.reset}
             says={t.templates.resetSays}
-            onConfirm={async () => {
-              await reset.mutateAsync({ params });
-              clear();
-            }}
+            route={consoleApi.resetTemplate}
+            input={{ params }}
+            then={clear}
           />
         )}
       </Group>

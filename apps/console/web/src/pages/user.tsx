@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { ActButton, useNotices } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
@@ -116,20 +116,17 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
 
 function ResetButton({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
-  const notices = useNotices();
-  const send = useAct(consoleApi.sendPasswordReset);
   const recipient = user.email ?? user.mobilePhoneNumber;
   if (recipient === null) return <Text size="sm">{t.user.noRecipient}</Text>;
   return (
     <Group>
-      <AskButton
+      <ActButton
         title={t.user.sendReset}
         says={t.user.sendResetSays(recipient)}
         button={t.acts.send}
-        onConfirm={async () => {
-          const reply = await send.mutateAsync({ params: { appId, userId: user.objectId } });
-          notices.done(t.user.sentTo(reply.recipient));
-        }}
+        route={consoleApi.sendPasswordReset}
+        input={{ params: { appId, userId: user.objectId } }}
+        done={(reply) => t.user.sentTo(reply.recipient)}
       />
     </Group>
   );
@@ -137,11 +134,8 @@ function ResetButton({ appId, user }: UserProps): ReactNode {
 
 function SessionPanel({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
-  const notices = useNotices();
   const may = useMay(appId);
-  const end = useAct(consoleApi.endUserSession);
-  const verify = useAct(consoleApi.sendVerification);
-  const params = { appId, userId: user.objectId };
+  const input = { params: { appId, userId: user.objectId } };
   return (
     <Panel title={t.user.session}>
       <Text size="sm">
@@ -149,23 +143,21 @@ function SessionPanel({ appId, user }: UserProps): ReactNode {
       </Text>
       {may('users.write') && (
         <Group gap="xs">
-          <AskButton
+          <ActButton
             title={t.user.endSession}
             says={t.user.endSessionSays}
-            onConfirm={async () => {
-              await end.mutateAsync({ params });
-              notices.done(t.user.sessionEnded);
-            }}
+            route={consoleApi.endUserSession}
+            input={input}
+            done={() => t.user.sessionEnded}
           />
           {user.email !== null && !user.emailVerified && (
-            <AskButton
+            <ActButton
               title={t.user.sendVerification}
               says={t.user.sendVerificationSays(user.email)}
               button={t.acts.send}
-              onConfirm={async () => {
-                const { recipient } = await verify.mutateAsync({ params });
-                notices.done(t.user.sentTo(recipient));
-              }}
+              route={consoleApi.sendVerification}
+              input={input}
+              done={({ recipient }) => t.user.sentTo(recipient)}
             />
           )}
         </Group>
@@ -177,8 +169,6 @@ function SessionPanel({ appId, user }: UserProps): ReactNode {
 function AccountsPanel({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
-  const notices = useNotices();
-  const unlink = useAct(consoleApi.unlinkAccount);
   return (
     <Panel>
       <DataTable
@@ -201,16 +191,14 @@ function AccountsPanel({ appId, user }: UserProps): ReactNode {
             header: t.table.acts,
             cell: ({ platform }) =>
               may('users.acl') && (
-                <AskButton
+                <ActButton
                   text={t.user.unlink}
                   title={t.user.unlinkTitle(platform)}
                   says={t.user.unlinkSays}
-                  button={t.user.unlink}
                   typed={platform}
-                  onConfirm={async () => {
-                    await unlink.mutateAsync({ params: { appId, userId: user.objectId }, body: { platform } });
-                    notices.done(t.user.unlinked);
-                  }}
+                  route={consoleApi.unlinkAccount}
+                  input={{ params: { appId, userId: user.objectId }, body: { platform } }}
+                  done={() => t.user.unlinked}
                 />
               ),
           },
@@ -223,20 +211,17 @@ function AccountsPanel({ appId, user }: UserProps): ReactNode {
 function DeleteButton({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
   const navigate = useNavigate();
-  const remove = useAct(consoleApi.deleteUsers);
-  const notices = useNotices();
   return (
-    <AskButton
+    <ActButton
       text={t.users.deleteOne}
       title={t.users.deleteTitle(1)}
       says={t.users.deleteSays}
       button={t.acts.delete}
       typed={user.username ?? user.objectId}
-      onConfirm={async () => {
-        await remove.mutateAsync({ params: { appId }, body: { userIds: [user.objectId] } });
-        notices.done(t.users.deleted(1));
-        await navigate({ to: '/apps/$appId/users', params: { appId } });
-      }}
+      route={consoleApi.deleteUsers}
+      input={{ params: { appId }, body: { userIds: [user.objectId] } }}
+      done={() => t.users.deleted(1)}
+      then={() => navigate({ to: '/apps/$appId/users', params: { appId } })}
     />
   );
 }

@@ -4,8 +4,8 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { call } from '../api/call';
-import { useAct, useMay } from '../api/queries';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { useMay } from '../api/queries';
+import { ActButton, AskButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { useProblem } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -20,8 +20,6 @@ interface SelectionProps {
 export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
-  const notices = useNotices();
-  const remove = useAct(consoleApi.deleteUsers);
   const clear = () => {
     setChosen(new Set());
   };
@@ -40,17 +38,16 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
       )}
       {may('users.write') && <EachActs appId={appId} chosen={chosen} />}
       {may('users.delete') && (
-        <AskButton
+        <ActButton
           text={t.users.deleteThem}
           title={t.users.deleteTitle(chosen.size)}
           says={t.users.deleteSays}
           button={t.acts.delete}
           typed={String(chosen.size)}
-          onConfirm={async () => {
-            const { deleted } = await remove.mutateAsync({ params: { appId }, body: { userIds: [...chosen] } });
-            notices.done(t.users.deleted(deleted));
-            clear();
-          }}
+          route={consoleApi.deleteUsers}
+          input={{ params: { appId }, body: { userIds: [...chosen] } }}
+          done={({ deleted }) => t.users.deleted(deleted)}
+          then={clear}
         />
       )}
       <Button variant="default" onClick={clear}>
@@ -97,7 +94,6 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
               {t.users.each.says[name]} <span role="status">{progress}</span>
             </>
           }
-          button={t.users.each[name]}
           onConfirm={() => run(name)}
         />
       ))}

@@ -3,7 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import type { ReactNode } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { ActButton, useNotices } from '../parts/dialogs';
 import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
@@ -90,7 +90,6 @@ function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused }: Vend
   const notices = useNotices();
   const check = useAct(consoleApi.checkVendor);
   const change = useAct(consoleApi.changeVendorLanes);
-  const remove = useAct(consoleApi.removeVendor);
   const body = { vendor, profile, part };
   const params = { appId };
   const look = async () => {
@@ -123,13 +122,13 @@ function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused }: Vend
       >
         {isPaused ? t.credentials.resume : t.credentials.pause}
       </Button>
-      <AskButton
+      <ActButton
         text={t.acts.remove}
         title={t.credentials.remove(vendor)}
         says={t.credentials.removeVendorSays}
-        button={t.acts.remove}
         typed={vendor}
-        onConfirm={() => remove.mutateAsync({ params, body })}
+        route={consoleApi.removeVendor}
+        input={{ params, body }}
       />
     </Group>
   );

@@ -3,6 +3,9 @@ import { useDisclosure } from '@mantine/hooks';
 import { type NotificationData, notifications } from '@mantine/notifications';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
+import type { ConsoleRoute, RouteReply } from '#console-api';
+import type { CallInput } from '../api/call';
+import { useAct } from '../api/queries';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
 import { Icon } from './icon';
@@ -173,14 +176,37 @@ interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {
   readonly text?: string;
 }
 
+interface ActButtonProps<R extends ConsoleRoute> extends Omit<AskButtonProps, 'onConfirm'> {
+  readonly route: R;
+  readonly input: CallInput<R>;
+  /** The notice of its success. */
+  readonly done?: (reply: RouteReply<R>) => string;
+  /** What follows its success. */
+  readonly then?: () => unknown;
+}
+
 /** A button that asks before its act; red where the act cannot be undone. */
-export function AskButton({ text, ...confirm }: AskButtonProps): ReactNode {
+export function AskButton({ text: given, ...confirm }: AskButtonProps): ReactNode {
+  const text = given ?? confirm.title;
   const look = confirm.typed === undefined ? { variant: 'default' } : { variant: 'light', color: 'bad' };
   return (
-    <DialogButton text={text ?? confirm.title} {...look}>
-      {(close) => <Confirm {...confirm} onClose={close} />}
+    <DialogButton text={text} {...look}>
+      {(close) => <Confirm button={text} {...confirm} onClose={close} />}
     </DialogButton>
   );
+}
+
+/** A button that asks, and then calls a route. */
+export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): ReactNode {
+  const { route, input, done, then, ...question } = props;
+  const notices = useNotices();
+  const act = useAct(route);
+  const call = async () => {
+    const reply = await act.mutateAsync(input);
+    if (done !== undefined) notices.done(done(reply));
+    await then?.();
+  };
+  return <AskButton {...question} onConfirm={call} />;
 }
 
 const UNDO_MS = 10_000;
