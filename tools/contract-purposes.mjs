@@ -111,6 +111,7 @@ export const PURPOSES = {
   'push-delivery.describeDevices': 'connection and waiting messages of devices',
   'push-delivery.countDevices': 'devices by platform: known, connected',
   'push-delivery.countPushesByDay': 'messages queued for devices and acknowledged, by day',
+  'push-delivery.countConnectedByHour': '',
   'push-delivery.setVendorCredentials': 'replace the credentials for a vendor',
   'push-delivery.removeVendorCredentials': '',
   'push-delivery.listVendorCredentials': 'without secrets',

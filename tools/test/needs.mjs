@@ -13,6 +13,7 @@ const RULES = [
   { files: /^apps\/accounts\/src\/lockout\/lockout-stores\./, needs: ['postgresql'], uses: ['redis'] },
   { files: /^apps\/push-delivery\/src\/device-queues\/connector-nodes\./, needs: [], uses: ['redis'] },
   { files: /^apps\/push-delivery\/src\/device-queues\//, needs: ['postgresql'], uses: ['redis'] },
+  { files: /^apps\/push-delivery\/src\/notifications\/connected-counts\./, needs: ['postgresql'], uses: ['redis'] },
   { files: /\.db-spec\.ts$/, needs: ['postgresql'] },
 
   { files: /^libs\/redis\/test\/redis-(cluster|sentinel)\./, needs: ['redis-server'] },

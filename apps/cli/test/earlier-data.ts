@@ -172,6 +172,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
       },
     },
     { table: 'request_ids', values: APP },
+    { table: 'connected_counts', values: APP },
     ...INDEX_ROWS,
     { table: 'vendor_batches', values: { ...APP, object_id: NOTIFICATION, next_at: FAR, expires_at: FAR } },
     { table: 'vendor_counts', values: { ...APP, object_id: NOTIFICATION, vendor: 'apns' } },

@@ -1,6 +1,7 @@
 import { Database, type DatabaseOptions } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import {
+  ConnectedCountEntity,
   DeliveryStatisticsEntity,
   DroppedMessageEntity,
   InstallationEntity,
@@ -22,6 +23,7 @@ import {
 import {
   AddVendorChannels1796760000000,
   AddVendorLanes1796770100000,
+  CountConnected1796840000000,
   CreateDeviceQueues1796200000000,
   IndexVendorLanes1796830000000,
   NumberDrops1796820000000,
@@ -50,6 +52,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       LaneEntity,
       DeliveryStatisticsEntity,
       RequestIdEntity,
+      ConnectedCountEntity,
       MessageEntity,
       QueuedMessageEntity,
       DroppedMessageEntity,
@@ -74,6 +77,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       AddVendorLanes1796770100000,
       NumberDrops1796820000000,
       IndexVendorLanes1796830000000,
+      CountConnected1796840000000,
     ],
   };
 }

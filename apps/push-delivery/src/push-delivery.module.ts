@@ -31,7 +31,7 @@ import {
   NotificationsController,
   PushOperationsController,
 } from './notifications/notifications.controller.js';
-import { NotificationsRepository, PushCleanup } from './notifications/notifications.repository.js';
+import { ConnectedCounts, NotificationsRepository, PushCleanup } from './notifications/notifications.repository.js';
 import { NotificationsService } from './notifications/notifications.service.js';
 import { PushAudienceService, SendPushService } from './notifications/send-push.service.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.config.js';
@@ -58,7 +58,14 @@ class DispatchModule {}
 @Module({
   imports: [DispatchModule, InstallationsModule, VendorsModule],
   controllers: [ConnectorsController, NotificationsController, PushOperationsController],
-  providers: [NotificationsRepository, NotificationsService, PushAudienceService, PushCleanup, SendPushService],
+  providers: [
+    ConnectedCounts,
+    NotificationsRepository,
+    NotificationsService,
+    PushAudienceService,
+    PushCleanup,
+    SendPushService,
+  ],
 })
 class NotificationsModule {}
 

@@ -122,6 +122,22 @@ export function describeSessions({ name, open }: QueueStore): void {
       expect(await queues.countConnected(unique('app'))).toBe(0);
     });
 
+    it('are counted for all applications together', async () => {
+      const other = new QueueUser(queues);
+      const presences = [user.newDevice(), user.newDevice(), other.newDevice()].map((one) => ({
+        device: one,
+        session: user.newSession(),
+      }));
+      for (const presence of presences) await queues.connect(presence.device, presence.session, PAGE);
+      const counted = async () => {
+        const all = await queues.countAllConnected();
+        return [user.appId, other.appId].map((appId) => all.get(appId) ?? 0);
+      };
+      expect(await counted()).toEqual([2, 1]);
+      await queues.disconnect(presences.slice(1));
+      expect(await counted()).toEqual([1, 0]);
+    });
+
     it('are listed page by page, each once, with their connectors', async () => {
       expect(await queues.listConnected(user.appId, undefined, 10)).toEqual({ sessions: [], next: undefined });
       const presences = Array.from({ length: 90 }, (_, index) => ({

@@ -95,6 +95,8 @@ export const MAX_CONNECTED_DEVICES = 500;
 /** The scan of a push walks through this many partitions. */
 export const PUSH_PARTITIONS = 64;
 
+const partition = z.number().int().min(0).lt(PUSH_PARTITIONS);
+
 const deviceConnection = z.object({
   /** Null for a connection that a version before 0.1.0 has opened. */
   since: z.iso.datetime().nullable(),
@@ -164,16 +166,7 @@ export const pushOperationsRpc = {
     'push-delivery.listConnected',
     z.object({
       appId,
-      after: z
-        .object({
-          partition: z
-            .number()
-            .int()
-            .min(0)
-            .max(PUSH_PARTITIONS - 1),
-          cursor: z.string().max(128),
-        })
-        .optional(),
+      after: z.object({ partition, cursor: z.string().max(128) }).optional(),
       limit: z.number().int().min(1).max(MAX_CONNECTED_DEVICES),
     }),
     z.object({
@@ -201,6 +194,12 @@ export const pushOperationsRpc = {
     'push-delivery.countPushesByDay',
     daysOfApp,
     z.object({ days: z.array(z.object({ day: z.iso.date(), queued: count, acknowledged: count })) }),
+  ),
+  /** The most devices connected at once in each hour of the last 30 days. Hours without a count are left out, zeros are not. */
+  countConnectedByHour: rpc(
+    'push-delivery.countConnectedByHour',
+    daysOfApp,
+    z.object({ hours: z.array(z.object({ at: z.iso.datetime(), connected: count })) }),
   ),
   countDevices: rpc(
     'push-delivery.countDevices',

@@ -8,6 +8,7 @@ const JOBS = [
   'login-counts-cleanup',
   'mail-cleanup',
   'push-cleanup',
+  'connected-counts',
   'device-queue-cleanup',
   'delivery-statistics',
   'delivery-totals',

@@ -172,6 +172,8 @@ export interface DeviceQueues {
   /** Deletes the statistics of a finished push; batches that arrive within the next hour are skipped. */
   forget(push: MessageId): Promise<void>;
   countConnected(appId: string): Promise<number>;
+  /** By application; those without sessions may be missing. */
+  countAllConnected(): Promise<ReadonlyMap<string, number>>;
   /** At least `limit`, unless there are fewer, and all of one step of the store. */
   listConnected(appId: string, after: PresencePlace | undefined, limit: number): Promise<PresencePage>;
   describe(devices: readonly DeviceAddress[]): Promise<DeviceState[]>;

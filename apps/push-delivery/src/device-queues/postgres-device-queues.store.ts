@@ -132,6 +132,10 @@ export class PostgresDeviceQueues implements DeviceQueues {
     return Promise.resolve(this.#sessions.count(appId));
   }
 
+  countAllConnected(): Promise<ReadonlyMap<string, number>> {
+    return Promise.resolve(this.#sessions.countAll());
+  }
+
   listConnected(appId: string, after: PresencePlace | undefined, limit: number): Promise<PresencePage> {
     return Promise.resolve(this.#sessions.list(appId, after, limit));
   }
@@ -260,6 +264,10 @@ class Sessions {
 
   count(appId: string): number {
     return this.#byApp.get(appId)?.size ?? 0;
+  }
+
+  countAll(): ReadonlyMap<string, number> {
+    return new Map([...this.#byApp].map(([appId, sessions]) => [appId, sessions.size]));
   }
 
   endSessionsOf(nodes: ReadonlySet<string>): void {

@@ -40,6 +40,7 @@ import {
 import {
   CONNECT,
   COUNT_CONNECTED,
+  countAllConnected,
   DISCONNECT,
   endSessionsIn,
   LIST_CONNECTED,
@@ -175,6 +176,10 @@ export class RedisDeviceQueues implements DeviceQueues {
   async countConnected(appId: string): Promise<number> {
     const counts = await this.#runInAll<number>(COUNT_CONNECTED, [appId]);
     return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  countAllConnected(): Promise<ReadonlyMap<string, number>> {
+    return countAllConnected((script) => this.#runInAll(script, []));
   }
 
   async listConnected(appId: string, after: PresencePlace | undefined, limit: number): Promise<PresencePage> {

@@ -118,6 +118,14 @@ export const COUNT_CONNECTED = new RedisScript(`${BEGIN_IN_PARTITION}
 return redis.call('HLEN', sessionsOf(ARGV[1]))
 `);
 
+const COUNT_ALL_CONNECTED = new RedisScript(`${BEGIN_IN_PARTITION}
+local found = {}
+for _, app in ipairs(redis.call('SMEMBERS', base .. ':apps')) do
+  table.insert(found, { app, redis.call('HLEN', sessionsOf(app)) })
+end
+return found
+`);
+
 /** ARGV: application, cursor, number. The reply has the next cursor, then installation, node and session of each. */
 export const LIST_CONNECTED = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}
 local scanned = redis.call('HSCAN', sessionsOf(ARGV[1]), ARGV[2], 'COUNT', ARGV[3])
@@ -156,6 +164,16 @@ export async function endSessionsIn(run: RunInPartition, nodes: readonly string[
     do cursor = (await run(END_SESSIONS, [app, cursor, ...nodes])) as string;
     while (cursor !== '0');
   }
+}
+
+/** @param run runs the script in each partition */
+export async function countAllConnected(
+  run: (script: RedisScript) => Promise<[app: string, connected: number][][]>,
+): Promise<ReadonlyMap<string, number>> {
+  const sums = new Map<string, number>();
+  for (const [app, connected] of (await run(COUNT_ALL_CONNECTED)).flat())
+    sums.set(app, (sums.get(app) ?? 0) + connected);
+  return sums;
 }
 
 export class RedisConnectorNodes implements ConnectorNodes {

@@ -211,6 +211,21 @@ export class IndexVendorLanes1796830000000 extends ForwardMigration {
   override readonly statements = indexesBesideTraffic('push', LANE_INDEXES);
 }
 
+// Why: the console draws the connected devices over time, and the stores of sessions know only those of now.
+export class CountConnected1796840000000 extends ForwardMigration {
+  override readonly statements = [createConnectedCounts, indexOldConnectedCounts];
+}
+
+/** The application '' is the whole deployment, with a row for each quarter of an hour in which devices were counted. */
+const createConnectedCounts = `
+  CREATE TABLE push.connected_counts (
+    app_id    text NOT NULL,
+    at        timestamptz(3) NOT NULL,
+    connected integer NOT NULL,
+    CONSTRAINT connected_counts_pkey PRIMARY KEY (app_id, at)
+  )`;
+const indexOldConnectedCounts = `CREATE INDEX connected_counts_at_idx ON push.connected_counts (at)`;
+
 const LANE_INDEXES = {
   vendor_batches_lane_idx: 'vendor_batches (is_bulk, app_id, lane, next_at, id)',
   vendor_batches_expires_at_idx: 'vendor_batches (expires_at)',

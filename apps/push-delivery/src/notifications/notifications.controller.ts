@@ -2,6 +2,7 @@ import { Controller, Inject } from '@nestjs/common';
 import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
 import { listReply, type MaybeEncoded, RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
+import { ConnectedCounts } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
 import { PushAudienceService, SendPushService } from './send-push.service.js';
 
@@ -86,6 +87,7 @@ export class PushOperationsController {
     private readonly pushes: SendPushService,
     private readonly notifications: NotificationsService,
     private readonly audience: PushAudienceService,
+    private readonly connected: ConnectedCounts,
   ) {}
 
   @RpcHandler(pushOperationsRpc.countTargets)
@@ -121,6 +123,14 @@ export class PushOperationsController {
   @RpcHandler(pushOperationsRpc.countByDay)
   async countByDay({ appId, from }: RpcData<Operations['countByDay']>): Promise<RpcReply<Operations['countByDay']>> {
     return { days: await this.notifications.countByDay(appId, from) };
+  }
+
+  @RpcHandler(pushOperationsRpc.countConnectedByHour)
+  async countConnectedByHour({
+    appId,
+    from,
+  }: RpcData<Operations['countConnectedByHour']>): Promise<RpcReply<Operations['countConnectedByHour']>> {
+    return { hours: await this.connected.byHour(appId, from) };
   }
 
   @RpcHandler(pushOperationsRpc.countDevices)

@@ -132,6 +132,21 @@ export class DeliveryStatisticsEntity {
   keptUntil!: Date;
 }
 
+/** The most devices of an application that were connected at once in a quarter of an hour; no row: none. */
+@Entity('connected_counts')
+@Index('connected_counts_at_idx', ['at'])
+export class ConnectedCountEntity {
+  /** Empty for the whole deployment, whose rows exist also without devices. */
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'connected_counts_pkey' })
+  appId!: string;
+
+  @PrimaryColumn('timestamptz', { precision: 3, primaryKeyConstraintName: 'connected_counts_pkey' })
+  at!: Date;
+
+  @Column('integer')
+  connected!: number;
+}
+
 @Entity('request_ids')
 @Index('request_ids_created_at_idx', ['createdAt'])
 export class RequestIdEntity {
