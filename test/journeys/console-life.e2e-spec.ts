@@ -36,6 +36,8 @@ const CONNECTED_SHOWN_MS = 5_000;
 const BUSY_MS = 5_000;
 /** Processes and servers are asked every few seconds, each until its deadline. */
 const NOTICED_MS = 30_000;
+/** Two counts of the connected devices. */
+const COUNTED_MS = 130_000;
 const MAX_TABS = 120;
 
 const SHAPES = [
@@ -285,6 +287,21 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await expect.poll(rows, { timeout: CONNECTED_SHOWN_MS + BUSY_MS }).toBe(1);
     await client.stop();
     await page.getByText('No device is connected').waitFor({ timeout: CONNECTED_SHOWN_MS + BUSY_MS });
+  });
+
+  it('see in a plot how many devices were connected', { timeout: COUNTED_MS + NOTICED_MS }, async () => {
+    for (let level = 0; level < 4; level += 1) await connected(device(level));
+    const page = await operator().open('overview');
+    const plot = page.getByRole('figure').filter({ hasText: 'Devices connected at once by hour' });
+    const most = async () => {
+      await page.reload();
+      const name = await plot.getByRole('img').getAttribute('aria-label');
+      return Number(/ most: (\d+)$/.exec(name ?? '')?.[1]);
+    };
+    await expect.poll(most, { timeout: COUNTED_MS, interval: 2_000 }).toBeGreaterThanOrEqual(4);
+    await plot.getByText('by hour, last 7 days as a table').click();
+    const lastHours = plot.getByRole('row').filter({ hasText: /:00[4-9]/ });
+    expect(await lastHours.count()).toBeGreaterThan(0);
   });
 
   it.runIf(isOne)('unlink an account, and delete one user and three at once', async () => {

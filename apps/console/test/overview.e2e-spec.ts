@@ -161,6 +161,12 @@ describe('the series of the overview', () => {
     transport.answer(deliveriesRpc.countByDay, () => ({ days: [{ day: dayBefore(1), sent: 5, dead: 1 }] }));
     const pushes = { day: dayBefore(1), queued: 8, acknowledged: 6 };
     transport.answer(pushOperationsRpc.countByDay, () => ({ days: [pushes] }));
+    const hours = [
+      { at: `${dayBefore(29)}T07:00:00.000Z`, connected: 3 },
+      { at: `${dayBefore(1)}T22:00:00.000Z`, connected: 9 },
+      { at: `${dayBefore(1)}T23:00:00.000Z`, connected: 0 },
+    ];
+    transport.answer(pushOperationsRpc.countConnectedByHour, () => ({ hours }));
   });
 
   it('have thirty days of UTC, seven for pushes, zeros included', async () => {
@@ -174,10 +180,30 @@ describe('the series of the overview', () => {
     expect(console.transport.requestsOf(userSearchRpc.countByDay)).toEqual([{ ...params, from: series.days[0] }]);
   });
 
+  it('have the connected devices by day and by hour of a week, null where they were not counted', async () => {
+    const { body } = await owner.call(consoleApi.getSeries, { params });
+    const { days, connected } = consoleApi.getSeries.reply.parse(body);
+    expect(connected?.byDay).toEqual(days.map((day) => ({ [dayBefore(29)]: 3, [dayBefore(1)]: 9 })[day] ?? null));
+    expect(connected?.hours).toHaveLength(168);
+    expect(connected?.hours.at(-1)?.slice(0, 13)).toBe(new Date().toISOString().slice(0, 13));
+    const counted = connected?.hours.flatMap((hour, index) => {
+      const value = connected.byHour[index];
+      return value === null ? [] : [[hour, value]];
+    });
+    expect(counted).toEqual([
+      [`${dayBefore(1)}T22:00:00.000Z`, 9],
+      [`${dayBefore(1)}T23:00:00.000Z`, 0],
+    ]);
+    expect(console.transport.requestsOf(pushOperationsRpc.countConnectedByHour)).toEqual([
+      { ...params, from: days[0] },
+    ]);
+  });
+
   it.each([
     ['users', userSearchRpc.countByDay],
     ['messages', deliveriesRpc.countByDay],
     ['pushes', pushOperationsRpc.countByDay],
+    ['connected', pushOperationsRpc.countConnectedByHour],
   ] as const)('leave %s out where the service does not answer in time', async (name, rpc) => {
     const { body: all } = await owner.call(consoleApi.getSeries, { params });
     for (const error of ['SERVICE_UNAVAILABLE', 'QUERY_TIMED_OUT'] as const) {

@@ -90,6 +90,8 @@ export type Overview = z.output<typeof overview>;
 export const SERIES_DAYS = 30;
 /** Records of pushes are kept for a week. */
 export const PUSH_SERIES_DAYS = 7;
+/** Hours of the connected devices, this one included. */
+export const CONNECTED_HOURS = 168;
 /** One number for each day. */
 const perDay = z.array(count);
 
@@ -103,6 +105,15 @@ const series = z.object({
   messages: z.object({ sent: perDay, dead: perDay }).nullable(),
   /** Of the last `PUSH_SERIES_DAYS` days. Once for each device, by the day of the push; vendors' channels are left out. */
   pushes: z.object({ queued: perDay, acknowledged: perDay }).nullable(),
+  /** The most devices connected at once. Null where they were not counted. */
+  connected: z
+    .object({
+      byDay: z.array(count.nullable()),
+      /** Hours of UTC, the oldest first; the last one is now. */
+      hours: z.array(time),
+      byHour: z.array(count.nullable()),
+    })
+    .nullable(),
 });
 
 export type Series = z.output<typeof series>;

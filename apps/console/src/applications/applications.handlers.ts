@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import {
   type ApplicationDetails,
+  CONNECTED_HOURS,
   consoleApi,
   type Overview,
   permissionsFor,
@@ -39,6 +40,7 @@ type OneApplication = RouteReply<Api['getApplication']>;
 /** Digits of the master key's keyed hash that the page shows. */
 const KEY_ID_DIGITS = 12;
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 const UNDER_WAY = 5;
 
 /** No reply holds a master key. */
@@ -96,16 +98,18 @@ export class ApplicationsHandlers {
     const days = Array.from({ length: SERIES_DAYS }, (_, index) => dayOf(now - (SERIES_DAYS - 1 - index) * DAY_MS));
     const pushDays = days.slice(-PUSH_SERIES_DAYS);
     const asked = { ...params, from: days[0] ?? dayOf(now) };
-    const [users, messages, pushes] = await Promise.all([
+    const [users, messages, pushes, connected] = await Promise.all([
       unlessAway(this.rpc.call(userSearchRpc.countByDay, asked)),
       unlessAway(this.rpc.call(deliveriesRpc.countByDay, asked)),
       unlessAway(this.rpc.call(pushOperationsRpc.countByDay, { ...params, from: pushDays[0] ?? dayOf(now) })),
+      unlessAway(this.rpc.call(pushOperationsRpc.countConnectedByHour, asked)),
     ]);
     return {
       days,
       users: users && perDay(days, users.days, ['signUps', 'logins']),
       messages: messages && perDay(days, messages.days, ['sent', 'dead']),
       pushes: pushes && perDay(pushDays, pushes.days, ['queued', 'acknowledged']),
+      connected: connected && connectedSeries(days, connected.hours, now),
     };
   }
 
@@ -216,6 +220,28 @@ function perDay<Name extends string>(
   const byDay = new Map(found.map((counts) => [counts.day, counts]));
   const series = names.map((name) => [name, days.map((day) => byDay.get(day)?.[name] ?? 0)]);
   return Object.fromEntries(series) as Record<Name, number[]>;
+}
+
+function connectedSeries(
+  days: readonly string[],
+  counted: RpcReply<typeof pushOperationsRpc.countConnectedByHour>['hours'],
+  now: number,
+): Series['connected'] {
+  const byDay = new Map<string, number>();
+  for (const { at, connected } of counted) {
+    const day = at.slice(0, 10);
+    byDay.set(day, Math.max(connected, byDay.get(day) ?? 0));
+  }
+  const byHour = new Map(counted.map(({ at, connected }) => [at, connected]));
+  const lastHour = Math.floor(now / HOUR_MS);
+  const hours = Array.from({ length: CONNECTED_HOURS }, (_, index) =>
+    new Date((lastHour - CONNECTED_HOURS + 1 + index) * HOUR_MS).toISOString(),
+  );
+  return {
+    byDay: days.map((day) => byDay.get(day) ?? null),
+    hours,
+    byHour: hours.map((hour) => byHour.get(hour) ?? null),
+  };
 }
 
 function installationsOf({ platforms }: RpcReply<typeof pushOperationsRpc.countDevices>): Record<string, number> {

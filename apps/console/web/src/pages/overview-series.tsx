@@ -9,7 +9,7 @@ import { useTexts } from '../texts/texts';
 /** The services read the rows of thirty days. */
 const EVERY_MS = 300_000;
 
-/** Counts of the last thirty days as bar charts. */
+/** The last thirty days as bar charts. */
 export function OverviewSeries({ appId }: { readonly appId: string }): ReactNode {
   const t = useTexts();
   const answer = useRead(consoleApi.getSeries, { params: { appId } }, { everyMs: EVERY_MS });
@@ -23,18 +23,35 @@ export function OverviewSeries({ appId }: { readonly appId: string }): ReactNode
   );
 }
 
-function Plots({ series: { days, users, messages, pushes } }: { readonly series: Series }): ReactNode {
+function Plots({ series: { days, users, messages, pushes, connected } }: { readonly series: Series }): ReactNode {
   const t = useTexts();
-  const { signUps, logins, sent, dead, queued, acknowledged } = t.series;
+  const { signUps, logins, sent, dead, queued, acknowledged, most } = t.series;
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-      <Plot title={signUps} days={days} bars={users && { [signUps]: users.signUps }} />
-      <Plot title={logins} days={days} bars={users && { [logins]: users.logins }} />
-      <Plot title={t.series.messages} days={days} bars={messages && { [sent]: messages.sent, [dead]: messages.dead }} />
+      <Plot title={signUps} times={days} bars={users && { [signUps]: users.signUps }} />
+      <Plot title={logins} times={days} bars={users && { [logins]: users.logins }} />
+      <Plot
+        title={t.series.messages}
+        times={days}
+        bars={messages && { [sent]: messages.sent, [dead]: messages.dead }}
+      />
       <Plot
         title={t.series.pushes}
-        days={days.slice(-PUSH_SERIES_DAYS)}
+        times={days.slice(-PUSH_SERIES_DAYS)}
         bars={pushes && { [queued]: pushes.queued, [acknowledged]: pushes.acknowledged }}
+      />
+      <Plot
+        title={t.series.connectedByDay}
+        times={days}
+        bars={connected && { [most]: connected.byDay }}
+        totalOf={mostOf}
+      />
+      <Plot
+        title={t.series.connectedByHour}
+        times={connected?.hours.map(minuteOf) ?? []}
+        bars={connected && { [most]: connected.byHour }}
+        totalOf={mostOf}
+        isByHour
       />
     </SimpleGrid>
   );
@@ -42,25 +59,32 @@ function Plots({ series: { days, users, messages, pushes } }: { readonly series:
 
 interface PlotProps {
   readonly title: string;
-  readonly days: readonly string[];
-  /** Numbers by day under their name, of two names at most; null: the service has not answered. */
-  readonly bars: Readonly<Record<string, readonly number[]>> | null;
+  /** Days or hours. */
+  readonly times: readonly string[];
+  /** Numbers by time under their name, of two names at most; null: the service has not answered. */
+  readonly bars: Readonly<Record<string, readonly Value[]>> | null;
+  /** What the legend says of the numbers; the sum, where absent. */
+  readonly totalOf?: (values: readonly Value[]) => Value;
+  readonly isByHour?: boolean;
 }
 
+/** Null: unknown. */
+type Value = number | null;
 type Bars = NonNullable<PlotProps['bars']>;
 
-/** Bars by day, with their sums in words, and the same numbers as a table. */
-function Plot({ title, days, bars }: PlotProps): ReactNode {
+/** Bars by day or hour, with their totals in words, and the same numbers as a table. */
+function Plot({ title, times, bars, totalOf = sumOf, isByHour = false }: PlotProps): ReactNode {
   const t = useTexts();
-  const { number } = useFormats();
-  const sums = Object.entries(bars ?? {}).map(([name, values]) => t.series.sum(name, number(sumOf(values))));
+  const shown = useShown();
+  const totals = Object.entries(bars ?? {}).map(([name, values]) => t.series.sum(name, shown(totalOf(values))));
+  const describes = isByHour ? t.series.sum : t.series.describes;
   return (
     <figure className="plot">
       <figcaption>
         <Text fw={600}>{title}</Text>
         <ul className="list legend">
-          {sums.map((sum) => (
-            <li key={sum}>{sum}</li>
+          {totals.map((total) => (
+            <li key={total}>{total}</li>
           ))}
         </ul>
       </figcaption>
@@ -68,10 +92,10 @@ function Plot({ title, days, bars }: PlotProps): ReactNode {
         <Text size="sm">{t.series.away}</Text>
       ) : (
         <>
-          <BarChart label={t.series.describes(title, sums.join(', '))} days={days} bars={bars} />
+          <BarChart label={describes(title, totals.join(', '))} times={times} bars={bars} />
           <details>
             <summary>{t.series.figures(title)}</summary>
-            <BarTable title={title} days={days} bars={bars} />
+            <BarTable title={title} unit={isByHour ? t.series.hour : t.series.day} times={times} bars={bars} />
           </details>
         </>
       )}
@@ -79,39 +103,54 @@ function Plot({ title, days, bars }: PlotProps): ReactNode {
   );
 }
 
-function sumOf(values: readonly number[]): number {
-  return values.reduce((sum, each) => sum + each, 0);
+function sumOf(values: readonly Value[]): number {
+  return values.reduce<number>((sum, each) => sum + (each ?? 0), 0);
 }
 
-const DAY_WIDTH = 10;
+function mostOf(values: readonly Value[]): Value {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+function minuteOf(time: string): string {
+  return time.slice(0, 16).replace('T', ' ');
+}
+
+function useShown(): (value: Value) => string {
+  const { number } = useFormats();
+  return (value) => (value === null ? '–' : number(value));
+}
+
+const BAR_WIDTH = 10;
 const HEIGHT = 60;
 
 interface BarChartProps {
   readonly label: string;
-  readonly days: readonly string[];
+  readonly times: readonly string[];
   readonly bars: Bars;
 }
 
-function BarChart({ label, days, bars }: BarChartProps): ReactNode {
+function BarChart({ label, times, bars }: BarChartProps): ReactNode {
+  const shown = useShown();
   const all = Object.values(bars);
-  const most = Math.max(1, ...all.flat());
-  const width = (DAY_WIDTH - 2) / all.length;
+  const most = Math.max(1, ...all.flat().map((value) => value ?? 0));
+  const width = (BAR_WIDTH - 2) / all.length;
   return (
     <svg
       role="img"
       aria-label={label}
-      viewBox={`0 0 ${DAY_WIDTH * days.length} ${HEIGHT}`}
+      viewBox={`0 0 ${BAR_WIDTH * times.length} ${HEIGHT}`}
       height={HEIGHT}
       preserveAspectRatio="none"
     >
       {all.map((values, place) => (
         <g key={place}>
-          {values.map((value, day) => {
-            const height = (value / most) * HEIGHT;
-            const x = day * DAY_WIDTH + 1 + width * place;
+          {values.map((value, index) => {
+            const height = ((value ?? 0) / most) * HEIGHT;
+            const x = index * BAR_WIDTH + 1 + width * place;
             return (
-              <rect key={days[day]} x={x} y={HEIGHT - height} width={width} height={height}>
-                <title>{`${days[day] ?? ''}: ${value}`}</title>
+              <rect key={times[index]} x={x} y={HEIGHT - height} width={width} height={height}>
+                <title>{`${times[index] ?? ''}: ${shown(value)}`}</title>
               </rect>
             );
           })}
@@ -121,15 +160,21 @@ function BarChart({ label, days, bars }: BarChartProps): ReactNode {
   );
 }
 
-function BarTable({ title, days, bars }: Omit<PlotProps, 'bars'> & { readonly bars: Bars }): ReactNode {
-  const t = useTexts();
-  const { number } = useFormats();
+interface BarTableProps {
+  readonly title: string;
+  readonly unit: string;
+  readonly times: readonly string[];
+  readonly bars: Bars;
+}
+
+function BarTable({ title, unit, times, bars }: BarTableProps): ReactNode {
+  const shown = useShown();
   return (
     <div className="scroll" role="region" aria-label={title} tabIndex={0}>
       <Table verticalSpacing={2} aria-label={title}>
         <Table.Thead>
           <Table.Tr>
-            <Table.Th scope="col">{t.series.day}</Table.Th>
+            <Table.Th scope="col">{unit}</Table.Th>
             {Object.keys(bars).map((name) => (
               <Table.Th key={name} scope="col" className="number">
                 {name}
@@ -138,12 +183,12 @@ function BarTable({ title, days, bars }: Omit<PlotProps, 'bars'> & { readonly ba
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
-          {days.map((day, index) => (
-            <Table.Tr key={day}>
-              <Table.Td>{day}</Table.Td>
+          {times.map((time, index) => (
+            <Table.Tr key={time}>
+              <Table.Td>{time}</Table.Td>
               {Object.entries(bars).map(([name, values]) => (
                 <Table.Td key={name} className="number">
-                  {number(values[index] ?? 0)}
+                  {shown(values[index] ?? null)}
                 </Table.Td>
               ))}
             </Table.Tr>
