@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { StartError } from '#bootstrap';
+import { messageOf } from '#errors';
 
 const INVALID_UTF8 = 'ERR_ENCODING_INVALID_ENCODED_DATA';
 /** Reads a source: the path of a file, or `-` for standard input. */
@@ -99,6 +100,16 @@ export function valueFrom(name: string, source: string, read: ReadSource = readT
     const reason = code === INVALID_UTF8 ? 'is not UTF-8 text' : `cannot be read (${code})`;
     throw new StartError(`${name}: ${place} ${reason}.`, { cause });
   }
+}
+
+/** Writes a text to a file, and reports it. @throws StartError */
+export function writeFile(file: string, name: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (cause) {
+    throw new StartError(`The ${name} could not be written: ${messageOf(cause)}`, { cause });
+  }
+  print(`\nThe ${name} is in ${file}.`);
 }
 
 export function withoutLastBreak(text: string): string {

@@ -18,10 +18,7 @@ export function binderOf(parameters: unknown[]): (value: unknown) => string {
   return (value) => `$${parameters.push(value)}`;
 }
 
-export function conditionOf(
-  search: UserSearch,
-  comparisons: Comparisons = EXACT,
-): { sql: string; parameters: unknown[] } {
+export function conditionOf(search: UserSearch, comparisons = EXACT): { sql: string; parameters: unknown[] } {
   const { alternatives, common, parameters } = conditionsOf(search, comparisons);
   const either = alternatives.map(({ sql }) => sql).join(' OR ');
   return { sql: [...common, `(${either})`].join(' AND '), parameters };
@@ -41,7 +38,7 @@ interface Conditions {
 }
 
 /** The conditions one by one: a statement for each alternative can read its index alone. */
-export function conditionsOf(search: UserSearch, comparisons: Comparisons = EXACT): Conditions {
+export function conditionsOf(search: UserSearch, comparisons = EXACT): Conditions {
   const bound: unknown[] = [search.appId];
   const bind = binderOf(bound);
   const { text, mode, filters, lockedIds } = search;
@@ -50,7 +47,7 @@ export function conditionsOf(search: UserSearch, comparisons: Comparisons = EXAC
   const common = [
     'app_id = $1',
     ...filterConditions(filters, bind),
-    ...[filters.ids, lockedIds].flatMap((ids) => (ids === undefined ? [] : [`object_id = ANY (${bind(ids)})`])),
+    ...[filters.ids, lockedIds].flatMap((ids) => when(ids, (value) => `object_id = ANY (${bind(value)})`)),
   ];
   if (search.where === undefined) return { common, alternatives, parameters: bound };
   const queryClass = userClass.queryClass();
@@ -73,7 +70,8 @@ function textConditions(text: string, search: TextSearch, { bind, compare }: Com
   const { in: field, mode } = search;
   if (!isStorableText(text) || (field === 'phone' && !PHONE.test(text))) return [{ sql: 'FALSE' }];
   const isAsked = (name: Search['in'], fits: boolean) => field === name || (field === 'any' && fits);
-  const lower = lowerCase(text);
+  // As PostgreSQL's `lower` in the collation "C".
+  const lower = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
   return [
     ...(isAsked('username', true) ? [nameCondition(compare('lower(username)', lower, bind), search)] : []),
     ...(isAsked('email', true) ? [compare('lower(email)', lower, bind)] : []),
@@ -132,21 +130,19 @@ function endOfPrefix(prefix: string): string | undefined {
   return String.fromCodePoint(...codePoints.slice(0, place), next);
 }
 
-/** As PostgreSQL's `lower` in the collation "C". */
-function lowerCase(text: string): string {
-  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+/** No condition for a filter that is not set. */
+function when<T>(value: T | undefined, sql: (value: T) => string): string[] {
+  return value === undefined ? [] : [sql(value)];
 }
 
 function filterConditions(filters: Filters, bind: Bind): string[] {
-  const { emailVerified, phoneVerified, platform, hasPassword, createdFrom, createdTo } = filters;
+  const ofPlatform = 'object_id IN (SELECT user_id FROM accounts.identities WHERE app_id = $1 AND platform =';
   return [
-    ...(emailVerified === undefined ? [] : [`email_verified IS ${emailVerified ? 'TRUE' : 'NOT TRUE'}`]),
-    ...(phoneVerified === undefined ? [] : [`${phoneVerified ? '' : 'NOT '}mobile_phone_verified`]),
-    ...(platform === undefined
-      ? []
-      : [`object_id IN (SELECT user_id FROM accounts.identities WHERE app_id = $1 AND platform = ${bind(platform)})`]),
-    ...(hasPassword === undefined ? [] : [`password_hash IS ${hasPassword ? 'NOT ' : ''}NULL`]),
-    ...(createdFrom === undefined ? [] : [`created_at >= ${bind(createdFrom)}::timestamptz`]),
-    ...(createdTo === undefined ? [] : [`created_at < ${bind(createdTo)}::timestamptz`]),
+    ...when(filters.emailVerified, (is) => `email_verified IS ${is ? 'TRUE' : 'NOT TRUE'}`),
+    ...when(filters.phoneVerified, (is) => `${is ? '' : 'NOT '}mobile_phone_verified`),
+    ...when(filters.platform, (platform) => `${ofPlatform} ${bind(platform)})`),
+    ...when(filters.hasPassword, (has) => `password_hash IS ${has ? 'NOT ' : ''}NULL`),
+    ...when(filters.createdFrom, (from) => `created_at >= ${bind(from)}::timestamptz`),
+    ...when(filters.createdTo, (to) => `created_at < ${bind(to)}::timestamptz`),
   ];
 }

@@ -1,10 +1,8 @@
-import { writeFileSync } from 'node:fs';
 import { Argument, Command, Option } from 'commander';
 import { StartError } from '#bootstrap';
 import { applicationsRpc, MAIL_KINDS, type MailKind, templatesRpc } from '#contracts';
-import { messageOf } from '#errors';
 import type { WithServer } from '../operator-connection.js';
-import { print, sourceOf, valueFrom, withoutLastBreak } from '../terminal.js';
+import { print, sourceOf, valueFrom, withoutLastBreak, writeFile } from '../terminal.js';
 
 const KIND_WIDTH = 16;
 const LANGUAGE_WIDTH = 8;
@@ -21,11 +19,7 @@ Blocks: {{#if x}} {{else}} {{/if}}, unless, with, each. In HTML all variables ar
 
   npm run gatepost -- templates set my-app verifyEmail --language zh --subject '欢迎 {{username}}' --html @verify.html`;
 
-interface Parts {
-  readonly subject?: string;
-  readonly html?: string;
-  readonly text?: string;
-}
+type Parts = Readonly<Partial<Record<'html' | 'subject' | 'text', string>>>;
 
 export function templatesCommand(withServer: WithServer): Command {
   const templates = new Command('templates').description('show and change the mail templates of an application');
@@ -88,7 +82,7 @@ function preview(withServer: WithServer): Command {
         const { mail } = await rpc.call(templatesRpc.preview, wanted);
         print(`${kind} in ${mail.language} (${whose(mail.isOwn)})`);
         printParts(out === undefined ? mail : { subject: mail.subject, text: mail.text });
-        if (out !== undefined) write(out, mail.html);
+        if (out !== undefined) writeFile(out, 'HTML', mail.html);
       }),
     );
 }
@@ -113,9 +107,8 @@ function placed(name: string): Command {
 }
 
 function readParts({ subject, html, text }: Parts): Parts {
-  const given = Object.entries({ subject, html, text }).filter(
-    (part): part is [string, string] => part[1] !== undefined,
-  );
+  const parts = Object.entries({ subject, html, text });
+  const given = parts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
   if (given.length === 0) throw new StartError('Give at least one part: --subject, --html, --text.');
   if (given.filter(([, value]) => value === '-').length > 1)
     throw new StartError('Only one part can come from standard input.');
@@ -131,15 +124,6 @@ function readPart(name: string, value: string): string {
 function printParts(parts: Parts): void {
   for (const [name, value] of Object.entries({ subject: parts.subject, text: parts.text, html: parts.html }))
     if (value !== undefined) print(`\n--- ${name}\n${withoutLastBreak(value)}`);
-}
-
-function write(file: string, html: string): void {
-  try {
-    writeFileSync(file, html);
-  } catch (cause) {
-    throw new StartError(`The HTML could not be written: ${messageOf(cause)}`, { cause });
-  }
-  print(`\nThe HTML is in ${file}.`);
 }
 
 function whose(isOwn: boolean): string {

@@ -28,6 +28,11 @@ export const grant = z.object({ appId: z.string().regex(/^(?:\*|[A-Za-z0-9_-]{1,
 export const LANGUAGES = ['en', 'zh'] as const;
 export const THEMES = ['auto', 'light', 'dark'] as const;
 
+export const grants = z
+  .array(grant)
+  .max(500)
+  .refine((list) => new Set(list.map(({ appId }) => appId)).size === list.length, 'must name an application once');
+
 /** Null: as the browser says. */
 const preferences = z.object({
   language: z.enum(LANGUAGES).nullable(),

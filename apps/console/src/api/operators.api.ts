@@ -1,11 +1,6 @@
 import { z } from 'zod';
-import { grant, operatorAddress, operatorId, operatorName } from './access.api.js';
+import { grant, grants, operatorAddress, operatorId, operatorName } from './access.api.js';
 import { count, cursor, exportRoute, limit, pageOf, route, time } from './route.js';
-
-const grants = z
-  .array(grant)
-  .max(500)
-  .refine((list) => new Set(list.map(({ appId }) => appId)).size === list.length, 'must name an application once');
 
 /** `invited`: without a way to sign in yet. `disabled`: cannot sign in. */
 export const OPERATOR_STATES = ['active', 'invited', 'disabled'] as const;

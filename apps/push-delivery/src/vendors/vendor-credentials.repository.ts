@@ -48,7 +48,7 @@ export class VendorCredentialsRepository {
   }
 }
 
-function lanesOf(key: Key): string[] {
+export function lanesOf(key: Key): string[] {
   return (['dev', 'prod'] as const).map((prod) => laneName(key, prod));
 }
 
