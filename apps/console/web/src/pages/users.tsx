@@ -92,16 +92,22 @@ function useTypedSearch() {
   return { text: text ?? shown, type, send };
 }
 
-function SearchBar(): ReactNode {
-  const t = useTexts();
+/** Of the URL. A change leads to the first page and keeps what stands in the history. */
+function useFilters() {
   const navigate = useNavigate({ from: '/apps/$appId/users' });
   const search = useSearch({ from: FROM });
-  const { text, type, send } = useTypedSearch();
-  const field = useRef<HTMLInputElement>(null);
-  useHotkeys([['mod+/', () => field.current?.focus()]]);
   const change = (part: Partial<typeof search>) => {
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
   };
+  return { search, change, filter: filtersOf(search, change) };
+}
+
+function SearchBar(): ReactNode {
+  const t = useTexts();
+  const { search, change, filter } = useFilters();
+  const { text, type, send } = useTypedSearch();
+  const field = useRef<HTMLInputElement>(null);
+  useHotkeys([['mod+/', () => field.current?.focus()]]);
   return (
     <Group gap="xs" align="flex-end">
       <TextInput
@@ -128,14 +134,12 @@ function SearchBar(): ReactNode {
       />
       <Segments
         label={t.users.mode}
-        value={search.mode ?? 'prefix'}
         options={[
           { value: 'prefix', label: t.users.beginsWith },
           { value: 'contains', label: t.users.contains },
         ]}
-        onChange={(mode) => {
-          change({ mode });
-        }}
+        {...filter('mode')}
+        value={search.mode ?? 'prefix'}
       />
     </Group>
   );
@@ -151,16 +155,11 @@ function useOrder(appId: string) {
 
 function Filters({ appId }: { readonly appId: string }): ReactNode {
   const t = useTexts();
-  const navigate = useNavigate({ from: '/apps/$appId/users' });
-  const search = useSearch({ from: FROM });
+  const { search, change, filter } = useFilters();
   const { orders, order } = useOrder(appId);
-  const change = (part: Partial<typeof search>) => {
-    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
-  };
   const { where } = useSearched();
   const { q: _q, in: _in, mode: _mode, order: _order, after: _after, ...filters } = search;
   const isFiltered = where !== '' || Object.values(filters).some((each) => each !== undefined);
-  const filter = filtersOf(search, change);
   const options = (['yes', 'no'] as const).map((value) => ({ value, label: t.common[value] }));
   const answerOf = (flag: boolean | undefined) =>
     flag === undefined ? undefined : options.find(({ value }) => (value === 'yes') === flag)?.value;
