@@ -4,6 +4,8 @@ import type { Readable } from 'node:stream';
 import { StartError } from '#bootstrap';
 import { messageOf } from '#errors';
 
+export { quoted } from '#bootstrap';
+
 const INVALID_UTF8 = 'ERR_ENCODING_INVALID_ENCODED_DATA';
 /** Reads a source: the path of a file, or `-` for standard input. */
 export type ReadSource = (source: string) => string;
@@ -74,14 +76,6 @@ function runningCommand(): RunningCommand {
   const command = running.getStore();
   if (command === undefined) throw new Error('no command runs');
   return command;
-}
-
-/** Escapes a text chosen by users so that it cannot control the terminal. */
-export function quoted(text: string): string {
-  return JSON.stringify(text).replaceAll(/\p{C}/gu, (character) => {
-    const code = character.codePointAt(0) ?? 0;
-    return `\\u{${code.toString(16)}}`;
-  });
 }
 
 /** The source that an argument names: `@path` or `-`; undefined if the argument is the value itself. */

@@ -1,6 +1,16 @@
 export { chunksOf, groupedBy, TtlCache } from './collections.js';
 export { ConcurrencyLimiter } from './concurrency-limiter.js';
 export { type GroupRole, LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
+export {
+  baseUrlsOf,
+  brokerFindings,
+  deploymentFindings,
+  type Finding,
+  isLocal,
+  quoted,
+  secretFindings,
+  versionFindings,
+} from './deployment-findings.js';
 export { environment } from './environment.js';
 export { asJsonObject, fromHttp, JSON_TYPE, parseJson, parseJsonBody } from './http.js';
 export {

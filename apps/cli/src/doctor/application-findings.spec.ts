@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { PlatformKind, ShownCredentials, ShownDelivery } from '#contracts';
-import { deliveryFindings, platformFindings, vendorFindings } from './doctor.command.js';
+import type { Application, PlatformKind, ShownCredentials, ShownDelivery } from '#contracts';
+import {
+  applicationFindings,
+  deliveryFindings,
+  missingReplicas,
+  platformFindings,
+  vendorFindings,
+} from './doctor.command.js';
 
 type Use = Parameters<typeof platformFindings>[0];
 
@@ -147,4 +153,32 @@ describe('the doctor on channels of vendors', () => {
     expect(problems({ isPaused: true })).toEqual([expect.stringMatching(/vendors resume shop oppo$/)]);
     expect(problems({ isPaused: true, devices: 0 })).toEqual([]);
   });
+});
+
+describe('the doctor on keys and settings', () => {
+  const settings = { verifyEmailOnSignUp: true, quietProfile: true, hideContact: true, allowClientPush: false };
+  const app = (masterKey: string, change: object = {}) =>
+    ({ id: 'shop', masterKey, settings: { ...settings, ...change } }) as unknown as Application;
+  const KEY = 'DyJegPlemooo4X1tg94gQkw1';
+
+  it('finds nothing if all is well, and ignores the settings in development', () => {
+    expect(applicationFindings(app(KEY), true)).toEqual([]);
+    expect(applicationFindings(app(KEY, { hideContact: false, allowClientPush: true }), false)).toEqual([]);
+  });
+
+  it('finds master keys that can be guessed', () => {
+    for (const key of ['short-master-1', 'aaaaaaaaaaaaaaaaaaaaaaaa'])
+      expect(applicationFindings(app(key), false)[0]?.remedy).toMatch(/rotate-keys shop --master-key/);
+  });
+
+  it('gives advice on settings', () => {
+    const findings = applicationFindings(app(KEY, { hideContact: false, allowClientPush: true }), true);
+    expect(findings.map(({ isAdvice }) => isAdvice)).toEqual([true, true]);
+    expect(findings[1]?.problem).toBe('Off: hideContact.');
+  });
+});
+
+it('the doctor reports how many processes did not answer', () => {
+  expect(missingReplicas('mail', 3, 3)).toEqual([]);
+  expect(missingReplicas('mail', 1, 3)[0]?.problem).toBe('Only 1 of 3 processes of mail have answered.');
 });

@@ -1,14 +1,26 @@
 import { Command, InvalidArgumentError } from 'commander';
 import {
+  baseUrlsOf,
+  brokerFindings,
+  deploymentFindings,
+  type Finding,
+  isLocal,
+  quoted,
+  secretFindings,
+  versionFindings,
+} from '#bootstrap';
+import {
   type Application,
   applicationsRpc,
   deliveriesRpc,
+  diagnosticsRpc,
   identitiesRpc,
   isUnionIdEntryName,
   MAX_DELIVERY_LIST_LIMIT,
   platformFields,
   type PlatformKind,
   platformsRpc,
+  type ProcessReport,
   type RpcReply,
   type ShownCredentials,
   type ShownDelivery,
@@ -17,9 +29,8 @@ import {
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { usageOf } from '../commands/credentials.command.js';
-import { type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
-import { print, quoted, reportFailure } from '../terminal.js';
-import { baseUrlsOf, brokerFindings, examineDeployment, type Finding, isLocal } from './deployment-findings.js';
+import { callReplicas, type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
+import { print, reportFailure } from '../terminal.js';
 import { lookFromOutside, outsideFindings } from './outside.js';
 
 /** Generated keys have 24 characters. */
@@ -27,6 +38,8 @@ const SHORT_KEY = 16;
 const FEW_CHARACTERS = 6;
 /** Users do not wait longer for a mail. */
 const LONG_MS = 10 * 60_000;
+const { standalone, ...SERVICES } = diagnosticsRpc;
+const OPTIONAL = new Set(['console']);
 const CHECKS = [checkPlatforms, checkDeliveries, checkVendorLanes];
 
 interface Section {
@@ -87,6 +100,36 @@ async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | un
     sections.push({ title: `${application.name} (${application.id})`, findings: found });
   }
   return { sections: sections.filter((section) => section.findings.length > 0), silent: [...silent] };
+}
+
+/** @param silent collects the needed services without any reply */
+async function examineDeployment(
+  rpc: RpcClient,
+  deployment: Deployment,
+  silent: Set<string>,
+): Promise<{ readonly reports: readonly ProcessReport[]; readonly findings: readonly Finding[] }> {
+  const contracts = deployment.isOneProcess ? [standalone] : Object.values(SERVICES);
+  const reports: ProcessReport[] = [];
+  const missing: Finding[] = [];
+  for (const contract of contracts) {
+    const [service = ''] = contract.pattern.split('.', 1);
+    const replies = await callReplicas(rpc, deployment, contract).catch((error: unknown) => {
+      if (!(error instanceof SilentServiceError)) throw error;
+      if (!OPTIONAL.has(service)) silent.add(service);
+    });
+    if (replies === undefined) continue;
+    reports.push(...replies.answers);
+    missing.push(...missingReplicas(service, replies.answers.length, replies.expected));
+  }
+  const { brokerVersion } = deployment;
+  const broker = brokerVersion === undefined ? [] : versionFindings('rabbitmq', brokerVersion);
+  return { reports, findings: [...missing, ...deploymentFindings(reports), ...secretFindings(reports), ...broker] };
+}
+
+export function missingReplicas(service: string, answered: number, expected: number): Finding[] {
+  if (answered >= expected) return [];
+  const problem = `Only ${answered} of ${expected} processes of ${service} have answered.`;
+  return [{ problem, remedy: 'Run the doctor again; if the problem persists, read the log of the others.' }];
 }
 
 async function checked(rpc: RpcClient, application: Application, silent: Set<string>): Promise<Finding[]> {

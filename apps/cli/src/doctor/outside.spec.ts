@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { lookFromOutside } from './outside.js';
+import { lookFromOutside, outsideFindings, type OutsideView } from './outside.js';
+
+const URL_ = 'https://api.example.com';
 
 describe('the doctor at an address that is not a gateway', () => {
   let server: Server | undefined;
@@ -33,5 +35,42 @@ describe('the doctor at an address that is not a gateway', () => {
     const { push } = await lookFromOutside(url, 'app');
     expect(push?.url).toBe('ws://127.0.0.1:1/push');
     expect(push?.problem).toMatch(/ECONNREFUSED/);
+  });
+});
+
+describe('the doctor at the public address', () => {
+  const view = (change: Partial<OutsideView> = {}): OutsideView => ({
+    url: URL_,
+    certificate: { problem: undefined, daysLeft: 60 },
+    problem: undefined,
+    skewMs: 900,
+    openPaths: [],
+    push: { url: 'wss://api.example.com/push', problem: undefined },
+    ...change,
+  });
+
+  it('finds nothing if all is well', () => {
+    expect(outsideFindings(view(), URL_)).toEqual([]);
+    expect(outsideFindings(view({ certificate: undefined, push: undefined }), undefined)).toEqual([]);
+  });
+
+  it.each<[Partial<OutsideView>, RegExp]>([
+    [{ certificate: { problem: 'self-signed certificate', daysLeft: 60 } }, /not trusted: "self-signed/],
+    [{ certificate: { problem: undefined, daysLeft: 13 } }, /expires in 13 days/],
+    [{ problem: 'ECONNREFUSED' }, /does not answer as the API: "ECONNREFUSED"/],
+    [{ skewMs: -7_000 }, /differs from this machine's by 7 seconds/],
+    [{ openPaths: ['/metrics', '/readyz'] }, /api.example.com\/metrics, https:\/\/api.example.com\/readyz/],
+    [{ push: { url: 'wss://push.example.com', problem: 'HTTP 502' } }, /accepts no connection: "HTTP 502"/],
+    [{ push: { url: 'ws://api.example.com/push', problem: undefined } }, /API is encrypted, but devices/],
+  ])('finds %#', (change, problem) => {
+    expect(outsideFindings(view(change), URL_).map((finding) => finding.problem)).toEqual([
+      expect.stringMatching(problem),
+    ]);
+  });
+
+  it('finds links that lead to another address', () => {
+    expect(outsideFindings(view(), 'https://old.example.com')[0]?.problem).toMatch(
+      /links of mails lead to https:\/\/old/,
+    );
   });
 });

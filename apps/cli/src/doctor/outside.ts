@@ -1,8 +1,7 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { WebSocket } from 'ws';
+import { type Finding, quoted } from '#bootstrap';
 import { messageOf } from '#errors';
-import { quoted } from '../terminal.js';
-import type { Finding } from './deployment-findings.js';
 
 const TIMEOUT_MS = 5_000;
 const DAY_MS = 86_400_000;

@@ -41,6 +41,22 @@ export const healthApi = {
     isShared: true,
     reply: z.object({ processes: z.array(process), silent: z.array(z.string()) }),
   }),
+  /** Texts are in English. Only owners see that a secret is weak. */
+  getFindings: route({
+    method: 'GET',
+    path: '/health/findings',
+    access: 'health.read',
+    reply: z.object({
+      items: z.array(
+        z.object({
+          problem: z.string(),
+          remedy: z.string(),
+          /** The state may be intended. */
+          isAdvice: z.boolean(),
+        }),
+      ),
+    }),
+  }),
   /** By service; null without a broker. */
   listDeadLetters: route({
     method: 'GET',

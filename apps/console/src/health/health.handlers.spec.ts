@@ -25,3 +25,31 @@ it.each([
   expect(health.silent).toContain('mail');
   expect(asked()).toBe(requests);
 });
+
+it('finds what the reports of the processes show, and shows weak secrets to owners alone', async () => {
+  const report = (change: object) => ({
+    ...{ service: 'mail', host: 'host', pid: 1, version: '0.1.0', isProduction: true, problems: [], servers: [] },
+    settings: {},
+    ...change,
+  });
+  const reports: Readonly<Record<string, object>> = {
+    'mail.examine': report({ instance: 'm', settings: { secretWeakness: 'it repeats itself' } }),
+    'accounts.examine': report({ instance: 'a', service: 'accounts', version: '0.2.0' }),
+  };
+  const call = ({ pattern }: { readonly pattern: string }) => {
+    const found = reports[pattern];
+    return found === undefined ? Promise.reject(new Error('no process')) : Promise.resolve(found);
+  };
+  const handlers = new HealthHandlers({ call } as unknown as RpcClient, { url: '', namespace: '' });
+  const found = async (isOwner: boolean) => (await handlers.getFindings({ may: () => isOwner })).items;
+  const versions = {
+    problem: expect.stringMatching(/0\.2\.0 \(accounts\)/) as string,
+    remedy: 'Expected during an upgrade: complete it.',
+    isAdvice: false,
+  };
+  expect(await found(false)).toEqual([versions]);
+  expect(await found(true)).toEqual([
+    versions,
+    expect.objectContaining({ problem: 'GATEPOST_SECRET can be guessed: it repeats itself.' }),
+  ]);
+});

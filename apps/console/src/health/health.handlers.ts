@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { deploymentFindings, secretFindings } from '#bootstrap';
 import { consoleApi, DEAD_LETTER_SERVICES, type RouteReply } from '#console-api';
 import { diagnosticsRpc, type ProcessReport } from '#contracts';
 import { appError, messageOf } from '#errors';
@@ -31,17 +32,32 @@ export class HealthHandlers {
 
   @Handles(consoleApi.getHealth)
   async getHealth(): Promise<RouteReply<Api['getHealth']>> {
+    const outcomes = await this.examine();
+    return {
+      processes: outcomes.flatMap(({ reports }) => reports).map(shown),
+      silent: outcomes.filter(({ reports }) => reports.length === 0).map(({ service }) => service),
+    };
+  }
+
+  /** The findings of `npm run gatepost -- doctor` that the processes' reports show. */
+  @Handles(consoleApi.getFindings)
+  async getFindings(request: Pick<ConsoleRequest<Api['getFindings']>, 'may'>): Promise<RouteReply<Api['getFindings']>> {
+    const reports = (await this.examine()).flatMap((outcome) => outcome.reports);
+    const found = [
+      ...deploymentFindings(reports),
+      ...(request.may('deadLetters.write') ? secretFindings(reports) : []),
+    ];
+    return { items: found.map(({ problem, remedy, isAdvice = false }) => ({ problem, remedy, isAdvice })) };
+  }
+
+  private examine(): Promise<{ readonly service: string; readonly reports: readonly ProcessReport[] }[]> {
     const contracts = this.broker === null ? [standalone] : Object.values(OF_SERVICES);
-    const outcomes = await Promise.all(
+    return Promise.all(
       contracts.map(async (contract) => ({
         service: contract.pattern.replace(/\.examine$/, ''),
         reports: await this.reportsOf(contract),
       })),
     );
-    return {
-      processes: outcomes.flatMap(({ reports }) => reports).map(shown),
-      silent: outcomes.filter(({ reports }) => reports.length === 0).map(({ service }) => service),
-    };
   }
 
   /** Asks all processes of a service, as long as each reply comes from a new one. */

@@ -10,6 +10,8 @@ import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const EVERY_MS = 5_000;
+/** Findings change with the configuration. */
+const FINDINGS_EVERY_MS = 60_000;
 type Process = RouteReply<typeof consoleApi.getHealth>['processes'][number];
 
 export function HealthPage(): ReactNode {
@@ -43,6 +45,7 @@ export function HealthPage(): ReactNode {
           );
         }}
       </Answer>
+      <Findings />
       {mayLook && <DeadLetters />}
     </Page>
   );
@@ -82,6 +85,39 @@ function ProcessPanel({ process }: { readonly process: Process }): ReactNode {
           </div>
         ))}
       </dl>
+    </Panel>
+  );
+}
+
+function Findings(): ReactNode {
+  const t = useTexts();
+  const findings = useRead(consoleApi.getFindings, {}, { everyMs: FINDINGS_EVERY_MS });
+  return (
+    <Panel title={t.health.findings}>
+      <Answer of={findings} lines={2}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <Empty title={t.health.noFindings} />
+          ) : (
+            <ul className="list">
+              {items.map(({ problem, remedy, isAdvice }) => (
+                <li key={problem}>
+                  <Badge color={isAdvice ? 'gray' : 'bad'}>{isAdvice ? t.health.advice : t.health.problem}</Badge>
+                  <Text size="sm" lang="en">
+                    {problem}
+                  </Text>
+                  <Text size="sm" c="dimmed" lang="en">
+                    {remedy}
+                  </Text>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Answer>
+      <Text size="sm" c="dimmed">
+        {t.health.findingsSays}
+      </Text>
     </Panel>
   );
 }

@@ -705,6 +705,12 @@ export const en = {
     process: (host: string, pid: number, version: string, node: string) =>
       `${host}, process ${pid}, Gatepost ${version}, Node ${node}`,
     skew: (ms: number) => `clock ${ms} ms ahead`,
+    findings: 'Findings',
+    noFindings: 'Nothing found',
+    findingsSays:
+      'What the processes report of themselves. The doctor of the command line also checks the applications, and the API from outside.',
+    problem: 'problem',
+    advice: 'to consider',
     deadLetters: 'Dead letters',
     noQueues: 'One process has no dead letters',
     noQueuesSays: 'Events that a service cannot handle are stored where Gatepost runs as services.',

@@ -1,8 +1,6 @@
-import { diagnosticsRpc, type ProcessReport } from '#contracts';
-import type { RpcClient } from '#messaging';
-import { callReplicas, type Deployment, SilentServiceError } from '../operator-connection.js';
-import { quoted } from '../terminal.js';
+import type { ProcessReport } from '#contracts';
 
+/** A problem that the doctor of the command line and the console show. */
 export interface Finding {
   readonly problem: string;
   readonly remedy: string;
@@ -20,42 +18,7 @@ const OLDEST: Readonly<Record<string, { readonly needed: string; readonly mainta
   rabbitmq: { needed: '3.10' },
 };
 
-const { standalone, ...services } = diagnosticsRpc;
-const OPTIONAL = new Set(['console']);
 type ServerReport = ProcessReport['servers'][number];
-
-interface ServiceReports {
-  readonly service: string;
-  readonly reports: readonly ProcessReport[];
-  readonly expected: number;
-}
-
-interface DeploymentState {
-  readonly reports: readonly ProcessReport[];
-  readonly findings: readonly Finding[];
-}
-
-/** @param silent collects the needed services without any reply */
-export async function examineDeployment(
-  rpc: RpcClient,
-  deployment: Deployment,
-  silent: Set<string>,
-): Promise<DeploymentState> {
-  const contracts = deployment.isOneProcess ? [standalone] : Object.values(services);
-  const asked: ServiceReports[] = [];
-  for (const contract of contracts) {
-    const [service = ''] = contract.pattern.split('.', 1);
-    const replies = await callReplicas(rpc, deployment, contract).catch((error: unknown) => {
-      if (!(error instanceof SilentServiceError)) throw error;
-      if (!OPTIONAL.has(service)) silent.add(service);
-    });
-    if (replies !== undefined) asked.push({ service, reports: replies.answers, expected: replies.expected });
-  }
-  const reports = asked.flatMap((one) => one.reports);
-  const { brokerVersion } = deployment;
-  const broker = brokerVersion === undefined ? [] : versionFindings('rabbitmq', brokerVersion);
-  return { reports, findings: [...processFindings(asked), ...serverFindings(reports), ...broker] };
-}
 
 /** While the broker moves no messages, no service answers: then this is the only finding. */
 export function brokerFindings(problem: string | undefined): Finding[] {
@@ -76,25 +39,14 @@ export function isLocal(url: string): boolean {
   return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
-export function processFindings(services: readonly ServiceReports[]): Finding[] {
-  const reports = services.flatMap((one) => one.reports);
+/** What the reports of all processes show, but for `secretFindings`. */
+export function deploymentFindings(reports: readonly ProcessReport[]): Finding[] {
   return [
-    ...services.flatMap(missingReplicas),
     ...reports.flatMap(notReady),
     ...mixedVersions(reports),
     ...mixedEnvironments(reports),
-    ...weakSecrets(reports),
     ...gatewayFindings(reports),
-  ];
-}
-
-function missingReplicas({ service, reports, expected }: ServiceReports): Finding[] {
-  if (reports.length >= expected) return [];
-  return [
-    {
-      problem: `Only ${reports.length} of ${expected} processes of ${service} have answered.`,
-      remedy: 'Run the doctor again; if the problem persists, read the log of the others.',
-    },
+    ...serverFindings(reports),
   ];
 }
 
@@ -129,7 +81,8 @@ function mixedEnvironments(reports: readonly ProcessReport[]): Finding[] {
   ];
 }
 
-function weakSecrets(reports: readonly ProcessReport[]): Finding[] {
+/** They help an attacker. */
+export function secretFindings(reports: readonly ProcessReport[]): Finding[] {
   const reasons = reports.flatMap(({ settings: { secretWeakness: reason } }) =>
     typeof reason === 'string' ? [reason] : [],
   );
@@ -167,7 +120,7 @@ function baseUrlFindings(baseUrls: readonly string[]): Finding[] {
   return [{ problem: `${baseUrl} is not encrypted: passwords and links can be read in transit.`, remedy }];
 }
 
-export function serverFindings(reports: readonly ProcessReport[]): Finding[] {
+function serverFindings(reports: readonly ProcessReport[]): Finding[] {
   const isProduction = reports.some((report) => report.isProduction);
   const findings = reports.flatMap(({ service, servers }) =>
     servers.flatMap((server) => findingsOf(service, server, isProduction)),
@@ -229,6 +182,14 @@ function redisFindings(
       remedy: 'Set appendonly yes, and appendfsync everysec.',
     });
   return findings;
+}
+
+/** Escapes a text of unknown origin so that it cannot control a terminal. */
+export function quoted(text: string): string {
+  return JSON.stringify(text).replaceAll(/\p{C}/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u{${code.toString(16)}}`;
+  });
 }
 
 function sentenceStart(name: string): string {

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Application, ProcessReport } from '#contracts';
-import { applicationFindings } from './doctor.command.js';
-import { baseUrlsOf, processFindings, serverFindings, versionFindings } from './deployment-findings.js';
-import { outsideFindings, type OutsideView } from './outside.js';
+import type { ProcessReport } from '#contracts';
+import { baseUrlsOf, deploymentFindings, secretFindings, versionFindings } from './deployment-findings.js';
 
 const URL_ = 'https://api.example.com';
 const report = (change: Partial<ProcessReport> = {}): ProcessReport => ({
@@ -28,9 +26,9 @@ const gateway = (settings: ProcessReport['settings'], change: Partial<ProcessRep
     ...change,
   });
 const problemsOf = (...reports: ProcessReport[]) =>
-  processFindings([{ service: 'accounts', reports, expected: reports.length }]).map(({ problem }) => problem);
+  [...deploymentFindings(reports), ...secretFindings(reports)].map(({ problem }) => problem);
 
-describe('the doctor on processes', () => {
+describe('what is found on processes', () => {
   it('finds nothing if all is well', () => {
     expect(problemsOf(report(), report({ pid: 2 }), gateway({}))).toEqual([]);
     expect(baseUrlsOf([report(), gateway({}), gateway({})])).toEqual([URL_]);
@@ -67,13 +65,12 @@ describe('the doctor on processes', () => {
     expect(problemsOf(gateway(settings, { isProduction: false }))).toEqual([]);
   });
 
-  it('reports how many processes did not answer', () => {
-    const [finding] = processFindings([{ service: 'mail', reports: [report()], expected: 3 }]);
-    expect(finding?.problem).toBe('Only 1 of 3 processes of mail have answered.');
+  it('keeps the weakness of a secret apart', () => {
+    expect(deploymentFindings([report({ settings: { secretWeakness: 'it repeats itself' } })])).toEqual([]);
   });
 });
 
-describe('the doctor on servers', () => {
+describe('what is found on servers', () => {
   const good = { settings: { maxmemoryPolicy: 'noeviction', appendOnly: 'yes' } };
 
   it('finds nothing if all is well', () => {
@@ -81,12 +78,12 @@ describe('the doctor on servers', () => {
       server('postgresql (accounts)', '16.4 (Debian)', { skewMs: -2_000 }),
       server('redis', '7.2.1', good),
     ];
-    expect(serverFindings(reports)).toEqual([]);
+    expect(deploymentFindings(reports)).toEqual([]);
     expect(versionFindings('rabbitmq', '4.0.2')).toEqual([]);
   });
 
   it('reports the same problem of two processes once', () => {
-    expect(serverFindings([server('redis', '4.0.9', good), server('redis', '4.0.9', good)])).toHaveLength(1);
+    expect(deploymentFindings([server('redis', '4.0.9', good), server('redis', '4.0.9', good)])).toHaveLength(1);
   });
 
   it.each<[ProcessReport, RegExp]>([
@@ -97,7 +94,7 @@ describe('the doctor on servers', () => {
     [server('redis', '7.0.0', { settings: { maxmemoryPolicy: 'noeviction', appendOnly: 'no' } }), /no AOF/],
     [report({ servers: [{ name: 'redis', problem: 'no answer', facts: null }] }), /does not reach redis: "no answer"/],
   ])('finds %#', (one, problem) => {
-    expect(serverFindings([one]).map((finding) => finding.problem)).toEqual([expect.stringMatching(problem)]);
+    expect(deploymentFindings([one]).map((finding) => finding.problem)).toEqual([expect.stringMatching(problem)]);
   });
 
   it('compares versions by their numbers', () => {
@@ -105,65 +102,5 @@ describe('the doctor on servers', () => {
     expect(versionFindings('rabbitmq', '3.10.0')).toEqual([]);
     expect(versionFindings('redis', '5.0.14')[0]?.isAdvice).toBe(true);
     expect(versionFindings('redis', '6.2.0')).toEqual([]);
-  });
-});
-
-describe('the doctor at the public address', () => {
-  const view = (change: Partial<OutsideView> = {}): OutsideView => ({
-    url: URL_,
-    certificate: { problem: undefined, daysLeft: 60 },
-    problem: undefined,
-    skewMs: 900,
-    openPaths: [],
-    push: { url: 'wss://api.example.com/push', problem: undefined },
-    ...change,
-  });
-
-  it('finds nothing if all is well', () => {
-    expect(outsideFindings(view(), URL_)).toEqual([]);
-    expect(outsideFindings(view({ certificate: undefined, push: undefined }), undefined)).toEqual([]);
-  });
-
-  it.each<[Partial<OutsideView>, RegExp]>([
-    [{ certificate: { problem: 'self-signed certificate', daysLeft: 60 } }, /not trusted: "self-signed/],
-    [{ certificate: { problem: undefined, daysLeft: 13 } }, /expires in 13 days/],
-    [{ problem: 'ECONNREFUSED' }, /does not answer as the API: "ECONNREFUSED"/],
-    [{ skewMs: -7_000 }, /differs from this machine's by 7 seconds/],
-    [{ openPaths: ['/metrics', '/readyz'] }, /api.example.com\/metrics, https:\/\/api.example.com\/readyz/],
-    [{ push: { url: 'wss://push.example.com', problem: 'HTTP 502' } }, /accepts no connection: "HTTP 502"/],
-    [{ push: { url: 'ws://api.example.com/push', problem: undefined } }, /API is encrypted, but devices/],
-  ])('finds %#', (change, problem) => {
-    expect(outsideFindings(view(change), URL_).map((finding) => finding.problem)).toEqual([
-      expect.stringMatching(problem),
-    ]);
-  });
-
-  it('finds links that lead to another address', () => {
-    expect(outsideFindings(view(), 'https://old.example.com')[0]?.problem).toMatch(
-      /links of mails lead to https:\/\/old/,
-    );
-  });
-});
-
-describe('the doctor on keys and settings', () => {
-  const settings = { verifyEmailOnSignUp: true, quietProfile: true, hideContact: true, allowClientPush: false };
-  const app = (masterKey: string, change: object = {}) =>
-    ({ id: 'shop', masterKey, settings: { ...settings, ...change } }) as unknown as Application;
-  const KEY = 'DyJegPlemooo4X1tg94gQkw1';
-
-  it('finds nothing if all is well, and ignores the settings in development', () => {
-    expect(applicationFindings(app(KEY), true)).toEqual([]);
-    expect(applicationFindings(app(KEY, { hideContact: false, allowClientPush: true }), false)).toEqual([]);
-  });
-
-  it('finds master keys that can be guessed', () => {
-    for (const key of ['short-master-1', 'aaaaaaaaaaaaaaaaaaaaaaaa'])
-      expect(applicationFindings(app(key), false)[0]?.remedy).toMatch(/rotate-keys shop --master-key/);
-  });
-
-  it('gives advice on settings', () => {
-    const findings = applicationFindings(app(KEY, { hideContact: false, allowClientPush: true }), true);
-    expect(findings.map(({ isAdvice }) => isAdvice)).toEqual([true, true]);
-    expect(findings[1]?.problem).toBe('Off: hideContact.');
   });
 });
