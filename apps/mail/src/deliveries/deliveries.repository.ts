@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { PeriodicJob } from '#bootstrap';
 import type { Tx } from '#database';
-import { currentTraceparent, Metrics } from '#observability';
+import { currentTraceparent } from '#observability';
 import { MailDatabase, type MailLimit } from '../mail.config.js';
 import { RecipientEntity } from './delivery.entity.js';
 import type { ChannelName, ClaimedRow, QueuedRow, RecipientRow, Settlement } from './delivery.rules.js';
@@ -21,6 +20,7 @@ const CONCURRENT_CLAIMERS = 8;
 interface Allowance {
   /** How many of the requested mails may be sent in this window. */
   readonly granted: number;
+  readonly since: Date;
   readonly until: Date;
 }
 
@@ -135,17 +135,19 @@ export class DeliveriesRepository {
     );
   }
 
-  /** Counts the requested mails, granted or not: the rest is requested again in a later window. */
+  /** Counts the granted mails: the rest is requested again in a later window. */
   async takeAllowance(tx: Tx, appId: string, wanted: number, { count, seconds }: MailLimit): Promise<Allowance> {
-    const [row] = await tx.query<{ used: string; until: Date }>(
+    const [row] = await tx.query<{ used: string; since: Date; until: Date }>(
       `INSERT INTO mail.allowances AS a (app_id, window_start, used) VALUES ($1, ${WINDOW_START}, $2)
        ON CONFLICT ON CONSTRAINT allowances_pkey DO UPDATE SET used = a.used + EXCLUDED.used
-       RETURNING used, window_start + make_interval(secs => $3) AS until`,
+       RETURNING used, window_start AS since, window_start + make_interval(secs => $3) AS until`,
       [appId, wanted, seconds],
     );
     if (row === undefined) throw new Error('the allowance row was not returned');
-    const before = Number(row.used) - wanted;
-    return { granted: Math.min(wanted, Math.max(0, count - before)), until: row.until };
+    const { since, until } = row;
+    const granted = Math.min(wanted, Math.max(0, count - (Number(row.used) - wanted)));
+    if (granted < wanted) await tx.query(GIVE_BACK, [appId, since, wanted - granted]);
+    return { granted, since, until };
   }
 }
 
@@ -184,7 +186,12 @@ const LOGGED_ATTEMPT = `
     || jsonb_build_object('at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
                           'outcome', s.outcome, 'answer', s.error)`;
 
+/** What the limit did not grant, under the lock of the row that has counted it. */
+const GIVE_BACK = 'UPDATE mail.allowances SET used = used - $3 WHERE app_id = $1 AND window_start = $2';
+
+/** Only where the lease holds: a result that is stored twice gives back once. In the order in which claims lock the rows. */
 const SETTLE = `
+  WITH settled AS (
   UPDATE mail.deliveries AS d
      SET status = new.status,
          attempts = d.attempts + CASE WHEN s.outcome = 'released' THEN 0 ELSE 1 END,
@@ -194,14 +201,26 @@ const SETTLE = `
          next_attempt_at = now() + make_interval(secs => s."delaySeconds"),
          settled_at = CASE WHEN new.status IN ('sent', 'dead', 'dropped') THEN now() END,
          lease = NULL
-    FROM jsonb_to_recordset($1::jsonb) AS s (id uuid, lease uuid, outcome text, error text, "delaySeconds" integer)
+    FROM jsonb_to_recordset($1::jsonb)
+      AS s (id uuid, lease uuid, outcome text, error text, "delaySeconds" integer, "countedIn" timestamptz)
     JOIN mail.deliveries AS before ON before.id = s.id
    CROSS JOIN LATERAL (
      SELECT CASE WHEN s.outcome = 'released' THEN before.status
                  WHEN s.outcome = 'failed' AND now() + make_interval(secs => s."delaySeconds") >= before.give_up_at THEN 'dead'
                  ELSE s.outcome END) AS new (status)
    WHERE d.id = s.id AND d.lease = s.lease AND (d.status IN ('queued', 'failed') OR s.outcome = 'sent')
-  RETURNING CASE WHEN s.outcome = 'released' THEN 'released' ELSE d.status END AS outcome`;
+  RETURNING CASE WHEN s.outcome = 'released' THEN 'released' ELSE d.status END AS outcome, d.app_id, s."countedIn" AS counted_in
+  ), unused AS (
+    SELECT app_id, counted_in, count(*) AS mails FROM settled
+     WHERE outcome = 'released' AND counted_in IS NOT NULL GROUP BY app_id, counted_in
+  ), windows AS (
+    SELECT app_id, window_start, mails FROM mail.allowances AS a
+      JOIN unused USING (app_id) WHERE a.window_start = unused.counted_in ORDER BY app_id FOR UPDATE OF a
+  ), given_back AS (
+    UPDATE mail.allowances AS a SET used = GREATEST(0, a.used - windows.mails)
+      FROM windows WHERE a.app_id = windows.app_id AND a.window_start = windows.window_start
+  )
+  SELECT outcome FROM settled`;
 
 /** A loose index scan over the applications: the first row of each comes before the second row of any. Locked rows are checked again. */
 const CLAIM = `
@@ -232,51 +251,3 @@ const CLAIM = `
    WHERE d.id = due.id
   RETURNING d.id, lease, app_id AS "appId", kind, recipient, sealed_content AS "sealedContent", attempts,
             created_at AS "createdAt", expires_at AS "expiresAt", expires_at <= now() AS "isExpired", traceparent`;
-
-/** Rows per statement: few enough that requests do not wait long for their locks. */
-const BATCH_SIZE = 500;
-
-/** Operators can look up the result of a message for this time. */
-const SETTLED_DELIVERIES = `
-  DELETE FROM mail.deliveries WHERE id IN (
-    SELECT id FROM mail.deliveries WHERE settled_at < now() - interval '30 days'
-     ORDER BY settled_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-
-/** A dead delivery that has expired cannot be retried. */
-const USELESS_CONTENTS = `
-  UPDATE mail.deliveries SET sealed_content = NULL WHERE id IN (
-    SELECT id FROM mail.deliveries WHERE status = 'dead' AND expires_at <= now() AND sealed_content IS NOT NULL
-     ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-
-/** Longer than the maximum delay of an event: a mail request that is older than the change has arrived by then. */
-const OLD_RECIPIENTS = `
-  DELETE FROM mail.recipients WHERE (app_id, user_id) IN (
-    SELECT app_id, user_id FROM mail.recipients WHERE noted_at < now() - interval '8 days'
-     ORDER BY noted_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-
-/** A window lasts one day at most. */
-const OLD_ALLOWANCES = `
-  DELETE FROM mail.allowances WHERE (app_id, window_start) IN (
-    SELECT app_id, window_start FROM mail.allowances WHERE window_start < now() - interval '2 days'
-     LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-
-const INTERVAL_MS = 60_000;
-
-@Injectable()
-export class RetentionJob extends PeriodicJob {
-  constructor(
-    private readonly database: MailDatabase,
-    metrics: Metrics,
-  ) {
-    super({ name: 'mail-cleanup', intervalMs: INTERVAL_MS, metrics });
-  }
-
-  async processBatch(): Promise<boolean> {
-    let isMore = false;
-    for (const statement of [SETTLED_DELIVERIES, USELESS_CONTENTS, OLD_RECIPIENTS, OLD_ALLOWANCES]) {
-      const rows = await this.database.query(statement);
-      isMore ||= rows.length === BATCH_SIZE;
-    }
-    return isMore;
-  }
-}

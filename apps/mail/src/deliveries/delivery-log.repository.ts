@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository, SelectQueryBuilder } from 'typeorm';
+import { PeriodicJob } from '#bootstrap';
 import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
 import { columnsOf, type Queryable, selectList } from '#database';
+import { Metrics } from '#observability';
 import { MailDatabase } from '../mail.config.js';
 import { WAITING } from './deliveries.repository.js';
 import { DeliveryEntity } from './delivery.entity.js';
@@ -125,5 +127,53 @@ export class DeliveryLogRepository {
   #select(): SelectQueryBuilder<DeliveryEntity> {
     const query = this.deliveries.createQueryBuilder('delivery').select([]);
     return LOGGED.reduce((selected, { property }) => selected.addSelect(`delivery.${property}`, property), query);
+  }
+}
+
+/** Rows per statement: few enough that requests do not wait long for their locks. */
+const BATCH_SIZE = 500;
+
+/** Operators can look up the result of a message for this time. */
+const SETTLED_DELIVERIES = `
+  DELETE FROM mail.deliveries WHERE id IN (
+    SELECT id FROM mail.deliveries WHERE settled_at < now() - interval '30 days'
+     ORDER BY settled_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+/** A dead delivery that has expired cannot be retried. */
+const USELESS_CONTENTS = `
+  UPDATE mail.deliveries SET sealed_content = NULL WHERE id IN (
+    SELECT id FROM mail.deliveries WHERE status = 'dead' AND expires_at <= now() AND sealed_content IS NOT NULL
+     ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+/** Longer than the maximum delay of an event: a mail request that is older than the change has arrived by then. */
+const OLD_RECIPIENTS = `
+  DELETE FROM mail.recipients WHERE (app_id, user_id) IN (
+    SELECT app_id, user_id FROM mail.recipients WHERE noted_at < now() - interval '8 days'
+     ORDER BY noted_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+/** A window lasts one day at most. */
+const OLD_ALLOWANCES = `
+  DELETE FROM mail.allowances WHERE (app_id, window_start) IN (
+    SELECT app_id, window_start FROM mail.allowances WHERE window_start < now() - interval '2 days'
+     LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+const INTERVAL_MS = 60_000;
+
+@Injectable()
+export class RetentionJob extends PeriodicJob {
+  constructor(
+    private readonly database: MailDatabase,
+    metrics: Metrics,
+  ) {
+    super({ name: 'mail-cleanup', intervalMs: INTERVAL_MS, metrics });
+  }
+
+  async processBatch(): Promise<boolean> {
+    let isMore = false;
+    for (const statement of [SETTLED_DELIVERIES, USELESS_CONTENTS, OLD_RECIPIENTS, OLD_ALLOWANCES]) {
+      const rows = await this.database.query(statement);
+      isMore ||= rows.length === BATCH_SIZE;
+    }
+    return isMore;
   }
 }

@@ -11,7 +11,7 @@ import { DeliveriesRepository } from './deliveries.repository.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliveriesService } from './deliveries.service.js';
 import { DeliverySender } from './delivery-sender.js';
-import { ChannelUnavailable, DeliveryChannel, DeliveryRefused } from './delivery.channel.js';
+import { ChannelUnavailable, DeliveryChannel, DeliveryRefused, settlementOf } from './delivery.channel.js';
 import type { Delivery, NewDelivery } from './delivery.rules.js';
 
 const HOUR_MS = 3_600_000;
@@ -73,6 +73,12 @@ describe('the sender', () => {
       for (const { status } of await rows()) counts[status] = (counts[status] ?? 0) + 1;
       expect(counts).toEqual(expected);
     });
+  const used = async () => {
+    const allowances = await database.query<{ app_id: string; used: string }>(
+      'SELECT app_id, used FROM mail.allowances',
+    );
+    return Object.fromEntries(allowances.map(({ app_id: appId, used: count }) => [appId, Number(count)]));
+  };
   const newSender = (channel: DeliveryChannel, mailLimit?: MailLimit) => {
     const sender = new DeliverySender(database, repository, sealer, new Metrics(), { mailLimit });
     sender.register(channel);
@@ -317,6 +323,42 @@ describe('the sender', () => {
     },
     LONG_MS,
   );
+
+  it(
+    'counts no mail against the limit while the server is unavailable',
+    async () => {
+      const channel = new ScriptedChannel();
+      let probes = 0;
+      channel.onSend = () => {
+        probes += 1;
+        return probes > 2 ? Promise.resolve() : Promise.reject(new ChannelUnavailable('connect ECONNREFUSED'));
+      };
+      newSender(channel, { count: 1, seconds: 3_600 }).onApplicationBootstrap();
+      await add();
+      await waitFor({ sent: 1 });
+      expect([probes, await used()]).toEqual([3, { app: 1 }]);
+    },
+    LONG_MS,
+  );
+
+  it('gives back what a released delivery has counted once, to its application and window, never below zero', async () => {
+    const sender = newSender(new ScriptedChannel(), { count: 3, seconds: 3_600 });
+    for (const appId of ['app', 'app', 'app', 'app', 'app', 'other']) await add({ appId });
+    const { items } = await sender.take('mail', 10);
+    expect([items.length, await used()]).toEqual([4, { app: 3, other: 1 }]);
+    const settlements = items.map((row, index) => ({
+      ...settlementOf(row, index === 0 ? new Error('450') : new ChannelUnavailable('away')),
+    }));
+    expect((await repository.settle(settlements)).sort()).toEqual(['failed', 'released', 'released', 'released']);
+    expect(await repository.settle(settlements)).toEqual([]);
+    expect(await used()).toEqual({ app: 1, other: 0 });
+
+    const [first, second] = (await sender.take('mail', 2)).items;
+    await database.query('UPDATE mail.allowances SET used = 0');
+    const earlier = { ...settlementOf(first!, new ChannelUnavailable('away')), countedIn: new Date(0) };
+    await repository.settle([earlier, settlementOf(second!, new ChannelUnavailable('away'))]);
+    expect(await used()).toEqual({ app: 0, other: 0 });
+  });
 
   it('finishes claimed deliveries at shutdown, and claims no more', async () => {
     const channel = new ScriptedChannel();

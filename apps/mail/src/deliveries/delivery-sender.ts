@@ -110,7 +110,8 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     const granted: ClaimedRow[] = [];
     for (const [appId, wanted] of byApplication(rows)) {
       const allowance = await this.deliveries.takeAllowance(tx, appId, wanted.length, limit);
-      granted.push(...wanted.slice(0, allowance.granted));
+      const countedIn = allowance.since;
+      granted.push(...wanted.slice(0, allowance.granted).map((row) => ({ ...row, countedIn })));
       const ids = wanted.slice(allowance.granted).map(({ id }) => id);
       const { until } = allowance;
       if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until });

@@ -38,10 +38,10 @@ export class ChannelUnavailable extends Error {
 
 /** @param thrown by the channel; undefined if the server has accepted the message */
 export function settlementOf(
-  { id, lease, attempts }: Pick<ClaimedRow, 'id' | 'lease' | 'attempts'>,
+  { id, lease, attempts, countedIn }: Pick<ClaimedRow, 'id' | 'lease' | 'attempts' | 'countedIn'>,
   thrown: unknown,
 ): Settlement {
-  const settlement = { id, lease, delaySeconds: 0 };
+  const settlement = { id, lease, delaySeconds: 0, ...(countedIn === undefined ? {} : { countedIn }) };
   if (thrown === undefined) return { ...settlement, outcome: 'sent', error: null };
   const error = storedErrorText(messageOf(thrown));
   if (thrown instanceof DeliveryRefused) return { ...settlement, outcome: 'dead', error };

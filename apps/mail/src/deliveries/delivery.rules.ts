@@ -47,6 +47,8 @@ export interface ClaimedRow {
   readonly expiresAt: Date;
   readonly isExpired: boolean;
   readonly traceparent: string | null;
+  /** The start of the window in which the limit of the application has counted it; absent without a limit. */
+  readonly countedIn?: Date;
 }
 
 /** The result of an attempt. `released`: the attempt does not count, and the delivery can be claimed again at once. */
@@ -56,6 +58,8 @@ export interface Settlement {
   readonly outcome: 'sent' | 'failed' | 'dead' | 'released';
   readonly error: string | null;
   readonly delaySeconds: number;
+  /** As in the claimed row; `released` deliveries give back what was counted. */
+  readonly countedIn?: Date;
 }
 
 export interface LoggedRow {

@@ -7,7 +7,7 @@ import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
 import { MailDatabase } from '../mail.config.js';
 import { mailDatabase } from '../mail.database.js';
-import { RetentionJob } from './deliveries.repository.js';
+import { RetentionJob } from './delivery-log.repository.js';
 
 describe('the retention of the mail service', () => {
   let databaseUrl: string;
