@@ -62,6 +62,20 @@ describe('text messages, from the event to the provider', () => {
     expect(idsAtWebhook()).toEqual([id, id]);
   });
 
+  it('that wait are not sent any more once a later code is requested', async () => {
+    await setWebhook();
+    webhook().answerWith(503);
+    const first = await mail.requestCode({ appId });
+    await mail.untilRecorded(first.id, 'failed');
+    webhook().answerWith(204);
+    const expiresAt = new Date(Date.parse(first.expiresAt) + 10_000).toISOString();
+    const second = await mail.requestCode({ appId, mobilePhoneNumber: first.mobilePhoneNumber, expiresAt });
+    await mail.untilRecorded(second.id, 'sent');
+    await mail.hurry();
+    expect(await mail.untilRecorded(first.id, 'dropped')).toMatchObject({ last_error: 'a later code replaces it' });
+    expect(idsAtWebhook()).toEqual([first.id, second.id]);
+  });
+
   it('that are rejected permanently are dead at once', async () => {
     await setWebhook();
     webhook().answerWith(422);

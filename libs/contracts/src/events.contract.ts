@@ -5,12 +5,14 @@ import { CODE_PURPOSES, MAX_CODE_TTL_MINUTES, textMessageOptions } from './text-
 
 const userRef = z.object({ appId: z.string(), userId: z.string() });
 
-/** A code to be sent to a number, sealed under `sealedCodeContext`. */
+/** A code to be sent to a number, sealed under `sealedCodeContext`. It replaces earlier ones of the same number, purpose and user. */
 const textMessageRequest = textMessageOptions.required({ name: true }).extend({
   appId: z.string(),
   mobilePhoneNumber: z.string().regex(/^\+\d{6,15}$/),
   sealedCode: z.string().max(256),
   purpose: z.enum(CODE_PURPOSES),
+  /** The only user who may redeem the code; absent where the owner of the number may. */
+  userId: z.string().optional(),
   ttlMinutes: z.number().int().min(1).max(MAX_CODE_TTL_MINUTES),
   expiresAt: z.iso.datetime(),
 });

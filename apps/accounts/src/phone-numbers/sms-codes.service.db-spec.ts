@@ -103,6 +103,12 @@ describe('codes in text messages', () => {
     expect(await codes.guess(key, codeOf(sent[9]))).toBe(true);
   });
 
+  it('names the user of a code to change a number, which other users may request for it too', async () => {
+    key = { ...key, purpose: 'change', userId: 'ada' };
+    await send();
+    expect(sent).toMatchObject([{ purpose: 'change', userId: 'ada' }]);
+  });
+
   it('stores no code that it cannot send, and does not count it', async () => {
     problem = new Error('no outbox');
     await expect(send()).rejects.toThrow('no outbox');

@@ -123,9 +123,8 @@ export class SmsCodesService {
   }
 
   private async eventOf({ key, ttlMinutes, message = { smsType: 'sms' } }: CodeRequest, expiresAt: Date) {
-    const { appId, mobilePhoneNumber, purpose } = key;
-    const name = message.name ?? (await this.applications.profileOf(appId)).name;
-    return { ...message, name, appId, mobilePhoneNumber, purpose, ttlMinutes, expiresAt: expiresAt.toISOString() };
+    const name = message.name ?? (await this.applications.profileOf(key.appId)).name;
+    return { ...message, ...key, name, ttlMinutes, expiresAt: expiresAt.toISOString() };
   }
 
   private async takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {

@@ -37,7 +37,7 @@ interface Claim extends Excluded {
   readonly limit: number;
 }
 
-/** Selects the deliveries to a user that were queued before `asOf` for another recipient than `recipient`. */
+/** Selects the mails to a user that were queued before `asOf` for another recipient than `recipient`. */
 export interface OutdatedDeliveries {
   readonly appId: string;
   readonly userId: string;
@@ -45,6 +45,9 @@ export interface OutdatedDeliveries {
   readonly asOf: Date;
   readonly reason: string;
 }
+
+/** What a code is for (`SmsCodeKey` of accounts), and when it was created. */
+type ReplacingCode = Pick<QueuedRow, 'appId' | 'kind' | 'recipient' | 'userId' | 'asOf'>;
 
 interface Postponed {
   readonly ids: readonly string[];
@@ -115,11 +118,37 @@ export class DeliveriesRepository {
     const dropped = await tx.query(
       `UPDATE mail.deliveries
           SET status = 'dropped', last_error = $5, sealed_content = NULL, settled_at = now()
-        WHERE app_id = $1 AND user_id = $2 AND status IN ('queued', 'failed', 'dead') AND as_of < $4 AND recipient IS DISTINCT FROM $3
+        WHERE app_id = $1 AND user_id = $2 AND channel = 'mail' AND status IN ('queued', 'failed', 'dead')
+          AND as_of < $4 AND recipient IS DISTINCT FROM $3
        RETURNING id`,
       [appId, userId, recipient, asOf, reason],
     );
     return dropped.length;
+  }
+
+  /**
+   * Drops earlier codes for the same use, dead ones too, so that operators cannot retry them. One that is being sent may still arrive.
+   * @returns whether a later code was added before, as events may arrive in any order
+   */
+  async dropReplaced(tx: Tx, code: ReplacingCode, reason: string): Promise<boolean> {
+    const { appId, kind, recipient, userId, asOf } = code;
+    const sameUse = `channel = 'sms' AND app_id = $1 AND kind = $2 AND recipient = $3 AND user_id IS NOT DISTINCT FROM $4`;
+    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `mail.codes ${JSON.stringify([appId, kind, recipient, userId])}`,
+    ]);
+    await tx.query(
+      `UPDATE mail.deliveries SET status = 'dropped', last_error = $6, sealed_content = NULL, settled_at = now()
+        WHERE ${sameUse} AND status IN ('queued', 'failed', 'dead') AND as_of < $5`,
+      [appId, kind, recipient, userId, asOf, reason],
+    );
+    const later = await tx.query(`SELECT 1 FROM mail.deliveries WHERE ${sameUse} AND as_of > $5 LIMIT 1`, [
+      appId,
+      kind,
+      recipient,
+      userId,
+      asOf,
+    ]);
+    return later.length > 0;
   }
 
   /** Also some next ones of the application, else each is claimed and postponed in turn. Rows of ended leases may still be sent. */

@@ -10,6 +10,7 @@ import { DeliveriesController, DeliveriesService } from './deliveries.service.js
 import { DeliveriesRepository } from './deliveries.repository.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
+import type { NewDelivery } from './delivery.rules.js';
 
 const HOUR_MS = 3_600_000;
 const TOKEN = 'a-very-secret-token';
@@ -248,6 +249,55 @@ describe('deliveries for operators', () => {
     const change = { appId: 'app', userId: 'ada', recipient: 'new@example.com', asOf: new Date(), reason: 'changed' };
     await database.transaction((tx) => deliveries.dropOutdated(tx, change));
     await expect(controller.retry({ id })).rejects.toThrow(/it is dropped/);
+  });
+
+  describe('of a code', () => {
+    const START = Date.now();
+    const addCode = async (atMs: number, changes: Partial<NewDelivery> = {}) => {
+      const id = randomUUID();
+      const expiresAt = new Date(START + HOUR_MS);
+      const use = { appId: 'app', channel: 'sms', kind: 'login', recipient: '+8613812345678', userId: null } as const;
+      const code = { ...use, id, asOf: new Date(START + atMs), content: { code: TOKEN }, expiresAt, ...changes };
+      await database.transaction((tx) => deliveries.addCode(tx, code));
+      return id;
+    };
+    const statusOf = async (id: string) => (await controller.get({ id })).delivery.status;
+
+    it('is dropped once a later one is added for the same use, also a dead one', async () => {
+      const first = await addCode(0);
+      const second = await addCode(10_000);
+      expect((await controller.get({ id: first })).delivery).toMatchObject({
+        status: 'dropped',
+        lastError: 'a later code replaces it',
+      });
+      expect(await statusOf(second)).toBe('queued');
+      await kill(second);
+      const third = await addCode(20_000);
+      expect([await statusOf(second), await statusOf(third)]).toEqual(['dropped', 'queued']);
+    });
+
+    it('is dropped at once if its event arrives after that of a later one', async () => {
+      const [later, earlier] = [await addCode(10_000), await addCode(0)];
+      expect([await statusOf(later), await statusOf(earlier)]).toEqual(['queued', 'dropped']);
+    });
+
+    it('is the only one left of many that are added at once', async () => {
+      const ids = await Promise.all(Array.from({ length: 10 }, (_, index) => addCode(index * 10_000)));
+      const statuses = await Promise.all(ids.map(statusOf));
+      expect(statuses).toEqual([...Array.from({ length: 9 }, () => 'dropped'), 'queued']);
+    });
+
+    it('stays beside codes for another application, purpose, number or user, and when the address of its user changes', async () => {
+      const other = { appId: 'other' };
+      const change = { kind: 'change', userId: 'ada' };
+      const ids: string[] = [];
+      for (const changes of [{}, other, { kind: 'verify' }, { recipient: '+8613812345679' }, change])
+        ids.push(await addCode(ids.length * 10_000, changes));
+      ids.push(await addCode(0, { ...change, userId: 'bob' }));
+      const address = { appId: 'app', userId: 'ada', recipient: null, asOf: new Date(START + HOUR_MS), reason: 'gone' };
+      await database.transaction((tx) => deliveries.dropOutdated(tx, address));
+      expect(new Set(await Promise.all(ids.map(statusOf)))).toEqual(new Set(['queued']));
+    });
   });
 
   it('reports a waiting delivery that was sealed with another secret', async () => {

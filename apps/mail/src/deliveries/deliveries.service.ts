@@ -12,6 +12,7 @@ import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rul
 
 const CHANNELS = ['mail', 'sms'];
 const STATUSES = ['queued', 'failed'];
+const REPLACED = 'a later code replaces it';
 
 @Injectable()
 export class DeliveriesService {
@@ -31,6 +32,13 @@ export class DeliveriesService {
     tx.afterCommit(() => {
       this.sender.wake(delivery.channel);
     });
+  }
+
+  /** Only the latest code for a use is sent: accounts accepts no other. */
+  async addCode(tx: Tx, code: NewDelivery): Promise<void> {
+    const isReplaced = await this.deliveries.dropReplaced(tx, code, REPLACED);
+    if (isReplaced) await this.addDropped(tx, code, REPLACED);
+    else await this.add(tx, code);
   }
 
   /** Records a delivery that was already outdated when it was requested. */

@@ -9,9 +9,9 @@ export interface NewDelivery {
   readonly channel: ChannelName;
   readonly kind: string;
   readonly recipient: string;
-  /** Set if the message may only be sent while the recipient is the address of this user. */
+  /** Set if a mail may only be sent while the recipient is the address of this user, or if a code is for this user only. */
   readonly userId: string | null;
-  /** When the recipient was known to be the address of the user. */
+  /** When the recipient was known to be the address of the user, or when the code was created. */
   readonly asOf: Date | null;
   /** The input from which the channel builds the message. Sealed at rest, and deleted once the message is sent or dropped. */
   readonly content: JsonObject;

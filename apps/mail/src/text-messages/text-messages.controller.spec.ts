@@ -33,7 +33,7 @@ describe('TextMessagesController', () => {
     },
   } as unknown as Inbox;
   const queue = {
-    add: (_: Tx, delivery: NewDelivery) => Promise.resolve(queued.push(delivery)),
+    addCode: (_: Tx, delivery: NewDelivery) => Promise.resolve(queued.push(delivery)),
   } as unknown as DeliveriesService;
   const messages = new TextMessagesController(inbox, queue, sealer);
 
@@ -49,7 +49,7 @@ describe('TextMessagesController', () => {
         kind: 'generic',
         recipient: '+8613812345678',
         userId: null,
-        asOf: null,
+        asOf: new Date('2026-01-01T00:00:00.000Z'),
         content: {
           text: '[Shop] 012345 is your verification code. It is valid for 10 minutes.',
           code: '012345',

@@ -17,6 +17,8 @@ import { TextMessageProvidersService } from './text-message-providers.service.js
 
 type Rpc = typeof textMessageProvidersRpc;
 
+const MINUTE_MS = 60_000;
+
 @Controller()
 export class TextMessagesController {
   constructor(
@@ -28,23 +30,24 @@ export class TextMessagesController {
   /** The id of the event becomes the id of the message. @throws Error if the code was sealed with another secret */
   @EventHandler(events.smsRequested)
   async request({ id, payload: request }: ReceivedEvent<typeof events.smsRequested>): Promise<void> {
-    const { appId, mobilePhoneNumber: recipient, purpose, smsType, expiresAt } = request;
+    const { appId, mobilePhoneNumber: recipient, purpose, smsType, userId = null } = request;
+    const expiresAt = new Date(request.expiresAt);
     const code = this.sealer.open(request.sealedCode, sealedCodeContext(request));
     const { template = null, sign = null, variables = null } = request;
     const given = Object.fromEntries(
       Object.entries({ template, sign, variables }).filter(([, value]) => value !== null),
     );
     await this.inbox.once(id, (tx) =>
-      this.deliveries.add(tx, {
+      this.deliveries.addCode(tx, {
         id,
         appId,
         channel: 'sms',
         kind: purpose,
         recipient,
-        userId: null,
-        asOf: null,
+        userId,
+        asOf: new Date(expiresAt.getTime() - request.ttlMinutes * MINUTE_MS),
         content: { text: textOf(request, code), code, smsType, ...given },
-        expiresAt: new Date(expiresAt),
+        expiresAt,
       }),
     );
   }
