@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { z } from 'zod';
+import { parseRateLimit, type RateLimit } from '#admission';
 import { environment, type Secret } from '#bootstrap';
 import type { MailKind } from '#contracts';
 
@@ -18,6 +19,7 @@ export const accountsEnvironment = environment
     GATEPOST_MASTER_KEY: true,
     GATEPOST_PASSWORD_COST: true,
     GATEPOST_PASSWORD_QUEUE_LIMIT: true,
+    GATEPOST_RATE_LIMIT_TEXT_MESSAGES: true,
     GATEPOST_RESET_LINK_SECONDS: true,
     GATEPOST_SECRET: true,
     GATEPOST_VERIFICATION_LINK_SECONDS: true,
@@ -42,6 +44,8 @@ export interface AccountsConfig {
   readonly passwordQueueLimit: number;
   readonly passwordConcurrency: number;
   readonly objectLimitBytes: number;
+  /** Per application; undefined: no limit. */
+  readonly textMessageLimit: RateLimit | undefined;
   readonly linkLifetimesMs: Readonly<Record<MailKind, number>>;
   readonly initialApplication: InitialApplication | undefined;
 }
@@ -59,6 +63,7 @@ export function accountsConfig(env: z.output<typeof accountsEnvironment>): Accou
     passwordQueueLimit: env.GATEPOST_PASSWORD_QUEUE_LIMIT,
     passwordConcurrency: availableParallelism(),
     objectLimitBytes: env.GATEPOST_BODY_LIMIT_BYTES,
+    textMessageLimit: parseRateLimit(env.GATEPOST_RATE_LIMIT_TEXT_MESSAGES),
     linkLifetimesMs: {
       verifyEmail: env.GATEPOST_VERIFICATION_LINK_SECONDS * SECOND_MS,
       resetPassword: env.GATEPOST_RESET_LINK_SECONDS * SECOND_MS,

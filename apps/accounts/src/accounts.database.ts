@@ -1,7 +1,11 @@
 import { type DatabaseOptions, InboxMessageEntity, OUTBOX_ENTITIES } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
 import { ApplicationEntity, OldApplicationKeyEntity } from './applications/applications.repository.js';
-import { MailAllowanceEntity, SmsAllowanceEntity } from './messages/message-allowances.repository.js';
+import {
+  ApplicationSmsAllowanceEntity,
+  MailAllowanceEntity,
+  SmsAllowanceEntity,
+} from './messages/message-allowances.repository.js';
 import {
   AddForwardSecret1796730000000,
   CountLogins1796795000000,
@@ -22,6 +26,7 @@ import {
   CreateRotations1796400000000,
   CreateSmsCodes1795700200000,
   LeaseOutbox1796600000000,
+  LimitTextMessages1796840000000,
 } from './migrations/0.1.0-messages-and-keys.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-codes.repository.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/roles.repository.js';
@@ -46,6 +51,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       RoleUserEntity,
       RoleChildEntity,
       LockoutEntity,
+      ApplicationSmsAllowanceEntity,
       MailAllowanceEntity,
       SmsAllowanceEntity,
       SmsCodeEntity,
@@ -73,6 +79,7 @@ export function accountsDatabase(url: string, poolSize: number): DatabaseOptions
       CountLogins1796795000000,
       CoverSearches1796798000000,
       NoteEarlierCredentials1796820000000,
+      LimitTextMessages1796840000000,
     ],
   };
 }

@@ -95,6 +95,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'sms_numberless_guesses', values: APP },
     { table: 'sms_allowances', values: APP },
     { table: 'mail_allowances', values: APP },
+    { table: 'application_sms_allowances', values: APP },
     ...INDEX_ROWS,
     { table: 'outbox', values: { pattern: 'user.registered.v1', available_at: FAR } },
     // The lease of a relay that has ended.

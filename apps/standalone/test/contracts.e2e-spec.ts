@@ -70,6 +70,7 @@ describe('the contracts', () => {
       passwordQueueLimit: 10,
       passwordConcurrency: 1,
       objectLimitBytes: 1_048_576,
+      textMessageLimit: undefined,
       linkLifetimesMs: { verifyEmail: 1, resetPassword: 1 },
       initialApplication: undefined,
     };

@@ -115,6 +115,7 @@ describe('a class of one definition, one entity and one migration', () => {
       passwordQueueLimit: 10,
       passwordConcurrency: 1,
       objectLimitBytes: 10_000,
+      textMessageLimit: undefined,
       linkLifetimesMs: { verifyEmail: 1, resetPassword: 1 },
       initialApplication: { id: KEYS.id, appKey: new Secret(KEYS.appKey), masterKey: new Secret(KEYS.masterKey) },
     };

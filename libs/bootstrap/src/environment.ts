@@ -99,6 +99,11 @@ export const environment = z.object({
     .describe(
       'Limit of mails per application: a count and a time in seconds, or off. Mails above the limit are sent later.',
     ),
+  GATEPOST_RATE_LIMIT_TEXT_MESSAGES: rateLimit
+    .default('1000/3600')
+    .describe(
+      'Limit of text messages per application: a count and a time in seconds, or off. Requests above the limit are refused (601).',
+    ),
   GATEPOST_VERIFICATION_LINK_SECONDS: wholeNumber(1, 31_536_000)
     .default(604_800)
     .describe('Lifetime of a link that verifies an address, in seconds (default: one week).'),

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
+import type { RateLimit } from '#admission';
 import type { Tx } from '#database';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
@@ -35,6 +36,20 @@ export class SmsAllowanceEntity {
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   expiresAt!: Date;
+}
+
+/** The text messages of an application in its current window. */
+@Entity('application_sms_allowances')
+@ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'application_sms_allowances_app_id_fkey' })
+export class ApplicationSmsAllowanceEntity {
+  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'application_sms_allowances_pkey' })
+  appId!: string;
+
+  @Column('integer')
+  used!: number;
+
+  @Column({ type: 'timestamptz', name: 'ends_at', precision: 3 })
+  endsAt!: Date;
 }
 
 /** Expired rows that one new message deletes. */
@@ -101,6 +116,29 @@ export class MessageAllowancesRepository {
       [appId, recipient, now],
     );
     return row?.isTooFast === false ? 'tooMany' : 'tooFast';
+  }
+
+  /**
+   * Counts a text message if the application may send one; a counter, as its limit may be too large for a list of times.
+   * @returns when the window ends that allows no more; undefined if the message was counted
+   */
+  async takeOfApplication(tx: Tx, appId: string, limit: RateLimit, now: Date): Promise<Date | undefined> {
+    const taken = await tx.query(
+      `INSERT INTO accounts.application_sms_allowances AS a (app_id, used, ends_at)
+       VALUES ($1, 1, $2::timestamptz + make_interval(secs => $4))
+       ON CONFLICT ON CONSTRAINT application_sms_allowances_pkey DO UPDATE
+         SET used = CASE WHEN a.ends_at <= $2 THEN 1 ELSE a.used + 1 END,
+             ends_at = CASE WHEN a.ends_at <= $2 THEN EXCLUDED.ends_at ELSE LEAST(a.ends_at, EXCLUDED.ends_at) END
+         WHERE a.ends_at <= $2 OR a.used < $3
+       RETURNING app_id`,
+      [appId, now, limit.count, limit.windowSeconds],
+    );
+    if (taken.length > 0) return undefined;
+    const [row] = await tx.query<{ endsAt: Date }>(
+      'SELECT ends_at AS "endsAt" FROM accounts.application_sms_allowances WHERE app_id = $1',
+      [appId],
+    );
+    return row?.endsAt ?? now;
   }
 
   async removeExpired(tx: Tx, kind: MessageKind, now: Date): Promise<void> {

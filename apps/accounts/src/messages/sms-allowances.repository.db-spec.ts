@@ -80,6 +80,18 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
     expect(await take(0)).toBe('taken');
   });
 
+  it('of an application allow 5 of 20 numbers at once, until the window of the first message ends', async () => {
+    const limit = { count: 5, windowSeconds: 60 };
+    const takeAny = (atMs: number) =>
+      database.transaction((tx) => allowances.takeOfApplication(tx, appId, limit, new Date(START + atMs)));
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => takeAny(0)));
+    const endsAt = new Date(START + 60 * SECOND);
+    expect(outcomes.filter((fullUntil) => fullUntil === undefined)).toHaveLength(5);
+    expect(await takeAny(60 * SECOND - 1)).toEqual(endsAt);
+    for (let message = 0; message < 5; message += 1) expect(await takeAny(60 * SECOND)).toBeUndefined();
+    expect(await takeAny(60 * SECOND)).toEqual(new Date(START + 120 * SECOND));
+  });
+
   it('are forgotten a day after the last message', async () => {
     const remembered = async () =>
       (await database.query('SELECT 1 FROM accounts.sms_allowances WHERE app_id = $1', [appId])).length;

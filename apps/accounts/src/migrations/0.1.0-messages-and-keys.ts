@@ -134,3 +134,17 @@ const createSecretRotations = `
 export class LeaseOutbox1796600000000 extends ForwardMigration {
   override readonly statements = [addOutboxLease('accounts')];
 }
+
+// Why: text messages cost the application money, whichever numbers a client requests codes for.
+export class LimitTextMessages1796840000000 extends ForwardMigration {
+  override readonly statements = [createApplicationSmsAllowances];
+}
+
+const createApplicationSmsAllowances = `
+  CREATE TABLE accounts.application_sms_allowances (
+    app_id  text NOT NULL,
+    used    integer NOT NULL,
+    ends_at timestamptz(3) NOT NULL,
+    CONSTRAINT application_sms_allowances_pkey PRIMARY KEY (app_id),
+    CONSTRAINT application_sms_allowances_app_id_fkey FOREIGN KEY (app_id) REFERENCES accounts.applications (id)
+  )`;

@@ -12,6 +12,7 @@ import { SmsCodesService } from './sms-codes.service.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 const PAUSE_MS = 10_000;
+const LIMIT = 12;
 
 describe('codes in text messages', () => {
   const sealer = new Sealer('a secret of thirty-two characters, or more');
@@ -53,6 +54,7 @@ describe('codes in text messages', () => {
       sealer,
       clock,
       {} as UserTransactions,
+      { textMessageLimit: { count: LIMIT, windowSeconds: 3_600 } },
     );
   });
   afterAll(() => database.close());
@@ -101,6 +103,26 @@ describe('codes in text messages', () => {
     await expect(send()).rejects.toMatchObject({ errorName: 'SMS_TOO_FREQUENT', code: 601 });
     expect(sent).toHaveLength(10);
     expect(await codes.guess(key, codeOf(sent[9]))).toBe(true);
+  });
+
+  it('sends so many messages of an application in a window, counted with those that it pretends to send', async () => {
+    const toAnother = () => ({ ...request(), key: { ...key, mobilePhoneNumber: uniquePhone() } });
+    for (let message = 0; message < LIMIT / 2; message += 1) {
+      await codes.send(toAnother());
+      await codes.pretend(toAnother());
+    }
+    now = new Date(START + 60_000);
+    const refusal = { errorName: 'SMS_TOO_FREQUENT', code: 601, retryAfterSeconds: 3_540 };
+    await expect(send()).rejects.toMatchObject(refusal);
+    await expect(codes.pretend(request())).rejects.toMatchObject(refusal);
+    testPhones = { [key.mobilePhoneNumber]: '246810' };
+    await send();
+    testPhones = {};
+    expect(sent).toHaveLength(LIMIT / 2);
+    now = new Date(START + 3_600_000);
+    // Had a refused request counted for the number, ten seconds would have to pass.
+    await send();
+    expect(sent).toHaveLength(LIMIT / 2 + 1);
   });
 
   it('names the user of a code to change a number, which other users may request for it too', async () => {

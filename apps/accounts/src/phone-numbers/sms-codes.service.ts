@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import {
   type Caller,
@@ -15,6 +15,7 @@ import {
 import { Database, Outbox, type Tx } from '#database';
 import { appError, isAppError } from '#errors';
 import { randomDigits, Sealer } from '#security';
+import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.module.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
@@ -29,7 +30,8 @@ import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 /** Purposes whose codes SDKs send without the number. */
 const NUMBERLESS: ReadonlySet<CodePurpose> = new Set<CodePurpose>(['verify', 'reset']);
 
-const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
 
 export interface CodeRequest {
   readonly key: SmsCodeKey;
@@ -52,6 +54,7 @@ export class SmsCodesService {
     private readonly sealer: Sealer,
     private readonly clock: Clock,
     private readonly transactions: UserTransactions,
+    @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'textMessageLimit'>,
   ) {}
 
   /** @throws AppError SMS_TOO_FAST, SMS_TOO_FREQUENT */
@@ -132,7 +135,17 @@ export class SmsCodesService {
     const outcome = await this.allowances.take(tx, { kind: 'sms', appId, recipient }, now);
     if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
     if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');
+    await this.takeAllowanceOfApplication(tx, appId, now);
     await this.allowances.removeExpired(tx, 'sms', now);
+  }
+
+  /** After that of the number: what a refused request has counted is rolled back. Codes expire, so none waits for the next window. */
+  private async takeAllowanceOfApplication(tx: Tx, appId: string, now: Date): Promise<void> {
+    const limit = this.config.textMessageLimit;
+    const fullUntil = limit && (await this.allowances.takeOfApplication(tx, appId, limit, now));
+    if (fullUntil === undefined) return;
+    const retryAfterSeconds = Math.max(1, Math.ceil((fullUntil.getTime() - now.getTime()) / SECOND_MS));
+    throw appError('SMS_TOO_FREQUENT', { retryAfterSeconds });
   }
 
   /** A test number has its code without a request, and has it again after it was redeemed. Wrong guesses still invalidate it. */
