@@ -14,7 +14,7 @@ const SMALL_LINES = 40;
  * @type {Record<string, { limit: number, goal: number, says: string }>}
  */
 const LIMITS = {
-  files: { limit: 457, goal: 420, says: 'product files' },
+  files: { limit: 420, goal: 420, says: 'product files' },
   libraries: { limit: 12, goal: 12, says: 'libraries, not counting testing' },
   foldersInCircles: { limit: 0, goal: 0, says: 'folders of an app that import each other in a circle' },
   smallSingleImporter: {
@@ -24,8 +24,8 @@ const LIMITS = {
   },
   singleUserInjectables: { limit: 30, goal: 30, says: 'injectable classes with a single user' },
 };
-/** The middle of the files' lengths, in lines. Each file that another takes in raises it: above its goal while files become fewer. */
-const MEDIAN = { from: 80, goal: '80 to 140', to: 152 };
+/** The middle of the files' lengths, in lines. Each file that another takes in raises it. */
+const MEDIAN = { from: 80, goal: '80 to 140', to: 140 };
 
 const { list } = parseArgs({ options: { list: { type: 'boolean', default: false } } }).values;
 const files = readFiles();

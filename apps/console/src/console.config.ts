@@ -168,3 +168,11 @@ export class PublicUrl {
     return this.origin.startsWith('https:');
   }
 }
+
+/** Null in one process, which has no broker. */
+export interface Broker {
+  readonly url: string;
+  readonly namespace: string;
+}
+
+export const BROKER = Symbol('Broker');

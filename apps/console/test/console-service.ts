@@ -10,7 +10,7 @@ import { consoleConfig, consoleEnvironment } from '../src/console.config.js';
 import { ConsoleCleanup } from '../src/audit/audit.repository.js';
 import { ConsoleDatabase, consoleDatabase } from '../src/console.database.js';
 import { ConsoleModule } from '../src/console.module.js';
-import type { Broker } from '../src/health/health.handlers.js';
+import type { Broker } from '../src/console.config.js';
 import { RequestCache } from '../src/routing/console-handler.js';
 import { createConsoleServer, prepareConsoleServer } from '../src/http-server.js';
 import { ConsoleController } from '../src/operators/console.controller.js';

@@ -30,4 +30,4 @@ export {
 } from './outbox.js';
 export { ForwardMigration, indexesBesideTraffic, migrate, migrationStatus } from './migrate.js';
 export { ClaimingWorker, PollingWorker } from './polling-worker.js';
-export { combineStatements, type Statement, UNESTIMATED_APP } from './statement.js';
+export { combineStatements, endOfPrefix, type Statement, UNESTIMATED_APP } from './statement.js';

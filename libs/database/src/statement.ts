@@ -206,3 +206,17 @@ function rowOf(
   });
   return row;
 }
+
+const LAST_CODE_POINT = 0x10ffff;
+const BEFORE_SURROGATES = 0xd7ff;
+const AFTER_SURROGATES = 0xe000;
+
+/** The first text behind all texts that begin with the prefix, in the order of bytes; undefined where there is none. */
+export function endOfPrefix(prefix: string): string | undefined {
+  const codePoints = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
+  const place = codePoints.findLastIndex((codePoint) => codePoint < LAST_CODE_POINT);
+  const last = codePoints[place];
+  if (last === undefined) return undefined;
+  const next = last === BEFORE_SURROGATES ? AFTER_SURROGATES : last + 1;
+  return String.fromCodePoint(...codePoints.slice(0, place), next);
+}

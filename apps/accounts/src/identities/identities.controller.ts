@@ -1,15 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { Clock } from '#bootstrap';
-import {
-  accountsRpc,
-  type Caller,
-  identitiesRpc,
-  type Identity,
-  type JsonObject,
-  type RpcData,
-  type RpcReply,
-  type VisibleUser,
-} from '#contracts';
+import { accountsRpc, type Caller, identitiesRpc, type RpcData, type RpcReply, type VisibleUser } from '#contracts';
 import { appError, AppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { ApplicationsService } from '../applications/applications.service.js';
@@ -31,20 +22,16 @@ import { UserTransactions } from '../users/user-transactions.js';
 import { assertMayLogIn, isLoginRecordDue, parseEntryFields, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
-type Accounts = typeof accountsRpc;
 type Identities = typeof identitiesRpc;
+type Entry = RpcData<typeof accountsRpc.signUpOrLogInByIdentity>;
+/** Auth-linking has verified its identities. */
+type EntryRequest = Omit<Entry, 'caller'>;
+type EntryReply = RpcReply<typeof accountsRpc.signUpOrLogInByIdentity>;
 
 /** A try fails only if a concurrent request has just linked or unlinked one of the identities. */
 const MAX_TRIES = 5;
 /** Also errors of a sign-up whose account another request links at the same time. */
 const TAKEN = ['USERNAME_TAKEN', 'EMAIL_TAKEN', 'PHONE_TAKEN'] as const;
-
-interface EntryRequest {
-  readonly fields: JsonObject;
-  /** All verified by auth-linking. */
-  readonly identities: readonly Identity[];
-  readonly failOnNotExist: boolean;
-}
 
 @Controller()
 export class IdentitiesController {
@@ -62,10 +49,7 @@ export class IdentitiesController {
 
   /** POST /1.1/users with `authData`. @throws AppError IDENTITY_TAKEN where several users have them; as `SignUpService.signUp` */
   @RpcHandler(accountsRpc.signUpOrLogInByIdentity)
-  async signUpOrLogIn({
-    caller,
-    ...request
-  }: RpcData<Accounts['signUpOrLogInByIdentity']>): Promise<RpcReply<Accounts['signUpOrLogInByIdentity']>> {
+  async signUpOrLogIn({ caller, ...request }: Entry): Promise<EntryReply> {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const entry = await this.tryOnce(caller, request);
       if (entry !== undefined) return entry;
@@ -79,10 +63,7 @@ export class IdentitiesController {
   }
 
   /** @returns undefined where a concurrent change made the lookup outdated */
-  private async tryOnce(
-    caller: Caller,
-    request: EntryRequest,
-  ): Promise<RpcReply<Accounts['signUpOrLogInByIdentity']> | undefined> {
+  private async tryOnce(caller: Caller, request: EntryRequest): Promise<EntryReply | undefined> {
     const owned = await this.users.findByIdentities(caller.appId, keysOf(request.identities));
     const owner = findOwner(request.identities, owned);
     try {

@@ -1,4 +1,5 @@
 import { CONTACT_NAME, type RpcData, type userSearchRpc } from '#contracts';
+import { endOfPrefix } from '#database';
 import { compileCondition, isStorableText, parseWhere, userClass } from '#objects';
 
 export type Search = RpcData<typeof userSearchRpc.search>;
@@ -10,9 +11,6 @@ type Filters = Search['filters'];
 const MIN_ID_LENGTH = 8;
 const ID = /^[0-9A-Za-z_-]{1,64}$/;
 const PHONE = /^\+?[\d\s()-]*\d[\d\s()-]*$/;
-const LAST_CODE_POINT = 0x10ffff;
-const BEFORE_SURROGATES = 0xd7ff;
-const AFTER_SURROGATES = 0xe000;
 
 export function binderOf(parameters: unknown[]): (value: unknown) => string {
   return (value) => `$${parameters.push(value)}`;
@@ -118,16 +116,6 @@ function columnOf(expression: string): string {
 
 function patternOf(text: string): string {
   return text.replace(/[\\%_]/g, String.raw`\$&`);
-}
-
-/** The first text behind all texts that begin with the prefix; undefined where there is none. */
-function endOfPrefix(prefix: string): string | undefined {
-  const codePoints = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
-  const place = codePoints.findLastIndex((codePoint) => codePoint < LAST_CODE_POINT);
-  const last = codePoints[place];
-  if (last === undefined) return undefined;
-  const next = last === BEFORE_SURROGATES ? AFTER_SURROGATES : last + 1;
-  return String.fromCodePoint(...codePoints.slice(0, place), next);
 }
 
 /** No condition for a filter that is not set. */

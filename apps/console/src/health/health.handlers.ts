@@ -4,19 +4,12 @@ import { consoleApi, DEAD_LETTER_SERVICES, type RouteReply } from '#console-api'
 import { diagnosticsRpc, type ProcessReport } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { DeadLetters, RpcClient } from '#messaging';
+import { BROKER, type Broker } from '../console.config.js';
 import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
 import { maskedEvent, maskedText } from '../users/user.rules.js';
 
 type Api = typeof consoleApi;
 type Process = RouteReply<Api['getHealth']>['processes'][number];
-
-/** Null in one process, which has no broker. */
-export interface Broker {
-  readonly url: string;
-  readonly namespace: string;
-}
-
-export const BROKER = Symbol('Broker');
 
 /** The broker distributes requests in turn, so that several requests reach several processes. */
 const FIRST_REQUESTS = 4;
@@ -85,10 +78,8 @@ export class HealthHandlers {
   }
 
   @Handles(consoleApi.lookAtDeadLetters)
-  async look({
-    params,
-    body,
-  }: ConsoleRequest<Api['lookAtDeadLetters']>): Promise<RouteReply<Api['lookAtDeadLetters']>> {
+  async look(request: ConsoleRequest<Api['lookAtDeadLetters']>): Promise<RouteReply<Api['lookAtDeadLetters']>> {
+    const { params, body } = request;
     const service = known(params.service);
     const read = await this.withLetters((letters) => letters.look(service, body.limit));
     const items = read.map(({ pattern, reason, diedAt, body: event }) => ({

@@ -11,7 +11,7 @@ import {
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
 import { cursorOf, pagesOf, readCursor, UUID } from '../routing/list.rules.js';
-import { maskedEmail, maskedPhone, maskedText } from '../users/user.rules.js';
+import { answerFor, maskedRecipient } from '../users/user.rules.js';
 
 type Api = typeof consoleApi;
 type DeliveryPlace = NonNullable<RpcReply<typeof deliveriesRpc.list>['next']>;
@@ -25,12 +25,11 @@ export class MessagesHandlers {
 
   @Handles(consoleApi.listMessages)
   async listMessages(request: ConsoleRequest<Api['listMessages']>): Promise<RouteReply<Api['listMessages']>> {
-    const { params, query } = request;
-    const { after, ...filters } = query;
+    const { after, ...filters } = request.query;
     if (filters.recipient !== undefined) request.require('users.contact');
     const place = after === undefined ? undefined : readCursor(after, UUID);
     const { deliveries, next, counts } = await this.rpc.call(deliveriesRpc.list, {
-      ...params,
+      ...request.params,
       ...filters,
       ...(place === undefined ? {} : { after: { createdAt: place.at, id: place.id } }),
     });
@@ -138,18 +137,4 @@ function shown({ appId: _, attemptLog: __, ...delivery }: ShownDelivery, mayCont
     recipient: mayContact ? delivery.recipient : maskedRecipient(delivery),
     lastError: answerFor(delivery, delivery.lastError, mayContact),
   };
-}
-
-function maskedRecipient({ channel, recipient }: Pick<ShownDelivery, 'channel' | 'recipient'>): string {
-  return (channel === 'mail' ? maskedEmail(recipient) : maskedPhone(recipient)) ?? '';
-}
-
-/** Masks addresses and numbers, which servers repeat in their replies. */
-function answerFor(
-  delivery: Pick<ShownDelivery, 'channel' | 'recipient'>,
-  answer: string | null,
-  mayContact: boolean,
-): string | null {
-  if (answer === null || mayContact) return answer;
-  return maskedText(answer.replaceAll(delivery.recipient, maskedRecipient(delivery)));
 }

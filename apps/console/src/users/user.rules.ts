@@ -1,4 +1,4 @@
-import { CONTACT_NAME, type JsonValue } from '#contracts';
+import { CONTACT_NAME, type JsonValue, type ShownDelivery } from '#contracts';
 import { appError } from '#errors';
 
 type SearchedField = 'any' | 'email' | 'id' | 'phone' | 'username';
@@ -85,4 +85,18 @@ function maskedMember(name: string, value: unknown): unknown {
 
 export function textOrNull(value: JsonValue | undefined): string | null {
   return typeof value === 'string' ? value : null;
+}
+
+export function maskedRecipient({ channel, recipient }: Pick<ShownDelivery, 'channel' | 'recipient'>): string {
+  return (channel === 'mail' ? maskedEmail(recipient) : maskedPhone(recipient)) ?? '';
+}
+
+/** Masks addresses and numbers, which servers repeat in their replies. */
+export function answerFor(
+  delivery: Pick<ShownDelivery, 'channel' | 'recipient'>,
+  answer: string | null,
+  mayContact: boolean,
+): string | null {
+  if (answer === null || mayContact) return answer;
+  return maskedText(answer.replaceAll(delivery.recipient, maskedRecipient(delivery)));
 }

@@ -6,12 +6,10 @@ import { RpcHandler } from '#messaging';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { DeliveriesRepository, type OutdatedDeliveries } from './deliveries.repository.js';
-import { DeliveryLogRepository } from './delivery-log.repository.js';
+import { DeliveryLogRepository, sampleWaiting } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 import { contentContext, type LoggedRow, type NewDelivery } from './delivery.rules.js';
 
-const CHANNELS = ['mail', 'sms'];
-const STATUSES = ['queued', 'failed'];
 const REPLACED = 'a later code replaces it';
 
 @Injectable()
@@ -56,20 +54,6 @@ export class DeliveriesService {
     const row = await this.log.findSealed();
     if (row !== undefined) this.sealer.open(row.sealedContent, contentContext(row.id));
   }
-}
-
-function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
-  const { deliveriesWaiting, oldestDelivery } = metrics;
-  const read = async (): Promise<void> => {
-    const waiting = await log.waiting();
-    for (const channel of CHANNELS) {
-      const own = waiting.filter((row) => row.channel === channel);
-      oldestDelivery.set({ channel }, Math.max(0, ...own.map(({ seconds }) => seconds)));
-      for (const status of STATUSES)
-        deliveriesWaiting.set({ channel, status }, own.find((row) => row.status === status)?.count ?? 0);
-    }
-  };
-  metrics.sample({ gauges: [deliveriesWaiting, oldestDelivery], read });
 }
 
 type Rpc = typeof deliveriesRpc;

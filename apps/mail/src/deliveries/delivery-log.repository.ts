@@ -130,6 +130,23 @@ export class DeliveryLogRepository {
   }
 }
 
+const CHANNELS = ['mail', 'sms'];
+const STATUSES = ['queued', 'failed'];
+
+export function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
+  const { deliveriesWaiting, oldestDelivery } = metrics;
+  const read = async (): Promise<void> => {
+    const waiting = await log.waiting();
+    for (const channel of CHANNELS) {
+      const own = waiting.filter((row) => row.channel === channel);
+      oldestDelivery.set({ channel }, Math.max(0, ...own.map(({ seconds }) => seconds)));
+      for (const status of STATUSES)
+        deliveriesWaiting.set({ channel, status }, own.find((row) => row.status === status)?.count ?? 0);
+    }
+  };
+  metrics.sample({ gauges: [deliveriesWaiting, oldestDelivery], read });
+}
+
 /** Rows per statement: few enough that requests do not wait long for their locks. */
 const BATCH_SIZE = 500;
 
