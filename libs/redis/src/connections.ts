@@ -191,7 +191,10 @@ export class ClusterConnection implements Connection {
         socketTimeout: COMMAND_TIMEOUT_MS,
       },
     });
-    for (const event of ['ready', 'refresh']) this.commands.on(event, () => this.#learn());
+    const learn = () => {
+      this.#learn();
+    };
+    for (const event of ['ready', 'refresh']) this.commands.on(event, learn);
     this.commands.on('node error', (error: Error, address: string) => {
       events.failed(`${address}: ${error.message}`);
     });

@@ -127,7 +127,9 @@ export function describeTestDevices(server: () => ServerWithConsole, operator: (
     });
 
     const where = JSON.stringify({ channels: mine.channel });
-    const { body } = await masterClient(server()).get(`/1.1/installations?${new URLSearchParams({ where })}`);
+    const { body } = await masterClient(server()).get(
+      `/1.1/installations?${new URLSearchParams({ where }).toString()}`,
+    );
     const [{ objectId } = { objectId: '' }] = body['results'] as { objectId: string }[];
     await masterClient(server()).delete(`/1.1/installations/${objectId}`);
     await page.reload();
