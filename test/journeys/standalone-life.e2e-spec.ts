@@ -209,6 +209,15 @@ describe('the life of the standalone server', () => {
     await server.stop();
   });
 
+  it('runs in a folder with a comma and quotation marks, and logs no refused sign-up in postgres.log', async () => {
+    const folder = join(newFolder('data'), 'a, "b"');
+    const server = await startStandalone({ GATEPOST_DATA_DIR: folder });
+    const body = { username: unique('twice'), password: 'p' };
+    for (const status of [201, 400]) expect((await appClient(server).post('/1.1/users', body)).status).toBe(status);
+    expect(readFileSync(join(folder, 'postgres.log'), 'utf8')).not.toContain('ERROR');
+    await server.stop();
+  });
+
   it('starts PostgreSQL again where it ends by itself', async () => {
     const server = await startStandalone();
     const api = appClient(server).acceptingUnavailable();

@@ -98,6 +98,14 @@ describe('what cannot start says why', () => {
     expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
   });
 
+  it('a database whose password is lost, and makes no new one', async () => {
+    const folder = newFolder('data');
+    mkdirSync(join(folder, 'postgres'));
+    writeFileSync(join(folder, 'postgres', 'PG_VERSION'), '17\n');
+    expect(await failedStart(folder)).toMatch(/password of the database is missing: restore .*postgres-password/);
+    expect(existsSync(join(folder, 'postgres-password'))).toBe(false);
+  });
+
   it('a service that lacks what it needs', async () => {
     const accounts = TestProcess.start('dist/apps/accounts/src/main.js', [], { GATEPOST_PORT: '0' });
     expect((await accounts.exited).status).toBe(1);

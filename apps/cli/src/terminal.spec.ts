@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { quoted, valueFrom } from './terminal.js';
+import { quoted } from '#bootstrap';
+import { valueFrom } from './terminal.js';
 
 describe('a text chosen by users', () => {
   it.each([

@@ -4,8 +4,6 @@ import type { Readable } from 'node:stream';
 import { StartError } from '#bootstrap';
 import { messageOf } from '#errors';
 
-export { quoted } from '#bootstrap';
-
 const INVALID_UTF8 = 'ERR_ENCODING_INVALID_ENCODED_DATA';
 /** Reads a source: the path of a file, or `-` for standard input. */
 export type ReadSource = (source: string) => string;

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
 import { z } from 'zod';
 import {
   environment,
@@ -186,9 +188,13 @@ async function setUpLink(env: Environment, transport: InProcessTransport, consol
 
 function embeddedPostgres(folder: DataFolder, env: Environment): EmbeddedPostgres {
   const user = postgresUser();
+  const cluster = clusterFolder(folder.path, user);
+  const passwordFile = folder.file('postgres-password');
+  if (existsSync(join(cluster, 'PG_VERSION')) && !existsSync(passwordFile))
+    throw new StartError(`The password of the database is missing: restore ${passwordFile} from a backup.`);
   return new EmbeddedPostgres({
     binaries: postgresBinaries(user),
-    folder: clusterFolder(folder.path, user),
+    folder: cluster,
     password: folder.storedSecret('postgres-password'),
     logFile: folder.file('postgres.log'),
     user,

@@ -39,7 +39,7 @@ export function isLocal(url: string): boolean {
   return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** What the reports of all processes show, but for `secretFindings`. */
+/** The findings in the reports of all processes, without `secretFindings`. */
 export function deploymentFindings(reports: readonly ProcessReport[]): Finding[] {
   return [
     ...reports.flatMap(notReady),

@@ -100,7 +100,7 @@ export const environment = z.object({
       'Limit of mails per application: a count and a time in seconds, or off. Mails above the limit are sent later.',
     ),
   GATEPOST_RATE_LIMIT_TEXT_MESSAGES: rateLimit
-    .default('1000/3600')
+    .default('10000/3600')
     .describe(
       'Limit of text messages per application: a count and a time in seconds, or off. Requests above the limit are refused (601).',
     ),

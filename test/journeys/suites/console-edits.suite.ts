@@ -148,7 +148,9 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       isRefused = false;
       await add.click();
       await undo(page);
-      expect(await page.getByRole('table', { name: 'Users of the role' }).getByRole('rowheader').count()).toBe(1);
+      const members = page.getByRole('table', { name: 'Users of the role' }).getByRole('rowheader');
+      // The page reads the role again after the notice.
+      await expect.poll(() => members.count()).toBe(1);
     });
 
     it('removes a first template of a language, whose page offers no way back before', async () => {

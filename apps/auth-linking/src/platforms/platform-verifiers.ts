@@ -88,7 +88,7 @@ const weiboTokenInfo = z.object({
   expire_in: z.coerce.number().optional().catch(undefined),
 });
 
-/** POST /oauth2/get_token_info names user and app of the token. A profile (`users/show`) proves nothing: any token opens every profile. */
+/** POST /oauth2/get_token_info returns the user and the app of the token. A profile (`users/show`) is no proof: any token can read every profile. */
 export class WeiboVerifier implements PlatformVerifier<'weibo'> {
   readonly kind = 'weibo';
   private readonly endpoint: PlatformEndpoint;

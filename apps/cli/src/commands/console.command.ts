@@ -1,8 +1,9 @@
 import { Command } from 'commander';
+import { quoted } from '#bootstrap';
 import { consoleRpc, MAX_AUDIT_PAGE } from '#contracts';
 import { systemUser } from '../audited-calls.js';
 import type { WithServer } from '../operator-connection.js';
-import { print, quoted } from '../terminal.js';
+import { print } from '../terminal.js';
 
 export function consoleCommand(withServer: WithServer): Command {
   return new Command('console')

@@ -1,8 +1,9 @@
 import { Argument, Command } from 'commander';
+import { quoted } from '#bootstrap';
 import { events } from '#contracts';
 import type { DeadLetter, DeadLetters } from '#messaging';
 import type { AuditedRpcClient } from '../audited-calls.js';
-import { print, quoted } from '../terminal.js';
+import { print } from '../terminal.js';
 
 export type WithDeadLetters = (work: (letters: DeadLetters, rpc: AuditedRpcClient) => Promise<void>) => Promise<void>;
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Argument, Command } from 'commander';
+import { quoted } from '#bootstrap';
 import {
   accountsIndexesRpc,
   applicationsRpc,
@@ -15,7 +16,7 @@ import {
   userSearchRpc,
 } from '#contracts';
 import { SilentServiceError, type WithServer } from '../operator-connection.js';
-import { print, quoted, reportFailure } from '../terminal.js';
+import { print, reportFailure } from '../terminal.js';
 
 const POLL_MS = 500;
 const MEBIBYTE = 1_048_576;

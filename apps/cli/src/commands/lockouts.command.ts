@@ -1,7 +1,8 @@
 import { Command } from 'commander';
+import { quoted } from '#bootstrap';
 import { type LockedUser, type LoginDoor, lockoutsRpc } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
-import { print, quoted } from '../terminal.js';
+import { print } from '../terminal.js';
 
 const PAGE_SIZE = 100;
 const MINUTE_MS = 60_000;

@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { quoted } from '#bootstrap';
 import {
   deliveriesRpc,
   DELIVERY_STATUSES,
@@ -8,7 +9,7 @@ import {
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import type { WithServer } from '../operator-connection.js';
-import { print, quoted } from '../terminal.js';
+import { print } from '../terminal.js';
 
 const DEFAULT_LIMIT = 50;
 /** The longest one: `dropped`. */

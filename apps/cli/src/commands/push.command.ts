@@ -1,7 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
+import { quoted } from '#bootstrap';
 import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
-import { print, quoted, sourceOf, valueFrom } from '../terminal.js';
+import { print, sourceOf, valueFrom } from '../terminal.js';
 
 type Status = RpcReply<typeof pushOperationsRpc.getStatus>;
 

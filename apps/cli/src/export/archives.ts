@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { Parser, type ReadEntry } from 'tar';
 import * as yauzl from 'yauzl';
-import { quoted } from '../terminal.js';
+import { quoted } from '#bootstrap';
 import type { Listing } from './export.types.js';
 import { type Content, contentOf } from './part-kinds.js';
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { quoted } from '../terminal.js';
+import { quoted } from '#bootstrap';
 import { type LeanCloudApi, parsed, RefusedError, RequestError } from './leancloud-api.js';
 import { type ClassState, coverageOf, type ScanState } from './manifest.schema.js';
 import { fileNameOf, headerOf, isPlainName, rowsOf } from './rescue-folder.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { quoted } from '#bootstrap';
 import { withTimeLimit } from '#outbound';
-import { quoted } from '../terminal.js';
 import { eachAtOnce, type RescueContext } from './rescue-context.js';
 import { digestOf, linesOf, parseRow, type RescueFolder, rowsOf } from './rescue-folder.js';
 import { createHash, type Hash } from 'node:crypto';

@@ -1,9 +1,8 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
-import { ConcurrencyLimiter, type Secret, StartError } from '#bootstrap';
+import { ConcurrencyLimiter, quoted, type Secret, StartError } from '#bootstrap';
 import { OutboundClient, OutboundError, outboundReason, type OutboundStream, withTimeLimit } from '#outbound';
-import { quoted } from '../terminal.js';
 
 /** The waits between them take about a minute, unless the server names longer ones. */
 const ATTEMPTS = 8;

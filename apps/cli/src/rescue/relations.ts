@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { quoted } from '../terminal.js';
+import { quoted } from '#bootstrap';
 import { idsIn } from './class-scan.js';
 import { parsed, RequestError } from './leancloud-api.js';
 import type { RelationState } from './manifest.schema.js';

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
+import { quoted } from '#bootstrap';
 import type { JsonObject, JsonValue } from '#contracts';
 import { openExport } from '../export/open-export.js';
-import { print, quoted } from '../terminal.js';
+import { print } from '../terminal.js';
 import { CONSOLE_EXPORT } from './export-archive.js';
 import { coverageOf, type ExportState, type Manifest, type Missing, usersIn } from './manifest.schema.js';
 import { type RescueContext, RUN_AGAIN } from './rescue-context.js';

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { RpcClient } from '#messaging';
+import type { SignedIn } from '../routing/console-handler.js';
 import { HealthHandlers } from './health.handlers.js';
 
 /** Answers in turn, as the broker distributes requests. */
@@ -41,7 +42,7 @@ it('finds what the reports of the processes show, and shows weak secrets to owne
     return found === undefined ? Promise.reject(new Error('no process')) : Promise.resolve(found);
   };
   const handlers = new HealthHandlers({ call } as unknown as RpcClient, { url: '', namespace: '' });
-  const found = async (isOwner: boolean) => (await handlers.getFindings({ may: () => isOwner })).items;
+  const found = async (isOwner: boolean) => (await handlers.getFindings({ operator: { isOwner } as SignedIn })).items;
   const versions = {
     problem: expect.stringMatching(/0\.2\.0 \(accounts\)/) as string,
     remedy: 'Expected during an upgrade: complete it.',

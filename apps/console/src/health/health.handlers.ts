@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { deploymentFindings, secretFindings } from '#bootstrap';
+import { deploymentFindings, secretFindings, TtlCache } from '#bootstrap';
 import { consoleApi, DEAD_LETTER_SERVICES, type RouteReply } from '#console-api';
 import { diagnosticsRpc, type ProcessReport } from '#contracts';
 import { appError, messageOf } from '#errors';
@@ -18,6 +18,9 @@ const { standalone, ...OF_SERVICES } = diagnosticsRpc;
 
 @Injectable()
 export class HealthHandlers {
+  /** One for all routes and operators within a second. */
+  private readonly examinations = new TtlCache(() => this.examine());
+
   constructor(
     private readonly rpc: RpcClient,
     @Inject(BROKER) private readonly broker: Broker | null,
@@ -25,7 +28,7 @@ export class HealthHandlers {
 
   @Handles(consoleApi.getHealth)
   async getHealth(): Promise<RouteReply<Api['getHealth']>> {
-    const outcomes = await this.examine();
+    const outcomes = await this.examinations.get('');
     return {
       processes: outcomes.flatMap(({ reports }) => reports).map(shown),
       silent: outcomes.filter(({ reports }) => reports.length === 0).map(({ service }) => service),
@@ -34,12 +37,9 @@ export class HealthHandlers {
 
   /** The findings of `npm run gatepost -- doctor` that the processes' reports show. */
   @Handles(consoleApi.getFindings)
-  async getFindings(request: Pick<ConsoleRequest<Api['getFindings']>, 'may'>): Promise<RouteReply<Api['getFindings']>> {
-    const reports = (await this.examine()).flatMap((outcome) => outcome.reports);
-    const found = [
-      ...deploymentFindings(reports),
-      ...(request.may('deadLetters.write') ? secretFindings(reports) : []),
-    ];
+  async getFindings({ operator }: Pick<ConsoleRequest, 'operator'>): Promise<RouteReply<Api['getFindings']>> {
+    const reports = (await this.examinations.get('')).flatMap((outcome) => outcome.reports);
+    const found = [...deploymentFindings(reports), ...(operator.isOwner ? secretFindings(reports) : [])];
     return { items: found.map(({ problem, remedy, isAdvice = false }) => ({ problem, remedy, isAdvice })) };
   }
 

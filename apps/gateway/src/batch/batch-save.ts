@@ -86,7 +86,7 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
 
 /**
  * An object may be changed several times, but two objects need different ids: the keys of the response. A registration finds its device by
- * what it contains: the SDKs for iOS send several of one device in a save.
+ * its content: the SDKs for iOS send several of one device in a save.
  */
 function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
   const objects = new Map<string, string>();

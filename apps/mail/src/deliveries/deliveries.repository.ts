@@ -46,7 +46,7 @@ export interface OutdatedDeliveries {
   readonly reason: string;
 }
 
-/** What a code is for (`SmsCodeKey` of accounts), and when it was created. */
+/** The key of a code (`SmsCodeKey` of accounts), and the time of its creation. */
 type ReplacingCode = Pick<QueuedRow, 'appId' | 'kind' | 'recipient' | 'userId' | 'asOf'>;
 
 interface Postponed {
@@ -215,7 +215,7 @@ const LOGGED_ATTEMPT = `
     || jsonb_build_object('at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
                           'outcome', s.outcome, 'answer', s.error)`;
 
-/** What the limit did not grant, under the lock of the row that has counted it. */
+/** Subtracts the mails that were not granted, under the row lock of the statement that counted them. */
 const GIVE_BACK = 'UPDATE mail.allowances SET used = used - $3 WHERE app_id = $1 AND window_start = $2';
 
 /** Only where the lease holds: a result that is stored twice gives back once. In the order in which claims lock the rows. */

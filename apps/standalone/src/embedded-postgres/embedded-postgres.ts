@@ -22,6 +22,8 @@ const SETTINGS = {
   listen_addresses: '',
   shared_buffers: '64MB',
   unix_socket_permissions: '0700',
+  // The client logs the errors of its statements: here, refused sign-ups would let the log grow without bound.
+  log_min_messages: 'log',
   // Statements contain names and addresses of users: the log must contain the error only.
   log_error_verbosity: 'terse',
   log_min_error_statement: 'panic',
@@ -120,7 +122,9 @@ export class EmbeddedPostgres {
   }
 
   #makeSocketFolder(): string {
-    if (Buffer.byteLength(this.options.folder) <= MAX_SOCKET_FOLDER_BYTES) return this.options.folder;
+    const { folder } = this.options;
+    // The setting is a list: commas separate its folders, which quotation marks can enclose.
+    if (Buffer.byteLength(folder) <= MAX_SOCKET_FOLDER_BYTES && !/[",]/.test(folder)) return folder;
     this.#temporaryFolder = mkdtempSync(join(tmpdir(), 'gatepost-'));
     giveToUser(this.options, this.#temporaryFolder);
     return this.#temporaryFolder;

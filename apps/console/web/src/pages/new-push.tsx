@@ -122,7 +122,7 @@ function TestForm({ appId, draft, settled, change }: FormProps): ReactNode {
   );
 }
 
-/** What a field needs to show and change a text of the draft. */
+/** The properties by which an input shows and changes a text of the draft. */
 function fieldOf(
   name: 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'title',
   { draft, change }: StepProps,

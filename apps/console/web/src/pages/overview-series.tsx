@@ -63,7 +63,7 @@ interface PlotProps {
   readonly times: readonly string[];
   /** Numbers by time under their name, of two names at most; null: the service has not answered. */
   readonly bars: Readonly<Record<string, readonly Value[]>> | null;
-  /** What the legend says of the numbers; the sum, where absent. */
+  /** The number in the legend. Default: the sum. */
   readonly totalOf?: (values: readonly Value[]) => Value;
   readonly isByHour?: boolean;
 }

@@ -102,7 +102,7 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
   const t = useTexts();
   const notices = useNotices();
   const change = useAct(consoleApi.changeClassPermission);
-  // What was there when the operator began is the condition of the save.
+  // The save fails if another operator has changed the permissions that this form was opened with.
   const [{ className, operation, permission }] = useState(edited);
   const listed = Array.isArray(permission) ? permission : [];
   const [group, setGroup] = useState(groupOf(permission));

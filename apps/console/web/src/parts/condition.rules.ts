@@ -116,7 +116,7 @@ function merged(object: Json, field: string, test: unknown): Json {
   return { ...object, [field]: isOperators(before) && isOperators(test) ? { ...before, ...test } : test };
 }
 
-/** What the row demands of its field; undefined without a whole value. */
+/** The condition of the row for its field; undefined while the value is incomplete. */
 function testOf(row: Row): unknown {
   const { operator } = row;
   const operand = operandOf(row);

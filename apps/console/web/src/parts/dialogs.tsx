@@ -57,7 +57,7 @@ interface FormDialogProps {
   /** The text of its button. Default: create. */
   readonly submitText?: string;
   readonly onSubmit: (event: SubmitEvent<HTMLFormElement>) => void;
-  /** What the form does. */
+  /** Called when the form is submitted. */
   readonly act: { readonly isPending: boolean; readonly error: Error | null };
   readonly isDisabled?: boolean;
   /** Other ways, as buttons. */
@@ -181,7 +181,7 @@ interface ActButtonProps<R extends ConsoleRoute> extends Omit<AskButtonProps, 'o
   readonly input: CallInput<R>;
   /** The notice of its success. */
   readonly done?: (reply: RouteReply<R>) => string;
-  /** What follows its success. */
+  /** Called after the act has succeeded. */
   readonly then?: () => unknown;
 }
 

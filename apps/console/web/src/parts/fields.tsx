@@ -134,7 +134,7 @@ type Filter<Search> = <Name extends keyof Search>(
   name: Name,
 ) => { readonly value: Search[Name]; readonly onChange: (value: Search[Name]) => void };
 
-/** What the filter of one member of a URL's search has to show and to change. */
+/** A filter that is stored in one member of the URL's search. */
 export function filtersOf<Search extends object>(
   search: Search,
   change: (part: Partial<Search>) => void,

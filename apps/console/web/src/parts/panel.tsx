@@ -168,7 +168,7 @@ interface SaveOrDiscardProps {
   readonly discard: () => void;
 }
 
-/** What to do with typed values. */
+/** The buttons that save or discard the typed values. */
 export function SaveOrDiscard({ isPending, save, discard }: SaveOrDiscardProps): ReactNode {
   const t = useTexts();
   return (

@@ -708,7 +708,7 @@ export const en = {
     findings: 'Findings',
     noFindings: 'Nothing found',
     findingsSays:
-      'What the processes report of themselves. The doctor of the command line also checks the applications, and the API from outside.',
+      'These findings come from the reports of the processes. "npm run gatepost -- doctor" also checks the applications, and the API from outside.',
     problem: 'problem',
     advice: 'to consider',
     deadLetters: 'Dead letters',
