@@ -119,7 +119,7 @@ export function describeTestDevices(server: () => ServerWithConsole, operator: (
     await page.getByRole('link', { name: 'New push' }).click();
     await page.getByLabel('Text').fill('By support');
     await page.getByText('"alert":"By support"').waitFor();
-    expect(await page.getByText('Who gets it').count()).toBe(0);
+    expect(await page.getByRole('heading', { name: 'Audience' }).count()).toBe(0);
     await press(page, 'Send to my 1 test device');
     await page.getByText('Sent to 1 test device.').waitFor();
     await eventually(() => {
