@@ -6,6 +6,10 @@ import { ApplicationsRepository } from './applications.repository.js';
 import { ApplicationsService } from './applications.service.js';
 import { FirstApplication } from './first-application.js';
 
+type Rpc = typeof applicationsRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
+
 @Controller()
 export class ApplicationsController {
   constructor(private readonly applications: ApplicationsService) {}
@@ -25,49 +29,37 @@ export class ApplicationsController {
   }
 
   @RpcHandler(applicationsRpc.create)
-  async create(wanted: RpcData<typeof applicationsRpc.create>): Promise<RpcReply<typeof applicationsRpc.create>> {
+  async create(wanted: Data<'create'>): Reply<'create'> {
     return { application: await this.applications.create(wanted) };
   }
 
   @RpcHandler(applicationsRpc.list)
-  async list(_: RpcData<typeof applicationsRpc.list>): Promise<RpcReply<typeof applicationsRpc.list>> {
+  async list(_: Data<'list'>): Reply<'list'> {
     return { applications: await this.applications.list() };
   }
 
   @RpcHandler(applicationsRpc.get)
-  async get({ id }: RpcData<typeof applicationsRpc.get>): Promise<RpcReply<typeof applicationsRpc.get>> {
+  async get({ id }: Data<'get'>): Reply<'get'> {
     return { application: await this.applications.get(id) };
   }
 
   @RpcHandler(applicationsRpc.changeSetting)
-  async changeSetting({
-    id,
-    ...change
-  }: RpcData<typeof applicationsRpc.changeSetting>): Promise<RpcReply<typeof applicationsRpc.changeSetting>> {
+  async changeSetting({ id, ...change }: Data<'changeSetting'>): Reply<'changeSetting'> {
     return { settings: await this.applications.changeSetting(id, change) };
   }
 
   @RpcHandler(applicationsRpc.changePermission)
-  async changePermission({
-    id,
-    ...change
-  }: RpcData<typeof applicationsRpc.changePermission>): Promise<RpcReply<typeof applicationsRpc.changePermission>> {
+  async changePermission({ id, ...change }: Data<'changePermission'>): Reply<'changePermission'> {
     return { application: await this.applications.changePermission(id, change) };
   }
 
   @RpcHandler(applicationsRpc.rotateKeys)
-  async rotateKeys({
-    id,
-    ...which
-  }: RpcData<typeof applicationsRpc.rotateKeys>): Promise<RpcReply<typeof applicationsRpc.rotateKeys>> {
+  async rotateKeys({ id, ...which }: Data<'rotateKeys'>): Reply<'rotateKeys'> {
     return { application: await this.applications.rotateKeys(id, which) };
   }
 
   @RpcHandler(applicationsRpc.revokeOldKeys)
-  async revokeOldKeys({
-    id,
-    ...which
-  }: RpcData<typeof applicationsRpc.revokeOldKeys>): Promise<RpcReply<typeof applicationsRpc.revokeOldKeys>> {
+  async revokeOldKeys({ id, ...which }: Data<'revokeOldKeys'>): Reply<'revokeOldKeys'> {
     return { application: await this.applications.revokeOldKeys(id, which) };
   }
 }

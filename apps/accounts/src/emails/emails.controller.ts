@@ -22,6 +22,8 @@ import type { UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
 type Rpc = typeof emailsRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 interface FoundLink extends LinkState {
   readonly token: MailToken;
@@ -52,10 +54,7 @@ export class EmailsController {
 
   /** POST /1.1/requestEmailVerify. @throws AppError as `requestPasswordReset`; EMAIL_VERIFICATION_OFF */
   @RpcHandler(emailsRpc.requestVerification)
-  async requestVerification({
-    caller,
-    body,
-  }: RpcData<Rpc['requestVerification']>): Promise<RpcReply<Rpc['requestVerification']>> {
+  async requestVerification({ caller, body }: Data<'requestVerification'>): Reply<'requestVerification'> {
     const email = requireEmail(body);
     const { verifyEmailOnSignUp, quietProfile } = await this.applications.settingsOf(caller.appId);
     if (!verifyEmailOnSignUp) throw appError('EMAIL_VERIFICATION_OFF');
@@ -68,10 +67,7 @@ export class EmailsController {
 
   /** POST /1.1/requestPasswordReset. @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_NOT_FOUND, TOO_MANY_EMAILS */
   @RpcHandler(emailsRpc.requestPasswordReset)
-  async requestPasswordReset({
-    caller,
-    body,
-  }: RpcData<Rpc['requestPasswordReset']>): Promise<RpcReply<Rpc['requestPasswordReset']>> {
+  async requestPasswordReset({ caller, body }: Data<'requestPasswordReset'>): Reply<'requestPasswordReset'> {
     await this.withUser(caller, 'resetPassword', requireEmail(body), async (tx, user) => {
       assertSent(await this.sender.send(tx, caller, 'resetPassword', user));
     });
@@ -80,10 +76,7 @@ export class EmailsController {
 
   /** Ends every reset link: of concurrent requests one succeeds. @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD */
   @RpcHandler(emailsRpc.resetPassword)
-  async resetPassword({
-    token: shown,
-    password: given,
-  }: RpcData<Rpc['resetPassword']>): Promise<RpcReply<Rpc['resetPassword']>> {
+  async resetPassword({ token: shown, password: given }: Data<'resetPassword'>): Reply<'resetPassword'> {
     const password = requirePassword(given);
     const { appId, userId } = assertOpen(await this.findLink('resetPassword', shown)).token;
     const prepared = await this.passwords.prepare(userId, password, { renewsSession: true });
@@ -101,13 +94,13 @@ export class EmailsController {
 
   /** Changes nothing: virus scanners open links too. */
   @RpcHandler(emailsRpc.inspectLink)
-  async inspectLink({ kind, token: shown }: RpcData<Rpc['inspectLink']>): Promise<RpcReply<Rpc['inspectLink']>> {
+  async inspectLink({ kind, token: shown }: Data<'inspectLink'>): Reply<'inspectLink'> {
     return { link: await this.inspect(kind, shown) };
   }
 
   /** Of concurrent requests one changes the user. @returns the state of the link just before. @throws AppError LINK_EXPIRED */
   @RpcHandler(emailsRpc.verify)
-  async verify({ token: shown }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
+  async verify({ token: shown }: Data<'verify'>): Reply<'verify'> {
     const found = await this.transactions.run((tx) => this.redeem(tx, shown));
     if (found === undefined || found.state === 'expired') throw appError('LINK_EXPIRED');
     return { link: await this.describe(found) };
@@ -115,7 +108,7 @@ export class EmailsController {
 
   /** Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED, TOO_MANY_EMAILS */
   @RpcHandler(emailsRpc.renewLink)
-  async renewLink({ kind, token: shown, languages }: RpcData<Rpc['renewLink']>): Promise<RpcReply<Rpc['renewLink']>> {
+  async renewLink({ kind, token: shown, languages }: Data<'renewLink'>): Reply<'renewLink'> {
     if (!(await this.inspect(kind, shown)).canBeRenewed) throw appError('LINK_EXPIRED');
     await this.transactions.run(async (tx) => {
       const found = await this.lockLink(tx, kind, shown);

@@ -30,6 +30,8 @@ import {
 import type { SmsCodeKey } from './sms-codes.repository.js';
 
 type Rpc = typeof phoneNumbersRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 /** With `quietProfile`, requests for numbers that cannot receive a code get the same response as if it had been sent. */
 @Controller()
@@ -48,7 +50,7 @@ export class PhoneNumbersController {
 
   /** POST /1.1/requestSmsCode, to any number. */
   @RpcHandler(phoneNumbersRpc.requestCode)
-  async requestCode({ caller, body }: RpcData<Rpc['requestCode']>): Promise<RpcReply<Rpc['requestCode']>> {
+  async requestCode({ caller, body }: Data<'requestCode'>): Reply<'requestCode'> {
     const { appId, requestId } = caller;
     const key = { appId, purpose: 'generic', mobilePhoneNumber: requirePhoneNumber(body) } as const;
     const ttlMinutes = parseTtlMinutes(body, DEFAULT_CODE_TTL_MINUTES);
@@ -57,7 +59,7 @@ export class PhoneNumbersController {
   }
 
   @RpcHandler(phoneNumbersRpc.signUpOrLogIn)
-  async signUpOrLogIn({ caller, body }: RpcData<Rpc['signUpOrLogIn']>): Promise<RpcReply<Rpc['signUpOrLogIn']>> {
+  async signUpOrLogIn({ caller, body }: Data<'signUpOrLogIn'>): Reply<'signUpOrLogIn'> {
     const entry = await this.logins.signUpOrLogIn(caller, body);
     if (!entry.isNew) this.counts.countLogin(caller.appId);
     return entry;
@@ -65,30 +67,21 @@ export class PhoneNumbersController {
 
   /** POST /1.1/requestLoginSmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
   @RpcHandler(phoneNumbersRpc.requestLoginCode)
-  async requestLoginCode({
-    caller,
-    body,
-  }: RpcData<Rpc['requestLoginCode']>): Promise<RpcReply<Rpc['requestLoginCode']>> {
+  async requestLoginCode({ caller, body }: Data<'requestLoginCode'>): Reply<'requestLoginCode'> {
     await this.sendToProven(caller, 'login', body);
     return {};
   }
 
   /** POST /1.1/requestPasswordResetBySmsCode. @throws AppError PHONE_NOT_FOUND, PHONE_UNVERIFIED */
   @RpcHandler(phoneNumbersRpc.requestPasswordReset)
-  async requestPasswordReset({
-    caller,
-    body,
-  }: RpcData<Rpc['requestPasswordReset']>): Promise<RpcReply<Rpc['requestPasswordReset']>> {
+  async requestPasswordReset({ caller, body }: Data<'requestPasswordReset'>): Reply<'requestPasswordReset'> {
     await this.sendToProven(caller, 'reset', body);
     return {};
   }
 
   /** POST /1.1/requestMobilePhoneVerify. A verified number gets no message. @throws AppError PHONE_NOT_FOUND */
   @RpcHandler(phoneNumbersRpc.requestVerification)
-  async requestVerification({
-    caller,
-    body,
-  }: RpcData<Rpc['requestVerification']>): Promise<RpcReply<Rpc['requestVerification']>> {
+  async requestVerification({ caller, body }: Data<'requestVerification'>): Reply<'requestVerification'> {
     const { appId, requestId } = caller;
     const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numberOfRequest(caller, body) } as const;
     const request = { key, ttlMinutes: DEFAULT_CODE_TTL_MINUTES, requestId };
@@ -101,7 +94,7 @@ export class PhoneNumbersController {
 
   /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.requestChange)
-  async requestChange({ caller, body }: RpcData<Rpc['requestChange']>): Promise<RpcReply<Rpc['requestChange']>> {
+  async requestChange({ caller, body }: Data<'requestChange'>): Reply<'requestChange'> {
     const { appId, requestId } = caller;
     const { objectId: userId } = await this.userOf(caller);
     const mobilePhoneNumber = requirePhoneNumber(body);
@@ -116,7 +109,7 @@ export class PhoneNumbersController {
 
   /** POST /1.1/verifySmsCode/<code>: proves the number to the application and changes no user. */
   @RpcHandler(phoneNumbersRpc.verifyCode)
-  async verifyCode({ caller, code: given, body }: RpcData<Rpc['verifyCode']>): Promise<RpcReply<Rpc['verifyCode']>> {
+  async verifyCode({ caller, code: given, body }: Data<'verifyCode'>): Reply<'verifyCode'> {
     const code = parseSmsCode(given);
     const mobilePhoneNumber = await this.numberOfRequest(caller, body);
     const key = { appId: caller.appId, purpose: 'generic', mobilePhoneNumber } as const;
@@ -127,7 +120,7 @@ export class PhoneNumbersController {
 
   /** POST /1.1/verifyMobilePhone/<code>. Changes only the flag: the SDK for Java keeps the session of the sign-up (decisions). */
   @RpcHandler(phoneNumbersRpc.verify)
-  async verify({ caller, code: given, body }: RpcData<Rpc['verify']>): Promise<RpcReply<Rpc['verify']>> {
+  async verify({ caller, code: given, body }: Data<'verify'>): Reply<'verify'> {
     const code = parseSmsCode(given);
     const mobilePhoneNumber = await this.numberOfCode(caller, body, 'verify', code);
     const key = { appId: caller.appId, purpose: 'verify', mobilePhoneNumber } as const;
@@ -143,7 +136,7 @@ export class PhoneNumbersController {
 
   /** POST /1.1/changePhoneNumber. @throws AppError SESSION_REQUIRED, FORBIDDEN, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.change)
-  async change({ caller, body }: RpcData<Rpc['change']>): Promise<RpcReply<Rpc['change']>> {
+  async change({ caller, body }: Data<'change'>): Reply<'change'> {
     const { objectId: userId } = await this.userOf(caller);
     const mobilePhoneNumber = requirePhoneNumber(body);
     const code = parseSmsCode(body['code']);
@@ -158,11 +151,7 @@ export class PhoneNumbersController {
 
   /** PUT /1.1/resetPasswordBySmsCode/<code>. @throws AppError INVALID_SMS_CODE, PHONE_NOT_FOUND, PHONE_UNVERIFIED */
   @RpcHandler(phoneNumbersRpc.resetPassword)
-  async resetPassword({
-    caller,
-    code: given,
-    body,
-  }: RpcData<Rpc['resetPassword']>): Promise<RpcReply<Rpc['resetPassword']>> {
+  async resetPassword({ caller, code: given, body }: Data<'resetPassword'>): Reply<'resetPassword'> {
     const { appId } = caller;
     const code = parseSmsCode(given);
     const password = requirePassword(body['password']);

@@ -21,7 +21,9 @@ import { presentUser } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 type Rpc = typeof userSearchRpc;
-type Search = RpcData<Rpc['search']>;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
+type Search = Data<'search'>;
 
 /** The built-in fields of the index for searches in the mode `contains`. */
 const SEARCHED_FIELDS = ['username', 'email', 'mobilePhoneNumber'];
@@ -44,7 +46,7 @@ export class UserSearchController {
   ) {}
 
   @RpcHandler(userSearchRpc.search)
-  async find(search: Search): Promise<RpcReply<Rpc['search']>> {
+  async find(search: Search): Reply<'search'> {
     await this.applications.assertKnown(search.appId);
     await this.assertPossible(search);
     const locked = search.filters.locked === true ? await this.locked(search.appId) : undefined;
@@ -61,7 +63,7 @@ export class UserSearchController {
   }
 
   @RpcHandler(userSearchRpc.describe)
-  async describe({ appId, userId }: RpcData<Rpc['describe']>): Promise<RpcReply<Rpc['describe']>> {
+  async describe({ appId, userId }: Data<'describe'>): Reply<'describe'> {
     await this.applications.assertKnown(appId);
     const user = await this.users.find(appId, userId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
@@ -82,7 +84,7 @@ export class UserSearchController {
   }
 
   @RpcHandler(userSearchRpc.count)
-  async count({ appId }: RpcData<Rpc['count']>): Promise<RpcReply<Rpc['count']>> {
+  async count({ appId }: Data<'count'>): Reply<'count'> {
     await this.applications.assertKnown(appId);
     const now = this.clock.now().getTime();
     const createdSince = (ms: number) =>
@@ -97,13 +99,13 @@ export class UserSearchController {
   }
 
   @RpcHandler(userSearchRpc.countByDay)
-  async countByDay({ appId, from }: RpcData<Rpc['countByDay']>): Promise<RpcReply<Rpc['countByDay']>> {
+  async countByDay({ appId, from }: Data<'countByDay'>): Reply<'countByDay'> {
     await this.applications.assertKnown(appId);
     return { days: await this.counts.since(appId, from) };
   }
 
   @RpcHandler(userSearchRpc.getIndex)
-  async getIndex({ appId }: RpcData<Rpc['getIndex']>): Promise<RpcReply<Rpc['getIndex']>> {
+  async getIndex({ appId }: Data<'getIndex'>): Reply<'getIndex'> {
     await this.applications.assertKnown(appId);
     const reports = await this.indexes.report(appId);
     const found = reports.find(({ className, fields }) => className === '_User' && isSearched(fields));
@@ -114,14 +116,14 @@ export class UserSearchController {
   }
 
   @RpcHandler(userSearchRpc.addIndex)
-  async addIndex({ appId }: RpcData<Rpc['addIndex']>): Promise<RpcReply<Rpc['addIndex']>> {
+  async addIndex({ appId }: Data<'addIndex'>): Reply<'addIndex'> {
     await this.applications.assertKnown(appId);
     await this.indexes.addTextSearch(keyOfIndex(appId));
     return {};
   }
 
   @RpcHandler(userSearchRpc.removeIndex)
-  async removeIndex({ appId }: RpcData<Rpc['removeIndex']>): Promise<RpcReply<Rpc['removeIndex']>> {
+  async removeIndex({ appId }: Data<'removeIndex'>): Reply<'removeIndex'> {
     await this.applications.assertKnown(appId);
     await this.indexes.remove(keyOfIndex(appId));
     return {};

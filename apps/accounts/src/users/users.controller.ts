@@ -6,7 +6,9 @@ import { SignUpService } from './sign-up.service.js';
 import { UserObjectWrites } from './user-object-writes.js';
 import { UsersService } from './users.service.js';
 
-type Accounts = typeof accountsRpc;
+type Rpc = typeof accountsRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 @Controller()
 export class UsersController {
@@ -18,52 +20,38 @@ export class UsersController {
   ) {}
 
   @RpcHandler(accountsRpc.signUp)
-  async signUp({ caller, fields }: RpcData<Accounts['signUp']>): Promise<RpcReply<Accounts['signUp']>> {
+  async signUp({ caller, fields }: Data<'signUp'>): Reply<'signUp'> {
     return { user: await this.signUps.signUp(caller, fields), isNew: true };
   }
 
   @RpcHandler(accountsRpc.getUser)
-  async get({ caller, objectId, ...options }: RpcData<Accounts['getUser']>): Promise<RpcReply<Accounts['getUser']>> {
+  async get({ caller, objectId, ...options }: Data<'getUser'>): Reply<'getUser'> {
     return { user: await this.users.get(caller, objectId, options) };
   }
 
   @RpcHandler(accountsRpc.getCurrentUser)
-  async getCurrent({ caller }: RpcData<Accounts['getCurrentUser']>): Promise<RpcReply<Accounts['getCurrentUser']>> {
+  async getCurrent({ caller }: Data<'getCurrentUser'>): Reply<'getCurrentUser'> {
     return { user: await this.users.getCurrent(caller) };
   }
 
   @RpcHandler(accountsRpc.updateUser)
-  async update({
-    caller,
-    objectId,
-    changes,
-    ...options
-  }: RpcData<Accounts['updateUser']>): Promise<RpcReply<Accounts['updateUser']>> {
+  async update({ caller, objectId, changes, ...options }: Data<'updateUser'>): Reply<'updateUser'> {
     const prepared = await this.writes.prepareChange(caller, objectId, changes, options);
     return { result: await prepared.runAlone() };
   }
 
   @RpcHandler(accountsRpc.updatePassword)
-  async updatePassword({
-    caller,
-    objectId,
-    passwords,
-  }: RpcData<Accounts['updatePassword']>): Promise<RpcReply<Accounts['updatePassword']>> {
+  async updatePassword({ caller, objectId, passwords }: Data<'updatePassword'>): Reply<'updatePassword'> {
     return { result: await this.users.updatePassword(caller, objectId, passwords) };
   }
 
   @RpcHandler(accountsRpc.resolvePrincipal)
-  async resolvePrincipal({
-    caller,
-  }: RpcData<Accounts['resolvePrincipal']>): Promise<RpcReply<Accounts['resolvePrincipal']>> {
+  async resolvePrincipal({ caller }: Data<'resolvePrincipal'>): Reply<'resolvePrincipal'> {
     return { principal: await this.principals.of(caller) };
   }
 
   @RpcHandler(accountsRpc.refreshSessionToken)
-  async refreshSessionToken({
-    caller,
-    objectId,
-  }: RpcData<Accounts['refreshSessionToken']>): Promise<RpcReply<Accounts['refreshSessionToken']>> {
+  async refreshSessionToken({ caller, objectId }: Data<'refreshSessionToken'>): Reply<'refreshSessionToken'> {
     return { user: await this.users.refreshSessionToken(caller, objectId) };
   }
 }
