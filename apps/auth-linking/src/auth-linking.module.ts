@@ -13,26 +13,27 @@ import { LinkingController } from './linking/linking.controller.js';
 import { PlatformHttp } from './platforms/platform-http.js';
 import { PlatformVerifiers } from './platforms/platform-verifiers.js';
 
+type Rpc = typeof platformsRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
+
 @Controller()
 export class CredentialsController {
   constructor(private readonly credentials: CredentialsService) {}
 
   @RpcHandler(platformsRpc.set)
-  async set(wanted: RpcData<typeof platformsRpc.set>): Promise<RpcReply<typeof platformsRpc.set>> {
+  async set(wanted: Data<'set'>): Reply<'set'> {
     return { credentials: await this.credentials.set(wanted) };
   }
 
   @RpcHandler(platformsRpc.remove)
-  async remove({
-    appId,
-    platform,
-  }: RpcData<typeof platformsRpc.remove>): Promise<RpcReply<typeof platformsRpc.remove>> {
+  async remove({ appId, platform }: Data<'remove'>): Reply<'remove'> {
     await this.credentials.remove(appId, platform);
     return {};
   }
 
   @RpcHandler(platformsRpc.list)
-  async list({ appId }: RpcData<typeof platformsRpc.list>): Promise<RpcReply<typeof platformsRpc.list>> {
+  async list({ appId }: Data<'list'>): Reply<'list'> {
     return { platforms: await this.credentials.list(appId) };
   }
 }

@@ -31,7 +31,9 @@ import {
   readUnionId,
 } from './claim.rules.js';
 
-type Contracts = typeof authLinkingRpc;
+type Rpc = typeof authLinkingRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<Forwarded<RpcReply<Rpc[Name]>>>;
 
 interface ReadWrite {
   readonly write: ObjectWrite;
@@ -53,11 +55,7 @@ export class LinkingController {
 
   /** @throws AppError as `prove` for any entry: a login needs all of its entries verified */
   @RpcHandler(authLinkingRpc.signUpOrLogIn)
-  async signUpOrLogIn({
-    caller,
-    fields: body,
-    failOnNotExist,
-  }: RpcData<Contracts['signUpOrLogIn']>): Promise<Forwarded<RpcReply<Contracts['signUpOrLogIn']>>> {
+  async signUpOrLogIn({ caller, fields: body, failOnNotExist }: Data<'signUpOrLogIn'>): Reply<'signUpOrLogIn'> {
     const { fields, ...authData } = parseAuthData(body);
     const entries = claimedEntries(authData);
     if (entries.length === 0) return forward(accountsRpc.signUp, { caller, fields });
@@ -68,18 +66,14 @@ export class LinkingController {
   }
 
   @RpcHandler(authLinkingRpc.updateUser)
-  async updateUser({
-    caller,
-    changes: body,
-    ...write
-  }: RpcData<Contracts['updateUser']>): Promise<Forwarded<RpcReply<Contracts['updateUser']>>> {
+  async updateUser({ caller, changes: body, ...write }: Data<'updateUser'>): Reply<'updateUser'> {
     const authData = parseAuthData(body);
     const identities = await this.changesOf(caller, authData);
     return forward(accountsRpc.updateUser, { ...write, caller, changes: authData.fields, identities });
   }
 
   @RpcHandler(authLinkingRpc.saveAll)
-  async saveAll({ caller, writes }: RpcData<Contracts['saveAll']>): Promise<Forwarded<RpcReply<Contracts['saveAll']>>> {
+  async saveAll({ caller, writes }: Data<'saveAll'>): Reply<'saveAll'> {
     const read = writes.map(readWrite);
     const count = read.reduce((sum, { authData }) => sum + (authData?.entries.length ?? 0), 0);
     if (count > MAX_IDENTITIES)
