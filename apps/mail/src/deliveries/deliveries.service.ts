@@ -57,6 +57,8 @@ export class DeliveriesService {
 }
 
 type Rpc = typeof deliveriesRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 @Controller()
 export class DeliveriesController {
@@ -66,7 +68,7 @@ export class DeliveriesController {
   ) {}
 
   @RpcHandler(deliveriesRpc.list)
-  async list(wanted: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
+  async list(wanted: Data<'list'>): Reply<'list'> {
     const { limit } = wanted;
     const found = await this.log.list({ ...wanted, limit: limit + 1 });
     const page = found.slice(0, limit);
@@ -79,18 +81,18 @@ export class DeliveriesController {
   }
 
   @RpcHandler(deliveriesRpc.countByDay)
-  async countByDay({ appId, from }: RpcData<Rpc['countByDay']>): Promise<RpcReply<Rpc['countByDay']>> {
+  async countByDay({ appId, from }: Data<'countByDay'>): Reply<'countByDay'> {
     return { days: await this.log.countByDay(appId, from) };
   }
 
   @RpcHandler(deliveriesRpc.get)
-  async get(wanted: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
+  async get(wanted: Data<'get'>): Reply<'get'> {
     return { delivery: await this.find(wanted) };
   }
 
   /** @throws AppError NOT_FOUND, NO_EFFECT if the delivery is not dead or has expired */
   @RpcHandler(deliveriesRpc.retry)
-  async retry(wanted: RpcData<Rpc['retry']>): Promise<RpcReply<Rpc['retry']>> {
+  async retry(wanted: Data<'retry'>): Reply<'retry'> {
     const row = await this.log.revive(wanted);
     if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.find(wanted)) });
     this.sender.wake(row.channel);
@@ -98,13 +100,13 @@ export class DeliveriesController {
   }
 
   @RpcHandler(deliveriesRpc.retryDead)
-  async retryDead({ appId }: RpcData<Rpc['retryDead']>): Promise<RpcReply<Rpc['retryDead']>> {
+  async retryDead({ appId }: Data<'retryDead'>): Reply<'retryDead'> {
     const retried = await this.log.reviveSome(appId);
     if (retried > 0) this.sender.wakeAll();
     return { retried };
   }
 
-  private async find(wanted: RpcData<Rpc['get']>): Promise<ShownDelivery> {
+  private async find(wanted: Data<'get'>): Promise<ShownDelivery> {
     const row = await this.log.find(wanted);
     if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${wanted.id}.` });
     return toShownDelivery(row);

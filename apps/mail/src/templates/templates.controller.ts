@@ -13,6 +13,8 @@ import { type TemplatePlace, TemplatesRepository } from './templates.repository.
 import { TemplatesService } from './templates.service.js';
 
 type Rpc = typeof templatesRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 /** The pages of links say that a link with this token has expired. */
 const TEST_TOKEN = 'test';
@@ -29,18 +31,18 @@ export class TemplatesController {
   ) {}
 
   @RpcHandler(templatesRpc.list)
-  async list({ appId }: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
+  async list({ appId }: Data<'list'>): Reply<'list'> {
     return { templates: await this.templates.list(appId) };
   }
 
   @RpcHandler(templatesRpc.get)
-  async get(place: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
+  async get(place: Data<'get'>): Reply<'get'> {
     return { template: await this.templates.read(place) };
   }
 
   /** @throws AppError INCORRECT_TYPE: it names the part, the line and the reason */
   @RpcHandler(templatesRpc.set)
-  async set({ parts: given, former, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
+  async set({ parts: given, former, ...wanted }: Data<'set'>): Reply<'set'> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
     const parts = withoutUndefined(given);
     const base = await this.templates.read(place);
@@ -52,25 +54,14 @@ export class TemplatesController {
   }
 
   @RpcHandler(templatesRpc.preview)
-  async preview({
-    applicationName,
-    parts,
-    sample = {},
-    ...place
-  }: RpcData<Rpc['preview']>): Promise<RpcReply<Rpc['preview']>> {
+  async preview({ applicationName, parts, sample = {}, ...place }: Data<'preview'>): Reply<'preview'> {
     const { kind, language, isOwn, ...template } = await this.withParts(place, parts);
     const rendered = CompiledTemplate.compile(template).render(sampleFor(applicationName, sample));
     return { mail: { kind, language, isOwn, ...rendered } };
   }
 
   @RpcHandler(templatesRpc.sendTest)
-  async sendTest({
-    applicationName,
-    parts,
-    sample,
-    to,
-    ...place
-  }: RpcData<Rpc['sendTest']>): Promise<RpcReply<Rpc['sendTest']>> {
+  async sendTest({ applicationName, parts, sample, to, ...place }: Data<'sendTest'>): Reply<'sendTest'> {
     const { kind, language, subject, html, text } = await this.withParts(place, parts);
     const id = randomUUID();
     const username = sample?.username ?? SAMPLE_USER;
@@ -92,7 +83,7 @@ export class TemplatesController {
   }
 
   @RpcHandler(templatesRpc.reset)
-  async reset({ former, ...wanted }: RpcData<Rpc['reset']>): Promise<RpcReply<Rpc['reset']>> {
+  async reset({ former, ...wanted }: Data<'reset'>): Reply<'reset'> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
     const isRemoved = await this.repository.remove(place, former);
     this.templates.forget(place.appId);
@@ -116,7 +107,7 @@ export class TemplatesController {
     if (!isRead || !(await this.repository.replace(place, parts, { ...former, isOwn }))) throw changedSince();
   }
 
-  private async withParts(place: TemplatePlace, given: RpcData<Rpc['preview']>['parts']): Promise<ShownTemplate> {
+  private async withParts(place: TemplatePlace, given: Data<'preview'>['parts']): Promise<ShownTemplate> {
     const template = { ...(await this.templates.read(place)), ...withoutUndefined(given ?? {}) };
     if (given !== undefined) assertRenders(template);
     return template;
@@ -135,6 +126,6 @@ function assertComplete(parts: Partial<MailTemplate>, place: TemplatePlace): voi
   throw appError('INCORRECT_TYPE', { message });
 }
 
-function withoutUndefined(parts: RpcData<typeof templatesRpc.set>['parts']): Partial<MailTemplate> {
+function withoutUndefined(parts: Data<'set'>['parts']): Partial<MailTemplate> {
   return Object.fromEntries(Object.entries(parts).filter(([, source]) => source !== undefined));
 }

@@ -16,6 +16,8 @@ import { plainName } from '../templates/template.rules.js';
 import { TextMessageProvidersService } from './text-message-providers.service.js';
 
 type Rpc = typeof textMessageProvidersRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 const MINUTE_MS = 60_000;
 
@@ -58,17 +60,17 @@ export class TextMessageProvidersController {
   constructor(private readonly providers: TextMessageProvidersService) {}
 
   @RpcHandler(textMessageProvidersRpc.get)
-  async get({ appId }: RpcData<Rpc['get']>): Promise<RpcReply<Rpc['get']>> {
+  async get({ appId }: Data<'get'>): Reply<'get'> {
     return { provider: await this.providers.get(appId) };
   }
 
   @RpcHandler(textMessageProvidersRpc.set)
-  async set(wanted: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
+  async set(wanted: Data<'set'>): Reply<'set'> {
     return { provider: await this.providers.set(wanted) };
   }
 
   @RpcHandler(textMessageProvidersRpc.remove)
-  async remove({ appId }: RpcData<Rpc['remove']>): Promise<RpcReply<Rpc['remove']>> {
+  async remove({ appId }: Data<'remove'>): Reply<'remove'> {
     await this.providers.remove(appId);
     return {};
   }
