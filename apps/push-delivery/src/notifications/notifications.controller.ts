@@ -7,7 +7,11 @@ import { NotificationsService } from './notifications.service.js';
 import { PushAudienceService, SendPushService } from './send-push.service.js';
 
 type Push = typeof pushRpc;
+type PushData<Name extends keyof Push> = RpcData<Push[Name]>;
+type PushReply<Name extends keyof Push> = Promise<RpcReply<Push[Name]>>;
 type Operations = typeof pushOperationsRpc;
+type OperationsData<Name extends keyof Operations> = RpcData<Operations[Name]>;
+type OperationsReply<Name extends keyof Operations> = Promise<RpcReply<Operations[Name]>>;
 
 @Controller()
 export class NotificationsController {
@@ -17,20 +21,17 @@ export class NotificationsController {
   ) {}
 
   @RpcHandler(pushRpc.send)
-  send(request: RpcData<Push['send']>): Promise<RpcReply<Push['send']>> {
+  send(request: PushData<'send'>): PushReply<'send'> {
     return this.pushes.send(request);
   }
 
   @RpcHandler(pushRpc.sendToDevices)
-  sendToDevices(request: RpcData<Push['sendToDevices']>): Promise<RpcReply<Push['sendToDevices']>> {
+  sendToDevices(request: PushData<'sendToDevices'>): PushReply<'sendToDevices'> {
     return this.pushes.sendToDevices(request);
   }
 
   @RpcHandler(pushRpc.getNotification)
-  async getNotification({
-    caller,
-    objectId,
-  }: RpcData<Push['getNotification']>): Promise<RpcReply<Push['getNotification']>> {
+  async getNotification({ caller, objectId }: PushData<'getNotification'>): PushReply<'getNotification'> {
     return { notification: await this.notifications.get(caller, objectId) };
   }
 
@@ -38,34 +39,28 @@ export class NotificationsController {
   async findNotifications({
     caller,
     ...list
-  }: RpcData<Push['findNotifications']>): Promise<MaybeEncoded<Push['findNotifications']>> {
+  }: PushData<'findNotifications'>): Promise<MaybeEncoded<Push['findNotifications']>> {
     return listReply(await this.notifications.find(caller, list));
   }
 
   @RpcHandler(pushRpc.removeNotification)
-  async removeNotification({
-    caller,
-    objectId,
-  }: RpcData<Push['removeNotification']>): Promise<RpcReply<Push['removeNotification']>> {
+  async removeNotification({ caller, objectId }: PushData<'removeNotification'>): PushReply<'removeNotification'> {
     await this.notifications.remove(caller, objectId);
     return {};
   }
 
   @RpcHandler(pushRpc.findScheduled)
-  async findScheduled({
-    caller,
-    ...page
-  }: RpcData<Push['findScheduled']>): Promise<MaybeEncoded<Push['findScheduled']>> {
+  async findScheduled({ caller, ...page }: PushData<'findScheduled'>): Promise<MaybeEncoded<Push['findScheduled']>> {
     return listReply({ results: await this.notifications.findScheduled(caller, page) });
   }
 
   @RpcHandler(pushRpc.getScheduled)
-  async getScheduled({ caller, id }: RpcData<Push['getScheduled']>): Promise<RpcReply<Push['getScheduled']>> {
+  async getScheduled({ caller, id }: PushData<'getScheduled'>): PushReply<'getScheduled'> {
     return { push: await this.notifications.getScheduled(caller, id) };
   }
 
   @RpcHandler(pushRpc.cancelScheduled)
-  async cancelScheduled({ caller, id }: RpcData<Push['cancelScheduled']>): Promise<RpcReply<Push['cancelScheduled']>> {
+  async cancelScheduled({ caller, id }: PushData<'cancelScheduled'>): PushReply<'cancelScheduled'> {
     await this.notifications.cancelScheduled(caller, id);
     return {};
   }
@@ -76,7 +71,7 @@ export class ConnectorsController {
   constructor(@Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes) {}
 
   @RpcHandler(pushRpc.findConnectors)
-  async find(): Promise<RpcReply<typeof pushRpc.findConnectors>> {
+  async find(): PushReply<'findConnectors'> {
     return { ports: (await this.connectors.live()).map(({ port }) => port) };
   }
 }
@@ -91,37 +86,37 @@ export class PushOperationsController {
   ) {}
 
   @RpcHandler(pushOperationsRpc.countTargets)
-  countTargets(push: RpcData<Operations['countTargets']>): Promise<RpcReply<Operations['countTargets']>> {
+  countTargets(push: OperationsData<'countTargets'>): OperationsReply<'countTargets'> {
     return this.audience.countTargets(push);
   }
 
   @RpcHandler(pushOperationsRpc.preview)
-  preview(push: RpcData<Operations['preview']>): Promise<RpcReply<Operations['preview']>> {
+  preview(push: OperationsData<'preview'>): OperationsReply<'preview'> {
     return this.audience.preview(push);
   }
 
   @RpcHandler(pushOperationsRpc.listConnected)
-  listConnected(page: RpcData<Operations['listConnected']>): Promise<RpcReply<Operations['listConnected']>> {
+  listConnected(page: OperationsData<'listConnected'>): OperationsReply<'listConnected'> {
     return this.audience.listConnected(page);
   }
 
   @RpcHandler(pushOperationsRpc.describeDevices)
-  describeDevices(devices: RpcData<Operations['describeDevices']>): Promise<RpcReply<Operations['describeDevices']>> {
+  describeDevices(devices: OperationsData<'describeDevices'>): OperationsReply<'describeDevices'> {
     return this.audience.describeDevices(devices);
   }
 
   @RpcHandler(pushOperationsRpc.send)
-  send({ appId, body }: RpcData<Operations['send']>): Promise<RpcReply<Operations['send']>> {
+  send({ appId, body }: OperationsData<'send'>): OperationsReply<'send'> {
     return this.pushes.sendAsOperator(appId, body);
   }
 
   @RpcHandler(pushOperationsRpc.getStatus)
-  getStatus({ appId, objectId }: RpcData<Operations['getStatus']>): Promise<RpcReply<Operations['getStatus']>> {
+  getStatus({ appId, objectId }: OperationsData<'getStatus'>): OperationsReply<'getStatus'> {
     return this.notifications.status(appId, objectId);
   }
 
   @RpcHandler(pushOperationsRpc.countByDay)
-  async countByDay({ appId, from }: RpcData<Operations['countByDay']>): Promise<RpcReply<Operations['countByDay']>> {
+  async countByDay({ appId, from }: OperationsData<'countByDay'>): OperationsReply<'countByDay'> {
     return { days: await this.notifications.countByDay(appId, from) };
   }
 
@@ -129,12 +124,12 @@ export class PushOperationsController {
   async countConnectedByHour({
     appId,
     from,
-  }: RpcData<Operations['countConnectedByHour']>): Promise<RpcReply<Operations['countConnectedByHour']>> {
+  }: OperationsData<'countConnectedByHour'>): OperationsReply<'countConnectedByHour'> {
     return { hours: await this.connected.byHour(appId, from) };
   }
 
   @RpcHandler(pushOperationsRpc.countDevices)
-  countDevices({ appId }: RpcData<Operations['countDevices']>): Promise<RpcReply<Operations['countDevices']>> {
+  countDevices({ appId }: OperationsData<'countDevices'>): OperationsReply<'countDevices'> {
     return this.notifications.countDevices(appId);
   }
 }

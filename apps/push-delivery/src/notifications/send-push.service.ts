@@ -86,7 +86,9 @@ function statusOf({ dueAt, createdAt }: NewNotification): 'scheduled' | 'in-queu
   return dueAt > createdAt ? 'scheduled' : 'in-queue';
 }
 
-type Operations = typeof pushOperationsRpc;
+type Rpc = typeof pushOperationsRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 /** Below the timeout of the RPC. */
 const TIMEOUT_MS = 3_000;
@@ -105,10 +107,7 @@ export class PushAudienceService {
   ) {}
 
   /** @throws AppError NOT_FOUND for an unknown application; the errors of `parsePush` */
-  async countTargets({
-    appId,
-    body,
-  }: RpcData<Operations['countTargets']>): Promise<RpcReply<Operations['countTargets']>> {
+  async countTargets({ appId, body }: Data<'countTargets'>): Reply<'countTargets'> {
     await this.applications.assertKnown(appId);
     const { target, message, prod } = this.parse(appId, body).notification;
     const channels = await this.vendors.channelsOf(appId);
@@ -130,7 +129,7 @@ export class PushAudienceService {
   }
 
   /** @throws AppError NOT_FOUND for an unknown application */
-  async preview({ appId, body }: RpcData<Operations['preview']>): Promise<RpcReply<Operations['preview']>> {
+  async preview({ appId, body }: Data<'preview'>): Reply<'preview'> {
     await this.applications.assertKnown(appId);
     const size = { bytes: Buffer.byteLength(JSON.stringify(body)), maxBytes: PUSH_LIMITS.bytes };
     try {
@@ -153,11 +152,7 @@ export class PushAudienceService {
     }
   }
 
-  async listConnected({
-    appId,
-    after,
-    limit,
-  }: RpcData<Operations['listConnected']>): Promise<RpcReply<Operations['listConnected']>> {
+  async listConnected({ appId, after, limit }: Data<'listConnected'>): Reply<'listConnected'> {
     const { sessions, next } = await this.queues.listConnected(appId, after, limit);
     const devices = sessions.map(({ device: { installationId }, session }) => ({
       installationId,
@@ -166,10 +161,7 @@ export class PushAudienceService {
     return { devices, next: next ?? null };
   }
 
-  async describeDevices({
-    appId,
-    installationIds,
-  }: RpcData<Operations['describeDevices']>): Promise<RpcReply<Operations['describeDevices']>> {
+  async describeDevices({ appId, installationIds }: Data<'describeDevices'>): Reply<'describeDevices'> {
     const states = await this.queues.describe(installationIds.map((installationId) => ({ appId, installationId })));
     const devices = states.map(({ session, waiting, dropped }, place) => ({
       installationId: installationIds[place] ?? '',

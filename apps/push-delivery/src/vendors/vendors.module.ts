@@ -14,6 +14,8 @@ import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 type Rpc = typeof vendorsRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 @Controller()
 class VendorsController {
@@ -31,7 +33,7 @@ class VendorsController {
   }
 
   @RpcHandler(vendorsRpc.set)
-  set({ isUnchecked, ...wanted }: RpcData<Rpc['set']>): Promise<RpcReply<Rpc['set']>> {
+  set({ isUnchecked, ...wanted }: Data<'set'>): Reply<'set'> {
     if (isUnchecked === true) return this.credentials.set(wanted);
     return this.credentials.set(wanted, (appId, opened) =>
       this.channels.checkOpened(appId, opened as OpenedCredentials),
@@ -39,35 +41,35 @@ class VendorsController {
   }
 
   @RpcHandler(vendorsRpc.change)
-  async change({ change, ...key }: RpcData<Rpc['change']>): Promise<RpcReply<Rpc['change']>> {
+  async change({ change, ...key }: Data<'change'>): Reply<'change'> {
     await this.credentials.change(key, change);
     return {};
   }
 
   @RpcHandler(vendorsRpc.listLanes)
-  async listLanes({ appId }: RpcData<Rpc['listLanes']>): Promise<RpcReply<Rpc['listLanes']>> {
+  async listLanes({ appId }: Data<'listLanes'>): Reply<'listLanes'> {
     const [lanes, senders] = await Promise.all([this.states.states(appId), this.states.senders()]);
     return { lanes, senders };
   }
 
   @RpcHandler(vendorsRpc.remove)
-  async remove(wanted: RpcData<Rpc['remove']>): Promise<RpcReply<Rpc['remove']>> {
+  async remove(wanted: Data<'remove'>): Reply<'remove'> {
     await this.credentials.remove(wanted);
     return {};
   }
 
   @RpcHandler(vendorsRpc.list)
-  async list({ appId }: RpcData<Rpc['list']>): Promise<RpcReply<Rpc['list']>> {
+  async list({ appId }: Data<'list'>): Reply<'list'> {
     return { vendors: await this.credentials.list(appId) };
   }
 
   @RpcHandler(vendorsRpc.check)
-  async check({ appId, ...key }: RpcData<Rpc['check']>): Promise<RpcReply<Rpc['check']>> {
+  async check({ appId, ...key }: Data<'check'>): Reply<'check'> {
     return { problem: (await this.channels.check(appId, key))?.text ?? null };
   }
 
   @RpcHandler(vendorsRpc.try)
-  async try({ appId, vendor, profile, part, ...message }: RpcData<Rpc['try']>): Promise<RpcReply<Rpc['try']>> {
+  async try({ appId, vendor, profile, part, ...message }: Data<'try'>): Reply<'try'> {
     const outcome = await this.channels.try(appId, { vendor, profile, part }, message);
     return { outcome: outcome.kind, reason: outcome.kind === 'accepted' ? null : outcome.reason };
   }
