@@ -10,6 +10,8 @@ import { OperatorsRepository } from './operators.repository.js';
 import { SignInService } from './sign-in.service.js';
 
 type Rpc = typeof consoleRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 @Controller()
 export class ConsoleController {
@@ -20,7 +22,7 @@ export class ConsoleController {
   ) {}
 
   @RpcHandler(consoleRpc.createSetUpLink)
-  async createSetUpLink({ by }: RpcData<Rpc['createSetUpLink']>): Promise<RpcReply<Rpc['createSetUpLink']>> {
+  async createSetUpLink({ by }: Data<'createSetUpLink'>): Reply<'createSetUpLink'> {
     if (await this.operators.hasOwner()) return { link: null };
     const link = await this.audited(commandOf('createSetUpLink', by, null), () =>
       this.signIn.createLink('setUp', null),
@@ -29,7 +31,7 @@ export class ConsoleController {
   }
 
   @RpcHandler(consoleRpc.recoverOperator)
-  async recoverOperator({ address, by }: RpcData<Rpc['recoverOperator']>): Promise<RpcReply<Rpc['recoverOperator']>> {
+  async recoverOperator({ address, by }: Data<'recoverOperator'>): Reply<'recoverOperator'> {
     const operator = await this.operators.get({ address });
     return this.audited(commandOf('recoverOperator', by, operator.id), async () => {
       const kind = stateOf(operator) === 'invited' ? 'invitation' : 'recovery';
@@ -38,7 +40,7 @@ export class ConsoleController {
   }
 
   @RpcHandler(consoleRpc.disableOperator)
-  async disableOperator({ address, by }: RpcData<Rpc['disableOperator']>): Promise<RpcReply<Rpc['disableOperator']>> {
+  async disableOperator({ address, by }: Data<'disableOperator'>): Reply<'disableOperator'> {
     const { id } = await this.operators.get({ address });
     return this.audited(commandOf('disableOperator', by, id), async () => {
       await this.operators.change(id, { isDisabled: true });
@@ -47,7 +49,7 @@ export class ConsoleController {
   }
 
   @RpcHandler(consoleRpc.listOperators)
-  async listOperators(_: RpcData<Rpc['listOperators']>): Promise<RpcReply<Rpc['listOperators']>> {
+  async listOperators(_: Data<'listOperators'>): Reply<'listOperators'> {
     const operators = (await this.operators.list()).map((row) => ({
       ...row,
       grants: [...row.grants],
@@ -58,25 +60,19 @@ export class ConsoleController {
   }
 
   @RpcHandler(consoleRpc.listAudit)
-  async listAudit({ limit, ...filter }: RpcData<Rpc['listAudit']>): Promise<RpcReply<Rpc['listAudit']>> {
+  async listAudit({ limit, ...filter }: Data<'listAudit'>): Reply<'listAudit'> {
     const { items, next } = await this.audit.page(filter, limit);
     return { entries: items, next };
   }
 
   @RpcHandler(consoleRpc.beginAction)
-  async beginAction({
-    by,
-    appId,
-    action,
-    target,
-    change,
-  }: RpcData<Rpc['beginAction']>): Promise<RpcReply<Rpc['beginAction']>> {
+  async beginAction({ by, appId, action, target, change }: Data<'beginAction'>): Reply<'beginAction'> {
     const act = { ...commandOf(action, by, target ?? null), appId: appId ?? null, change: changeOf(change) };
     return { id: await this.audit.begin(act) };
   }
 
   @RpcHandler(consoleRpc.endAction)
-  async endAction({ id, outcome, errorName }: RpcData<Rpc['endAction']>): Promise<RpcReply<Rpc['endAction']>> {
+  async endAction({ id, outcome, errorName }: Data<'endAction'>): Reply<'endAction'> {
     await this.audit.end(id, { outcome, errorName });
     return {};
   }
