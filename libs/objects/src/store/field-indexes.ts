@@ -11,6 +11,9 @@ import type { QueryClass } from '../query/query.js';
 import type { FieldIndexesRepository, IndexKey, StoredIndex } from './field-indexes.repository.js';
 import { SlowQueries } from './slow-queries.js';
 
+type Data<Name extends keyof FieldIndexesRpc> = RpcData<FieldIndexesRpc[Name]>;
+type Reply<Name extends keyof FieldIndexesRpc> = Promise<RpcReply<FieldIndexesRpc[Name]>>;
+
 export interface FieldIndexed {
   get(className: string): QueryClass | undefined;
 }
@@ -84,26 +87,24 @@ export function fieldIndexesRpcController(contract: FieldIndexesRpc): Type {
     ) {}
 
     @RpcHandler(contract.add)
-    async add(key: RpcData<FieldIndexesRpc['add']>): Promise<RpcReply<FieldIndexesRpc['add']>> {
+    async add(key: Data<'add'>): Reply<'add'> {
       await this.indexes.add(key);
       return {};
     }
 
     @RpcHandler(contract.list)
-    async list({ appId }: RpcData<FieldIndexesRpc['list']>): Promise<RpcReply<FieldIndexesRpc['list']>> {
+    async list({ appId }: Data<'list'>): Reply<'list'> {
       return { indexes: await this.indexes.report(appId) };
     }
 
     @RpcHandler(contract.remove)
-    async remove(key: RpcData<FieldIndexesRpc['remove']>): Promise<RpcReply<FieldIndexesRpc['remove']>> {
+    async remove(key: Data<'remove'>): Reply<'remove'> {
       await this.indexes.remove(key);
       return {};
     }
 
     @RpcHandler(contract.listSlowQueries)
-    async listSlowQueries({
-      appId,
-    }: RpcData<FieldIndexesRpc['listSlowQueries']>): Promise<RpcReply<FieldIndexesRpc['listSlowQueries']>> {
+    async listSlowQueries({ appId }: Data<'listSlowQueries'>): Reply<'listSlowQueries'> {
       const [questions, indexes] = [await this.questions.report(appId), await this.indexes.report(appId)];
       const names = new Set(indexes.map(({ className, fields }) => [className, ...fields].join(' ')));
       return {

@@ -9,6 +9,9 @@ import { ObjectAccess } from './object-access.js';
 import { ObjectReader } from './object-reader.js';
 import { type PreparedWrite, type Requester, StoredClasses, type WriteResult } from './stored-classes.js';
 
+type Data<Name extends keyof ObjectsRpc> = RpcData<ObjectsRpc[Name]>;
+type Reply<Name extends keyof ObjectsRpc> = Promise<RpcReply<ObjectsRpc[Name]>>;
+
 export const OBJECTS_DATABASE = Symbol('ObjectsDatabase');
 
 /** A write of a joint save, whose object has an id where another object may refer to it. */
@@ -29,7 +32,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
     ) {}
 
     @RpcHandler(contract.create)
-    async create({ className, fields, returnNew, ...sender }: RpcData<ObjectsRpc['create']>): Promise<WriteResult> {
+    async create({ className, fields, returnNew, ...sender }: Data<'create'>): Promise<WriteResult> {
       const requester = requesterOf(sender);
       const { writes } = this.classes.of(className);
       const prepared = await writes.prepareCreate(requester, fields, { returnNew });
@@ -37,36 +40,18 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
     }
 
     @RpcHandler(contract.get)
-    async get({
-      caller,
-      principal,
-      className,
-      objectId,
-      ...options
-    }: RpcData<ObjectsRpc['get']>): Promise<RpcReply<ObjectsRpc['get']>> {
+    async get({ caller, principal, className, objectId, ...options }: Data<'get'>): Reply<'get'> {
       const object = await this.reader.get(requesterOf({ caller, principal }), className, objectId, options);
       return { object: object ?? null };
     }
 
     @RpcHandler(contract.find)
-    async find({
-      caller,
-      principal,
-      className,
-      ...list
-    }: RpcData<ObjectsRpc['find']>): Promise<MaybeEncoded<ObjectsRpc['find']>> {
+    async find({ caller, principal, className, ...list }: Data<'find'>): Promise<MaybeEncoded<ObjectsRpc['find']>> {
       return listReply(await this.reader.find(requesterOf({ caller, principal }), className, list));
     }
 
     @RpcHandler(contract.update)
-    async update({
-      caller,
-      principal,
-      className,
-      objectId,
-      changes,
-      ...options
-    }: RpcData<ObjectsRpc['update']>): Promise<RpcReply<ObjectsRpc['update']>> {
+    async update({ caller, principal, className, objectId, changes, ...options }: Data<'update'>): Reply<'update'> {
       const { writes } = this.classes.of(className);
       const prepared = await writes.prepareUpdate(requesterOf({ caller, principal }), objectId, changes, options);
       const { result } = await this.runOne(caller.appId, className, prepared);
@@ -75,12 +60,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
 
     /** All of them or none. @throws AppError of the first object that may not be removed */
     @RpcHandler(contract.remove)
-    async remove({
-      className,
-      objectIds,
-      where,
-      ...sender
-    }: RpcData<ObjectsRpc['remove']>): Promise<RpcReply<ObjectsRpc['remove']>> {
+    async remove({ className, objectIds, where, ...sender }: Data<'remove'>): Reply<'remove'> {
       const requester = requesterOf(sender);
       const { writes } = this.classes.of(className);
       const context = await this.access.contextOf(requester);
@@ -96,7 +76,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
 
     /** POST /1.1/batch/save: all writes or none. @throws AppError of the first write that is refused */
     @RpcHandler(contract.saveAll)
-    async saveAll({ writes, ...sender }: RpcData<ObjectsRpc['saveAll']>): Promise<RpcReply<ObjectsRpc['saveAll']>> {
+    async saveAll({ writes, ...sender }: Data<'saveAll'>): Reply<'saveAll'> {
       const requester = requesterOf(sender);
       this.assertSaveable(writes);
       const identified = writes.map((write) => ({ ...write, id: write.objectId ?? newObjectId(this.clock.now()) }));
@@ -157,7 +137,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
   return ObjectsController;
 }
 
-function requesterOf({ caller, principal }: Pick<RpcData<ObjectsRpc['find']>, 'caller' | 'principal'>): Requester {
+function requesterOf({ caller, principal }: Pick<Data<'find'>, 'caller' | 'principal'>): Requester {
   return { ...caller, ...(principal === undefined ? {} : { principal }) };
 }
 
