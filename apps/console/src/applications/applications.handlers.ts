@@ -6,7 +6,6 @@ import {
   type Overview,
   permissionsFor,
   PUSH_SERIES_DAYS,
-  type RouteReply,
   type Series,
   SERIES_DAYS,
 } from '#console-api';
@@ -32,10 +31,9 @@ import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { listed, NEWEST_FIRST } from '../pushes/push.rules.js';
-import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
+import { Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 
-type Api = typeof consoleApi;
-type OneApplication = RouteReply<Api['getApplication']>;
+type OneApplication = ReplyOf<'getApplication'>;
 
 /** Digits of the master key's keyed hash that the page shows. */
 const KEY_ID_DIGITS = 12;
@@ -53,25 +51,25 @@ export class ApplicationsHandlers {
   ) {}
 
   @Handles(consoleApi.listApplications)
-  async list({ operator }: ConsoleRequest<Api['listApplications']>): Promise<RouteReply<Api['listApplications']>> {
+  async list({ operator }: RequestOf<'listApplications'>): Promise<ReplyOf<'listApplications'>> {
     const { applications } = await this.rpc.call(applicationsRpc.list, {});
     return { items: applications.filter(({ id }) => permissionsFor(operator, id).length > 0) };
   }
 
   @Handles(consoleApi.createApplication)
-  async create(request: ConsoleRequest<Api['createApplication']>): Promise<OneApplication> {
+  async create(request: RequestOf<'createApplication'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.create, request.body);
     request.act = { target: application.id };
     return this.shown(application);
   }
 
   @Handles(consoleApi.getApplication)
-  async get({ params }: ConsoleRequest<Api['getApplication']>): Promise<OneApplication> {
+  async get({ params }: RequestOf<'getApplication'>): Promise<OneApplication> {
     return this.shown(await this.find(params.appId));
   }
 
   @Handles(consoleApi.getOverview)
-  async getOverview({ params, caller }: ConsoleRequest<Api['getOverview']>): Promise<Overview> {
+  async getOverview({ params, caller }: RequestOf<'getOverview'>): Promise<Overview> {
     const [users, identities, devices, messages, pushes] = await Promise.all([
       unlessAway(this.rpc.call(userSearchRpc.count, params)),
       unlessAway(this.rpc.call(identitiesRpc.count, params)),
@@ -93,7 +91,7 @@ export class ApplicationsHandlers {
   }
 
   @Handles(consoleApi.getSeries)
-  async getSeries({ params }: ConsoleRequest<Api['getSeries']>): Promise<Series> {
+  async getSeries({ params }: RequestOf<'getSeries'>): Promise<Series> {
     const now = Date.now();
     const days = Array.from({ length: SERIES_DAYS }, (_, index) => dayOf(now - (SERIES_DAYS - 1 - index) * DAY_MS));
     const pushDays = days.slice(-PUSH_SERIES_DAYS);
@@ -114,7 +112,7 @@ export class ApplicationsHandlers {
   }
 
   @Handles(consoleApi.changeSetting)
-  async changeSetting(request: ConsoleRequest<Api['changeSetting']>): Promise<OneApplication> {
+  async changeSetting(request: RequestOf<'changeSetting'>): Promise<OneApplication> {
     const { appId: id, name } = request.params;
     const { settings } = await this.find(id);
     const known = SETTING_NAMES.find((each) => each === name);
@@ -126,19 +124,19 @@ export class ApplicationsHandlers {
   }
 
   @Handles(consoleApi.rotateKeys)
-  async rotateKeys({ params, body }: ConsoleRequest<Api['rotateKeys']>): Promise<OneApplication> {
+  async rotateKeys({ params, body }: RequestOf<'rotateKeys'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.rotateKeys, { id: params.appId, ...body });
     return this.shown(application);
   }
 
   @Handles(consoleApi.revokeOldKeys)
-  async revokeOldKeys({ params, body }: ConsoleRequest<Api['revokeOldKeys']>): Promise<OneApplication> {
+  async revokeOldKeys({ params, body }: RequestOf<'revokeOldKeys'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.revokeOldKeys, { id: params.appId, ...body });
     return this.shown(application);
   }
 
   @Handles(consoleApi.changeClassPermission)
-  async changeClassPermission(request: ConsoleRequest<Api['changeClassPermission']>): Promise<OneApplication> {
+  async changeClassPermission(request: RequestOf<'changeClassPermission'>): Promise<OneApplication> {
     const { appId: id, className } = request.params;
     const { classPermissions } = await this.find(id);
     request.act = { before: classPermissions[className] };

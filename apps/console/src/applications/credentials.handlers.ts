@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type RouteReply } from '#console-api';
+import { consoleApi } from '#console-api';
 import {
   type CredentialField,
   credentialFieldsOf,
@@ -16,9 +16,7 @@ import {
 } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
-
-type Api = typeof consoleApi;
+import { Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 
 /** No reply holds the value of a secret field. */
 @Injectable()
@@ -26,7 +24,7 @@ export class CredentialsHandlers {
   constructor(private readonly rpc: RpcClient) {}
 
   @Handles(consoleApi.listPlatforms)
-  async listPlatforms({ params }: ConsoleRequest<Api['listPlatforms']>): Promise<RouteReply<Api['listPlatforms']>> {
+  async listPlatforms({ params }: RequestOf<'listPlatforms'>): Promise<ReplyOf<'listPlatforms'>> {
     const [{ platforms: items }, { platforms: accounts }] = await Promise.all([
       this.rpc.call(platformsRpc.list, params),
       this.rpc.call(identitiesRpc.count, params),
@@ -35,21 +33,19 @@ export class CredentialsHandlers {
   }
 
   @Handles(consoleApi.setPlatform)
-  async setPlatform({ params, body }: ConsoleRequest<Api['setPlatform']>): Promise<RouteReply<Api['setPlatform']>> {
+  async setPlatform({ params, body }: RequestOf<'setPlatform'>): Promise<ReplyOf<'setPlatform'>> {
     const kind = oneOf(PLATFORM_KINDS, body.kind);
     const { credentials } = await this.rpc.call(platformsRpc.set, { ...params, kind, fields: body.fields });
     return { platform: credentials };
   }
 
   @Handles(consoleApi.removePlatform)
-  async removePlatform({ params }: ConsoleRequest<Api['removePlatform']>): Promise<RouteReply<Api['removePlatform']>> {
+  async removePlatform({ params }: RequestOf<'removePlatform'>): Promise<ReplyOf<'removePlatform'>> {
     return this.rpc.call(platformsRpc.remove, params);
   }
 
   @Handles(consoleApi.getTextMessageProvider)
-  async getProvider({
-    params,
-  }: ConsoleRequest<Api['getTextMessageProvider']>): Promise<RouteReply<Api['getTextMessageProvider']>> {
+  async getProvider({ params }: RequestOf<'getTextMessageProvider'>): Promise<ReplyOf<'getTextMessageProvider'>> {
     const { provider } = await this.rpc.call(textMessageProvidersRpc.get, params);
     const kinds = TEXT_MESSAGE_PROVIDER_KINDS.map((kind) => ({
       kind,
@@ -59,10 +55,7 @@ export class CredentialsHandlers {
   }
 
   @Handles(consoleApi.setTextMessageProvider)
-  async setProvider({
-    params,
-    body,
-  }: ConsoleRequest<Api['setTextMessageProvider']>): Promise<RouteReply<Api['setTextMessageProvider']>> {
+  async setProvider({ params, body }: RequestOf<'setTextMessageProvider'>): Promise<ReplyOf<'setTextMessageProvider'>> {
     const kind = oneOf(TEXT_MESSAGE_PROVIDER_KINDS, body.kind);
     return this.rpc.call(textMessageProvidersRpc.set, { ...params, kind, fields: body.fields });
   }
@@ -70,12 +63,12 @@ export class CredentialsHandlers {
   @Handles(consoleApi.removeTextMessageProvider)
   async removeProvider({
     params,
-  }: ConsoleRequest<Api['removeTextMessageProvider']>): Promise<RouteReply<Api['removeTextMessageProvider']>> {
+  }: RequestOf<'removeTextMessageProvider'>): Promise<ReplyOf<'removeTextMessageProvider'>> {
     return this.rpc.call(textMessageProvidersRpc.remove, params);
   }
 
   @Handles(consoleApi.listVendors)
-  async listVendors({ params }: ConsoleRequest<Api['listVendors']>): Promise<RouteReply<Api['listVendors']>> {
+  async listVendors({ params }: RequestOf<'listVendors'>): Promise<ReplyOf<'listVendors'>> {
     const [{ vendors: items }, { lanes, senders }] = await Promise.all([
       this.rpc.call(vendorsRpc.list, params),
       this.rpc.call(vendorsRpc.listLanes, params),
@@ -84,7 +77,7 @@ export class CredentialsHandlers {
   }
 
   @Handles(consoleApi.setVendor)
-  async setVendor(request: ConsoleRequest<Api['setVendor']>): Promise<RouteReply<Api['setVendor']>> {
+  async setVendor(request: RequestOf<'setVendor'>): Promise<ReplyOf<'setVendor'>> {
     const { vendor, profile, fields } = request.body;
     request.act = { target: `${vendor} ${profile}` };
     const change = { ...request.params, vendor: oneOf(VENDORS, vendor), profile, fields };
@@ -93,19 +86,19 @@ export class CredentialsHandlers {
   }
 
   @Handles(consoleApi.checkVendor)
-  async checkVendor({ params, body }: ConsoleRequest<Api['checkVendor']>): Promise<RouteReply<Api['checkVendor']>> {
+  async checkVendor({ params, body }: RequestOf<'checkVendor'>): Promise<ReplyOf<'checkVendor'>> {
     return this.rpc.call(vendorsRpc.check, { ...params, ...body, vendor: oneOf(VENDORS, body.vendor) });
   }
 
   @Handles(consoleApi.changeVendorLanes)
-  async changeLanes(request: ConsoleRequest<Api['changeVendorLanes']>): Promise<RouteReply<Api['changeVendorLanes']>> {
+  async changeLanes(request: RequestOf<'changeVendorLanes'>): Promise<ReplyOf<'changeVendorLanes'>> {
     const { params, body } = request;
     request.act = { target: `${body.vendor} ${body.profile}` };
     return this.rpc.call(vendorsRpc.change, { ...params, ...body, vendor: oneOf(VENDORS, body.vendor) });
   }
 
   @Handles(consoleApi.removeVendor)
-  async removeVendor(request: ConsoleRequest<Api['removeVendor']>): Promise<RouteReply<Api['removeVendor']>> {
+  async removeVendor(request: RequestOf<'removeVendor'>): Promise<ReplyOf<'removeVendor'>> {
     const { params, body } = request;
     request.act = { target: `${body.vendor} ${body.profile}` };
     return this.rpc.call(vendorsRpc.remove, { ...params, ...body, vendor: oneOf(VENDORS, body.vendor) });

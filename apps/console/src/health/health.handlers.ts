@@ -1,15 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { deploymentFindings, secretFindings, TtlCache } from '#bootstrap';
-import { consoleApi, DEAD_LETTER_SERVICES, type RouteReply } from '#console-api';
+import { consoleApi, DEAD_LETTER_SERVICES } from '#console-api';
 import { diagnosticsRpc, type ProcessReport } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { DeadLetters, RpcClient } from '#messaging';
 import { BROKER, type Broker } from '../console.config.js';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { maskedEvent, maskedText } from '../users/user.rules.js';
 
-type Api = typeof consoleApi;
-type Process = RouteReply<Api['getHealth']>['processes'][number];
+type Process = ReplyOf<'getHealth'>['processes'][number];
 
 /** The broker distributes requests in turn, so that several requests reach several processes. */
 const FIRST_REQUESTS = 4;
@@ -27,7 +26,7 @@ export class HealthHandlers {
   ) {}
 
   @Handles(consoleApi.getHealth)
-  async getHealth(): Promise<RouteReply<Api['getHealth']>> {
+  async getHealth(): Promise<ReplyOf<'getHealth'>> {
     const outcomes = await this.examinations.get('');
     return {
       processes: outcomes.flatMap(({ reports }) => reports).map(shown),
@@ -37,7 +36,7 @@ export class HealthHandlers {
 
   /** The findings of `npm run gatepost -- doctor` that the processes' reports show. */
   @Handles(consoleApi.getFindings)
-  async getFindings({ operator }: Pick<ConsoleRequest, 'operator'>): Promise<RouteReply<Api['getFindings']>> {
+  async getFindings({ operator }: Pick<ConsoleRequest, 'operator'>): Promise<ReplyOf<'getFindings'>> {
     const reports = (await this.examinations.get('')).flatMap((outcome) => outcome.reports);
     const found = [...deploymentFindings(reports), ...(operator.isOwner ? secretFindings(reports) : [])];
     return { items: found.map(({ problem, remedy, isAdvice = false }) => ({ problem, remedy, isAdvice })) };
@@ -68,7 +67,7 @@ export class HealthHandlers {
   }
 
   @Handles(consoleApi.listDeadLetters)
-  async listDeadLetters(): Promise<RouteReply<Api['listDeadLetters']>> {
+  async listDeadLetters(): Promise<ReplyOf<'listDeadLetters'>> {
     if (this.broker === null) return { services: null };
     return this.withLetters(async (letters) => {
       const services = [];
@@ -78,7 +77,7 @@ export class HealthHandlers {
   }
 
   @Handles(consoleApi.lookAtDeadLetters)
-  async look(request: ConsoleRequest<Api['lookAtDeadLetters']>): Promise<RouteReply<Api['lookAtDeadLetters']>> {
+  async look(request: RequestOf<'lookAtDeadLetters'>): Promise<ReplyOf<'lookAtDeadLetters'>> {
     const { params, body } = request;
     const service = known(params.service);
     const read = await this.withLetters((letters) => letters.look(service, body.limit));
@@ -92,7 +91,7 @@ export class HealthHandlers {
   }
 
   @Handles(consoleApi.replayDeadLetters)
-  async replay({ params }: ConsoleRequest<Api['replayDeadLetters']>): Promise<RouteReply<Api['replayDeadLetters']>> {
+  async replay({ params }: RequestOf<'replayDeadLetters'>): Promise<ReplyOf<'replayDeadLetters'>> {
     const service = known(params.service);
     let replayed = 0;
     await this.withLetters((letters) => letters.replay(service, () => (replayed += 1)));
@@ -100,7 +99,7 @@ export class HealthHandlers {
   }
 
   @Handles(consoleApi.dropDeadLetters)
-  async drop({ params }: ConsoleRequest<Api['dropDeadLetters']>): Promise<RouteReply<Api['dropDeadLetters']>> {
+  async drop({ params }: RequestOf<'dropDeadLetters'>): Promise<ReplyOf<'dropDeadLetters'>> {
     const service = known(params.service);
     let dropped = 0;
     await this.withLetters((letters) => letters.drop(service, () => (dropped += 1)));

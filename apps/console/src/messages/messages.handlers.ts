@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type Message, type RouteReply } from '#console-api';
+import { consoleApi, type Message } from '#console-api';
 import {
   applicationsRpc,
   deliveriesRpc,
@@ -9,11 +9,10 @@ import {
   templatesRpc,
 } from '#contracts';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
+import { Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { cursorOf, pagesOf, readCursor, UUID } from '../routing/list.rules.js';
 import { answerFor, maskedRecipient } from '../users/user.rules.js';
 
-type Api = typeof consoleApi;
 type DeliveryPlace = NonNullable<RpcReply<typeof deliveriesRpc.list>['next']>;
 
 const MAX_BATCHES = 50;
@@ -24,7 +23,7 @@ export class MessagesHandlers {
   constructor(private readonly rpc: RpcClient) {}
 
   @Handles(consoleApi.listMessages)
-  async listMessages(request: ConsoleRequest<Api['listMessages']>): Promise<RouteReply<Api['listMessages']>> {
+  async listMessages(request: RequestOf<'listMessages'>): Promise<ReplyOf<'listMessages'>> {
     const { after, ...filters } = request.query;
     if (filters.recipient !== undefined) request.require('users.contact');
     const place = after === undefined ? undefined : readCursor(after, UUID);
@@ -41,7 +40,7 @@ export class MessagesHandlers {
   }
 
   @Handles(consoleApi.exportMessages)
-  export(request: ConsoleRequest<Api['exportMessages']>): AsyncIterable<readonly Message[]> {
+  export(request: RequestOf<'exportMessages'>): AsyncIterable<readonly Message[]> {
     const { format: _, ...filters } = request.query;
     if (filters.recipient !== undefined) request.require('users.contact');
     const mayContact = request.may('users.contact');
@@ -53,7 +52,7 @@ export class MessagesHandlers {
   }
 
   @Handles(consoleApi.getMessage)
-  async getMessage(request: ConsoleRequest<Api['getMessage']>): Promise<RouteReply<Api['getMessage']>> {
+  async getMessage(request: RequestOf<'getMessage'>): Promise<ReplyOf<'getMessage'>> {
     const { appId, messageId: id } = request.params;
     const mayContact = request.may('users.contact');
     const { delivery } = await this.rpc.call(deliveriesRpc.get, { appId, id });
@@ -65,7 +64,7 @@ export class MessagesHandlers {
   }
 
   @Handles(consoleApi.retryMessage)
-  async retryMessage(request: ConsoleRequest<Api['retryMessage']>): Promise<RouteReply<Api['retryMessage']>> {
+  async retryMessage(request: RequestOf<'retryMessage'>): Promise<ReplyOf<'retryMessage'>> {
     const { appId, messageId: id } = request.params;
     const { delivery } = await this.rpc.call(deliveriesRpc.retry, { appId, id });
     return { message: shown(delivery, request.may('users.contact')) };
@@ -73,7 +72,7 @@ export class MessagesHandlers {
 
   /** A batch smaller than the one before is the last: the server may refuse messages again meanwhile. */
   @Handles(consoleApi.retryDeadMessages)
-  async retryDead({ params }: ConsoleRequest<Api['retryDeadMessages']>): Promise<RouteReply<Api['retryDeadMessages']>> {
+  async retryDead({ params }: RequestOf<'retryDeadMessages'>): Promise<ReplyOf<'retryDeadMessages'>> {
     let [total, last] = [0, 1];
     for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
       const { retried } = await this.rpc.call(deliveriesRpc.retryDead, params);
@@ -85,17 +84,17 @@ export class MessagesHandlers {
   }
 
   @Handles(consoleApi.listTemplates)
-  async list({ params }: ConsoleRequest<Api['listTemplates']>): Promise<RouteReply<Api['listTemplates']>> {
+  async list({ params }: RequestOf<'listTemplates'>): Promise<ReplyOf<'listTemplates'>> {
     return { items: (await this.rpc.call(templatesRpc.list, params)).templates };
   }
 
   @Handles(consoleApi.getTemplate)
-  get({ params }: ConsoleRequest<Api['getTemplate']>): Promise<RouteReply<Api['getTemplate']>> {
+  get({ params }: RequestOf<'getTemplate'>): Promise<ReplyOf<'getTemplate'>> {
     return this.rpc.call(templatesRpc.get, params);
   }
 
   @Handles(consoleApi.setTemplate)
-  async set(request: ConsoleRequest<Api['setTemplate']>): Promise<RouteReply<Api['setTemplate']>> {
+  async set(request: RequestOf<'setTemplate'>): Promise<ReplyOf<'setTemplate'>> {
     const { former, ...parts } = request.body;
     const { params } = request;
     const { template } = await this.rpc.call(templatesRpc.get, params);
@@ -104,20 +103,20 @@ export class MessagesHandlers {
   }
 
   @Handles(consoleApi.resetTemplate)
-  async reset(request: ConsoleRequest<Api['resetTemplate']>): Promise<RouteReply<Api['resetTemplate']>> {
+  async reset(request: RequestOf<'resetTemplate'>): Promise<ReplyOf<'resetTemplate'>> {
     const { template } = await this.rpc.call(templatesRpc.get, request.params);
     request.act = { before: { subject: template.subject, text: template.text } };
     return ifUnchanged(this.rpc.call(templatesRpc.reset, { ...request.params, ...request.body }));
   }
 
   @Handles(consoleApi.previewTemplate)
-  async preview({ params, body }: ConsoleRequest<Api['previewTemplate']>): Promise<RouteReply<Api['previewTemplate']>> {
+  async preview({ params, body }: RequestOf<'previewTemplate'>): Promise<ReplyOf<'previewTemplate'>> {
     const applicationName = await this.nameOf(params.appId);
     return this.rpc.call(templatesRpc.preview, { ...params, applicationName, parts: body });
   }
 
   @Handles(consoleApi.sendTestMail)
-  async sendTest(request: ConsoleRequest<Api['sendTestMail']>): Promise<RouteReply<Api['sendTestMail']>> {
+  async sendTest(request: RequestOf<'sendTestMail'>): Promise<ReplyOf<'sendTestMail'>> {
     const { params, body, operator } = request;
     const applicationName = await this.nameOf(params.appId);
     const test = { ...params, applicationName, parts: body, to: operator.address };

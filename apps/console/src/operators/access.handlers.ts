@@ -1,9 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Clock, packageVersion } from '#bootstrap';
-import { consoleApi, LANGUAGES, THEMES, type RouteReply } from '#console-api';
+import { consoleApi, LANGUAGES, THEMES } from '#console-api';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
-import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
+import {
+  type ConsoleRequest,
+  Handles,
+  type ReplyOf,
+  type RequestOf,
+  type SignedIn,
+} from '../routing/console-handler.js';
 import { OidcService } from './oidc.service.js';
 import { provenUntil } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
@@ -11,8 +17,7 @@ import { SecondFactors } from './second-factors.js';
 import { type Browser, SignInRepository } from './sign-in.repository.js';
 import { SignInService } from './sign-in.service.js';
 
-type Api = typeof consoleApi;
-type Session = RouteReply<Api['getSession']>;
+type Session = ReplyOf<'getSession'>;
 
 @Injectable()
 export class AccessHandlers {
@@ -27,26 +32,26 @@ export class AccessHandlers {
   ) {}
 
   @Handles(consoleApi.getSession)
-  async getSession({ signedIn }: ConsoleRequest<Api['getSession']>): Promise<Session> {
+  async getSession({ signedIn }: RequestOf<'getSession'>): Promise<Session> {
     if (signedIn !== undefined) return this.sessionOf(signedIn);
     return { ...this.noSession(), isSetUp: await this.operators.hasOwner() };
   }
 
   @Handles(consoleApi.signIn)
-  async handleSignIn(request: ConsoleRequest<Api['signIn']>): Promise<Session> {
+  async handleSignIn(request: RequestOf<'signIn'>): Promise<Session> {
     this.signIn.assertPasswords();
     const { address, ...given } = request.body;
     return this.beginByPassword(request, await this.signIn.checkSignIn(address, given, request.network));
   }
 
   @Handles(consoleApi.passkeySignIn)
-  async passkeySignIn(request: ConsoleRequest<Api['passkeySignIn']>): Promise<Session> {
+  async passkeySignIn(request: RequestOf<'passkeySignIn'>): Promise<Session> {
     this.signIn.assertPasswords();
     return this.beginByPassword(request, await this.factors.usePasskey(null, request.body.response));
   }
 
   @Handles(consoleApi.setUp)
-  async setUp(request: ConsoleRequest<Api['setUp']>): Promise<Session> {
+  async setUp(request: RequestOf<'setUp'>): Promise<Session> {
     this.signIn.assertPasswords();
     const { token, name, address, password } = request.body;
     await this.signIn.assertLink(token);
@@ -56,14 +61,14 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.lookAtLink)
-  async lookAtLink({ body }: ConsoleRequest<Api['lookAtLink']>): Promise<RouteReply<Api['lookAtLink']>> {
+  async lookAtLink({ body }: RequestOf<'lookAtLink'>): Promise<ReplyOf<'lookAtLink'>> {
     const link = await this.sessions.findLink(body.token);
     if (link === undefined) throw appError('LINK_EXPIRED');
     return { ...link, endsAt: link.endsAt.toISOString() };
   }
 
   @Handles(consoleApi.useLink)
-  async useLink(request: ConsoleRequest<Api['useLink']>): Promise<Session> {
+  async useLink(request: RequestOf<'useLink'>): Promise<Session> {
     this.signIn.assertPasswords();
     const { token, password, name } = request.body;
     await this.signIn.assertLink(token);
@@ -73,23 +78,23 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.startOidc)
-  async startOidc(request: ConsoleRequest<Api['startOidc']>): Promise<RouteReply<Api['startOidc']>> {
+  async startOidc(request: RequestOf<'startOidc'>): Promise<ReplyOf<'startOidc'>> {
     await this.signIn.countAnonymousAct(request.network, consoleApi.startOidc.path);
     return this.oidc.begin(request, 'signIn', request.body.to);
   }
 
   @Handles(consoleApi.startOidcProof)
-  startOidcProof(request: ConsoleRequest<Api['startOidcProof']>): Promise<RouteReply<Api['startOidcProof']>> {
+  startOidcProof(request: RequestOf<'startOidcProof'>): Promise<ReplyOf<'startOidcProof'>> {
     return this.oidc.begin(request, 'proof');
   }
 
   @Handles(consoleApi.connectOidc)
-  connectOidc(request: ConsoleRequest<Api['connectOidc']>): Promise<RouteReply<Api['connectOidc']>> {
+  connectOidc(request: RequestOf<'connectOidc'>): Promise<ReplyOf<'connectOidc'>> {
     return this.oidc.begin(request, 'connection');
   }
 
   @Handles(consoleApi.finishOidc)
-  async finishOidc(request: ConsoleRequest<Api['finishOidc']>): Promise<RouteReply<Api['finishOidc']>> {
+  async finishOidc(request: RequestOf<'finishOidc'>): Promise<ReplyOf<'finishOidc'>> {
     const { purpose, to, account } = await this.oidc.finish(request, request.body.response);
     if (purpose === 'signIn') {
       const known = await this.oidc.signIn(account, request);
@@ -108,15 +113,13 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.disconnectOidc)
-  async disconnectOidc({
-    operator,
-  }: ConsoleRequest<Api['disconnectOidc']>): Promise<RouteReply<Api['disconnectOidc']>> {
+  async disconnectOidc({ operator }: RequestOf<'disconnectOidc'>): Promise<ReplyOf<'disconnectOidc'>> {
     await this.oidc.disconnect(operator);
     return {};
   }
 
   @Handles(consoleApi.signOut)
-  async signOut(request: ConsoleRequest<Api['signOut']>): Promise<Session> {
+  async signOut(request: RequestOf<'signOut'>): Promise<Session> {
     const { id, sessionId } = request.operator;
     await this.sessions.endSession(id, sessionId);
     request.newToken = null;
@@ -124,21 +127,21 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.prove)
-  async prove(request: ConsoleRequest<Api['prove']>): Promise<Session> {
+  async prove(request: RequestOf<'prove'>): Promise<Session> {
     this.signIn.assertPasswords();
     await this.signIn.checkOwn(request.operator, request.body);
     return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
 
   @Handles(consoleApi.passkeyProof)
-  async passkeyProof(request: ConsoleRequest<Api['passkeyProof']>): Promise<Session> {
+  async passkeyProof(request: RequestOf<'passkeyProof'>): Promise<Session> {
     this.signIn.assertPasswords();
     await this.factors.usePasskey(request.operator.id, request.body.response);
     return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
 
   @Handles(consoleApi.changeMe)
-  async changeMe(request: ConsoleRequest<Api['changeMe']>): Promise<Session> {
+  async changeMe(request: RequestOf<'changeMe'>): Promise<Session> {
     const { id, name, language, timeZone, theme } = request.operator;
     request.act = { target: id, before: { name, language, timeZone, theme } };
     await this.operators.setPreferences(id, request.body);
@@ -146,7 +149,7 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.changeMyPassword)
-  async changeMyPassword(request: ConsoleRequest<Api['changeMyPassword']>): Promise<Session> {
+  async changeMyPassword(request: RequestOf<'changeMyPassword'>): Promise<Session> {
     this.signIn.assertPasswords();
     const { id, sessionId } = request.operator;
     const { oldPassword, newPassword, code } = request.body;
@@ -158,9 +161,7 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.listMySessions)
-  async listMySessions({
-    operator,
-  }: ConsoleRequest<Api['listMySessions']>): Promise<RouteReply<Api['listMySessions']>> {
+  async listMySessions({ operator }: RequestOf<'listMySessions'>): Promise<ReplyOf<'listMySessions'>> {
     const rows = await this.sessions.listSessions(operator.id);
     return {
       items: rows.map(({ createdAt, usedAt, endsAt, ...row }) => ({
@@ -174,7 +175,7 @@ export class AccessHandlers {
   }
 
   @Handles(consoleApi.endMySession)
-  async endMySession(request: ConsoleRequest<Api['endMySession']>): Promise<RouteReply<Api['endMySession']>> {
+  async endMySession(request: RequestOf<'endMySession'>): Promise<ReplyOf<'endMySession'>> {
     const { id, sessionId } = request.operator;
     const ended = await this.sessions.endSession(id, request.params.sessionId);
     if (!ended) throw appError('NOT_FOUND', { message: 'There is no such session.' });

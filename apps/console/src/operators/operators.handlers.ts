@@ -1,21 +1,20 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { ALL_APPLICATIONS, type AuditEntry, consoleApi, type RouteReply } from '#console-api';
+import { ALL_APPLICATIONS, type AuditEntry, consoleApi } from '#console-api';
 import { operatorMailsRpc, sealedInvitationContext } from '#contracts';
 import { messageOf } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { AuditRepository } from '../audit/audit.repository.js';
 import type { AuditFilter } from '../audit/audit.rules.js';
-import { type ConsoleRequest, Handles, type SignedIn } from '../routing/console-handler.js';
+import { Handles, type ReplyOf, type RequestOf, type SignedIn } from '../routing/console-handler.js';
 import { pagesOf } from '../routing/list.rules.js';
 import { type OperatorRow, presentOperator, sortedGrants, stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInRepository } from './sign-in.repository.js';
 import { SignInService } from './sign-in.service.js';
 
-type Api = typeof consoleApi;
-type InvitationLink = RouteReply<Api['inviteOperator']>['link'];
-type OneOperator = RouteReply<Api['changeOperator']>;
+type InvitationLink = ReplyOf<'inviteOperator'>['link'];
+type OneOperator = ReplyOf<'changeOperator'>;
 
 /** An entry has at most 64 KiB. */
 const AUDIT_PAGE = 200;
@@ -34,14 +33,14 @@ export class OperatorsHandlers {
   ) {}
 
   @Handles(consoleApi.listOperators)
-  async list(): Promise<RouteReply<Api['listOperators']>> {
+  async list(): Promise<ReplyOf<'listOperators'>> {
     const rows = await this.operators.list();
     const locks = await this.signIn.locks(rows.map(({ address }) => address));
     return { items: rows.map((row) => presentOperator(row, locks)) };
   }
 
   @Handles(consoleApi.inviteOperator)
-  async invite(request: ConsoleRequest<Api['inviteOperator']>): Promise<RouteReply<Api['inviteOperator']>> {
+  async invite(request: RequestOf<'inviteOperator'>): Promise<ReplyOf<'inviteOperator'>> {
     const { language, ...invited } = request.body;
     const id = await this.operators.invite({ ...invited, grants: sortedGrants(invited.grants) });
     request.act = { target: id };
@@ -50,7 +49,7 @@ export class OperatorsHandlers {
   }
 
   @Handles(consoleApi.changeOperator)
-  async change(request: ConsoleRequest<Api['changeOperator']>): Promise<OneOperator> {
+  async change(request: RequestOf<'changeOperator'>): Promise<OneOperator> {
     const { operatorId } = request.params;
     const { isOwner, isDisabled } = await this.operators.get({ id: operatorId });
     request.act = { before: { isOwner, isDisabled } };
@@ -63,7 +62,7 @@ export class OperatorsHandlers {
   }
 
   @Handles(consoleApi.setGrants)
-  async setGrants(request: ConsoleRequest<Api['setGrants']>): Promise<OneOperator> {
+  async setGrants(request: RequestOf<'setGrants'>): Promise<OneOperator> {
     const { operatorId } = request.params;
     const { grants } = await this.operators.get({ id: operatorId });
     request.act = { before: { grants } };
@@ -73,13 +72,13 @@ export class OperatorsHandlers {
   }
 
   @Handles(consoleApi.endOperatorSessions)
-  async endSessions({ params }: ConsoleRequest<Api['endOperatorSessions']>): Promise<{ ended: number }> {
+  async endSessions({ params }: RequestOf<'endOperatorSessions'>): Promise<{ ended: number }> {
     await this.operators.get({ id: params.operatorId });
     return { ended: await this.sessions.endSessions(params.operatorId) };
   }
 
   @Handles(consoleApi.createOperatorLink)
-  async createLink(request: ConsoleRequest<Api['createOperatorLink']>): Promise<{ link: InvitationLink }> {
+  async createLink(request: RequestOf<'createOperatorLink'>): Promise<{ link: InvitationLink }> {
     const { params, operator: by, body } = request;
     const row = await this.operators.get({ id: params.operatorId });
     if (stateOf(row) === 'invited') return { link: await this.invitationLink(row, { by, ...body }) };
@@ -87,13 +86,13 @@ export class OperatorsHandlers {
   }
 
   @Handles(consoleApi.listAudit)
-  async listAudit({ query, operator }: ConsoleRequest<Api['listAudit']>): Promise<RouteReply<Api['listAudit']>> {
+  async listAudit({ query, operator }: RequestOf<'listAudit'>): Promise<ReplyOf<'listAudit'>> {
     const { limit, ...filter } = query;
     return this.audit.page({ ...filter, visible: visibleTo(operator) }, limit);
   }
 
   @Handles(consoleApi.exportAudit)
-  exportAudit(request: ConsoleRequest<Api['exportAudit']>): AsyncIterable<readonly AuditEntry[]> {
+  exportAudit(request: RequestOf<'exportAudit'>): AsyncIterable<readonly AuditEntry[]> {
     const { format: _, ...filter } = request.query;
     return pagesOf<AuditEntry, string>((after) =>
       this.audit.page({ ...filter, visible: visibleTo(request.operator), after }, AUDIT_PAGE),

@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type RouteReply } from '#console-api';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { consoleApi } from '#console-api';
+import { Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { SecondFactors } from './second-factors.js';
 import { SignInService } from './sign-in.service.js';
 
-type Api = typeof consoleApi;
-type Factors = RouteReply<Api['listMyFactors']>;
-type ChangedFactors = RouteReply<Api['addPasskey']>;
-type Options = RouteReply<Api['beginPasskey']>;
+type Factors = ReplyOf<'listMyFactors'>;
+type ChangedFactors = ReplyOf<'addPasskey'>;
+type Options = ReplyOf<'beginPasskey'>;
 
 @Injectable()
 export class SecondFactorsHandlers {
@@ -17,58 +16,58 @@ export class SecondFactorsHandlers {
   ) {}
 
   @Handles(consoleApi.listMyFactors)
-  list({ operator }: ConsoleRequest<Api['listMyFactors']>): Promise<Factors> {
+  list({ operator }: RequestOf<'listMyFactors'>): Promise<Factors> {
     return this.of(operator.id);
   }
 
   @Handles(consoleApi.beginOneTimeCodes)
-  beginCodes({ operator }: ConsoleRequest<Api['beginOneTimeCodes']>): Promise<RouteReply<Api['beginOneTimeCodes']>> {
+  beginCodes({ operator }: RequestOf<'beginOneTimeCodes'>): Promise<ReplyOf<'beginOneTimeCodes'>> {
     return this.factors.beginCodes(operator);
   }
 
   @Handles(consoleApi.confirmOneTimeCodes)
-  async confirmCodes({ operator, body }: ConsoleRequest<Api['confirmOneTimeCodes']>): Promise<ChangedFactors> {
+  async confirmCodes({ operator, body }: RequestOf<'confirmOneTimeCodes'>): Promise<ChangedFactors> {
     const newRecoveryCodes = await this.factors.confirmCodes(operator, body.code);
     return { ...(await this.of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.removeOneTimeCodes)
-  async removeCodes({ operator }: ConsoleRequest<Api['removeOneTimeCodes']>): Promise<Factors> {
+  async removeCodes({ operator }: RequestOf<'removeOneTimeCodes'>): Promise<Factors> {
     await this.factors.remove(operator, {});
     return this.of(operator.id);
   }
 
   @Handles(consoleApi.renewRecoveryCodes)
-  async renewRecoveryCodes({ operator }: ConsoleRequest<Api['renewRecoveryCodes']>): Promise<ChangedFactors> {
+  async renewRecoveryCodes({ operator }: RequestOf<'renewRecoveryCodes'>): Promise<ChangedFactors> {
     const newRecoveryCodes = await this.factors.renewRecoveryCodes(operator);
     return { ...(await this.of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.beginPasskey)
-  async beginPasskey({ operator }: ConsoleRequest<Api['beginPasskey']>): Promise<Options> {
+  async beginPasskey({ operator }: RequestOf<'beginPasskey'>): Promise<Options> {
     return { options: { ...(await this.factors.beginPasskey(operator)) } };
   }
 
   @Handles(consoleApi.addPasskey)
-  async addPasskey({ operator, body }: ConsoleRequest<Api['addPasskey']>): Promise<ChangedFactors> {
+  async addPasskey({ operator, body }: RequestOf<'addPasskey'>): Promise<ChangedFactors> {
     const newRecoveryCodes = await this.factors.addPasskey(operator, body.name, body.response);
     return { ...(await this.of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.removePasskey)
-  async removePasskey({ operator, params }: ConsoleRequest<Api['removePasskey']>): Promise<Factors> {
+  async removePasskey({ operator, params }: RequestOf<'removePasskey'>): Promise<Factors> {
     await this.factors.remove(operator, params);
     return this.of(operator.id);
   }
 
   @Handles(consoleApi.beginPasskeySignIn)
-  async beginSignIn({ network }: ConsoleRequest<Api['beginPasskeySignIn']>): Promise<Options> {
+  async beginSignIn({ network }: RequestOf<'beginPasskeySignIn'>): Promise<Options> {
     await this.signIn.countAnonymousAct(network, consoleApi.beginPasskeySignIn.path);
     return { options: { ...(await this.factors.beginProof(null)) } };
   }
 
   @Handles(consoleApi.beginPasskeyProof)
-  async beginProof({ operator }: ConsoleRequest<Api['beginPasskeyProof']>): Promise<Options> {
+  async beginProof({ operator }: RequestOf<'beginPasskeyProof'>): Promise<Options> {
     return { options: { ...(await this.factors.beginProof(operator.id)) } };
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { chunksOf } from '#bootstrap';
-import { consoleApi, type Device, type RouteQuery, type RouteReply } from '#console-api';
+import { consoleApi, type Device, type RouteQuery } from '#console-api';
 import {
   type Caller,
   installationsRpc,
@@ -14,7 +14,7 @@ import { type AppError, appError, isAppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { OperatorsRepository } from '../operators/operators.repository.js';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { cursorOf, openedCursor, pageOf, pagesOf, sealedCursor } from '../routing/list.rules.js';
 import {
   conditionAfter,
@@ -27,9 +27,9 @@ import {
 } from './push.rules.js';
 
 type Api = typeof consoleApi;
-type OneDevice = RouteReply<Api['getDevice']>;
+type OneDevice = ReplyOf<'getDevice'>;
 type DeviceFilters = Pick<RouteQuery<Api['listDevices']>, 'channel' | 'deviceType' | 'userId'>;
-type ExportedDevice = RouteReply<Api['exportDevices']>;
+type ExportedDevice = ReplyOf<'exportDevices'>;
 type DeviceRequest = Pick<ConsoleRequest, 'caller'> & { readonly params: { appId: string; deviceId: string } };
 type ConnectedPlace = NonNullable<RpcData<typeof pushOperationsRpc.listConnected>['after']>;
 type States = ReadonlyMap<string, RpcReply<typeof pushOperationsRpc.describeDevices>['devices'][number]>;
@@ -46,7 +46,7 @@ export class DevicesHandlers {
   ) {}
 
   @Handles(consoleApi.listDevices)
-  async list({ params, query, caller }: ConsoleRequest<Api['listDevices']>): Promise<RouteReply<Api['listDevices']>> {
+  async list({ params, query, caller }: RequestOf<'listDevices'>): Promise<ReplyOf<'listDevices'>> {
     const { after, limit, ...filters } = query;
     const results = await this.findSome(caller, { ...conditionOf(filters), ...conditionAfter(after) }, limit + 1);
     const states = await this.statesOf(params.appId, results.slice(0, limit));
@@ -58,7 +58,7 @@ export class DevicesHandlers {
   }
 
   @Handles(consoleApi.exportDevices)
-  export({ params, query, caller }: ConsoleRequest<Api['exportDevices']>): AsyncIterable<readonly ExportedDevice[]> {
+  export({ params, query, caller }: RequestOf<'exportDevices'>): AsyncIterable<readonly ExportedDevice[]> {
     const condition = conditionOf(query);
     return pagesOf<ExportedDevice, string>(async (after) => {
       const where = { ...condition, ...conditionAfter(after) };
@@ -76,7 +76,7 @@ export class DevicesHandlers {
     params,
     query,
     caller,
-  }: ConsoleRequest<Api['listConnectedDevices']>): Promise<RouteReply<Api['listConnectedDevices']>> {
+  }: RequestOf<'listConnectedDevices'>): Promise<ReplyOf<'listConnectedDevices'>> {
     const { appId } = params;
     const after = query.after === undefined ? undefined : openedCursor(query.after, this.sealer, contextOf(appId));
     const asked = { appId, limit: query.limit, after: after as ConnectedPlace | undefined };
@@ -96,7 +96,7 @@ export class DevicesHandlers {
   }
 
   @Handles(consoleApi.listTestDevices)
-  async listTest(request: ConsoleRequest<Api['listTestDevices']>): Promise<RouteReply<Api['listTestDevices']>> {
+  async listTest(request: RequestOf<'listTestDevices'>): Promise<ReplyOf<'listTestDevices'>> {
     const { appId } = request.params;
     const marked = await this.operators.testDevices(request.operator.id, appId);
     const found = await this.findMarked(request.caller, marked);
@@ -106,7 +106,7 @@ export class DevicesHandlers {
   }
 
   @Handles(consoleApi.markTestDevice)
-  async mark({ caller, operator, params }: ConsoleRequest<Api['markTestDevice']>): Promise<Record<string, never>> {
+  async mark({ caller, operator, params }: RequestOf<'markTestDevice'>): Promise<Record<string, never>> {
     const marked = await this.operators.testDevices(operator.id, params.appId);
     const found = await this.findMarked(caller, [...marked, params.deviceId]);
     const isMissing = (id: string) => !found.some(({ objectId }) => objectId === id);
@@ -117,18 +117,18 @@ export class DevicesHandlers {
   }
 
   @Handles(consoleApi.unmarkTestDevice)
-  async unmark({ operator, params }: ConsoleRequest<Api['unmarkTestDevice']>): Promise<Record<string, never>> {
+  async unmark({ operator, params }: RequestOf<'unmarkTestDevice'>): Promise<Record<string, never>> {
     await this.operators.unmarkTestDevice(operator.id, params.appId, params.deviceId);
     return {};
   }
 
   @Handles(consoleApi.getDevice)
-  get(request: ConsoleRequest<Api['getDevice']>): Promise<OneDevice> {
+  get(request: RequestOf<'getDevice'>): Promise<OneDevice> {
     return this.device(request);
   }
 
   @Handles(consoleApi.changeDevice)
-  async change(request: ConsoleRequest<Api['changeDevice']>): Promise<OneDevice> {
+  async change(request: RequestOf<'changeDevice'>): Promise<OneDevice> {
     const { caller, params, body } = request;
     // A key can be a path, such as `webPush.endpoint`.
     const changed = new Set(Object.keys(body.changes).map((key) => key.split('.', 1)[0]));
@@ -144,7 +144,7 @@ export class DevicesHandlers {
   }
 
   @Handles(consoleApi.deleteDevices)
-  async delete(request: ConsoleRequest<Api['deleteDevices']>): Promise<RouteReply<Api['deleteDevices']>> {
+  async delete(request: RequestOf<'deleteDevices'>): Promise<ReplyOf<'deleteDevices'>> {
     const objectIds = [...new Set(request.body.deviceIds)];
     request.act = { target: objectIds.join(' ').slice(0, 300) };
     await this.rpc.call(installationsRpc.remove, { caller: request.caller, className, objectIds });

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type PushDetails, type RouteReply } from '#console-api';
+import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type PushDetails } from '#console-api';
 import { installationsRpc, type JsonObject, pushOperationsRpc, pushRpc, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { isAbsent } from '#objects';
 import { withoutAddresses } from '../audit/audit.rules.js';
 import { OperatorsRepository } from '../operators/operators.repository.js';
-import { type ConsoleRequest, Handles } from '../routing/console-handler.js';
+import { Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { pageOf } from '../routing/list.rules.js';
 import {
   assertFindsNoAddress,
@@ -18,7 +18,6 @@ import {
   withIds,
 } from './push.rules.js';
 
-type Api = typeof consoleApi;
 type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;
 
 /** Replaces an id or token in the condition of a push. */
@@ -36,7 +35,7 @@ export class PushesHandlers {
   ) {}
 
   @Handles(consoleApi.listPushes)
-  async list({ query, caller }: ConsoleRequest<Api['listPushes']>): Promise<RouteReply<Api['listPushes']>> {
+  async list({ query, caller }: RequestOf<'listPushes'>): Promise<ReplyOf<'listPushes'>> {
     const { status, after, limit } = query;
     const page = { ...NEWEST_FIRST, limit: limit + 1 };
     const where = { ...(status === undefined ? {} : { status }), ...conditionAfter(after) };
@@ -45,7 +44,7 @@ export class PushesHandlers {
   }
 
   @Handles(consoleApi.sendPush)
-  async send(request: ConsoleRequest<Api['sendPush']>): Promise<RouteReply<Api['sendPush']>> {
+  async send(request: RequestOf<'sendPush'>): Promise<ReplyOf<'sendPush'>> {
     const asked = { ...request.params, body: request.body.body as JsonObject };
     assertFindsNoAddress(asked.body['where']);
     // A later time finds other devices.
@@ -67,7 +66,7 @@ export class PushesHandlers {
   }
 
   @Handles(consoleApi.sendTestPush)
-  async sendTest(request: ConsoleRequest<Api['sendTestPush']>): Promise<RouteReply<Api['sendTestPush']>> {
+  async sendTest(request: RequestOf<'sendTestPush'>): Promise<ReplyOf<'sendTestPush'>> {
     const { caller, operator, params } = request;
     const body = request.body.body as JsonObject;
     const given = NOT_IN_TESTS.find((name) => Object.hasOwn(body, name));
@@ -86,7 +85,7 @@ export class PushesHandlers {
   }
 
   @Handles(consoleApi.countPushTargets)
-  async count({ params, body }: ConsoleRequest<Api['countPushTargets']>): Promise<RouteReply<Api['countPushTargets']>> {
+  async count({ params, body }: RequestOf<'countPushTargets'>): Promise<ReplyOf<'countPushTargets'>> {
     const asked = { ...params, body: body.body as JsonObject };
     assertFindsNoAddress(asked.body['where']);
     const { sample, ...counts } = await this.rpc.call(pushOperationsRpc.countTargets, asked);
@@ -94,14 +93,14 @@ export class PushesHandlers {
   }
 
   @Handles(consoleApi.previewPush)
-  async preview({ params, body }: ConsoleRequest<Api['previewPush']>): Promise<RouteReply<Api['previewPush']>> {
+  async preview({ params, body }: RequestOf<'previewPush'>): Promise<ReplyOf<'previewPush'>> {
     const asked = { ...params, body: body.body as JsonObject };
     const { message, problem, ...size } = await this.rpc.call(pushOperationsRpc.preview, asked);
     return { ...size, bodies: message === null ? {} : bodiesOf(message), problem: problem?.message ?? null };
   }
 
   @Handles(consoleApi.getPush)
-  async get({ params, caller }: ConsoleRequest<Api['getPush']>): Promise<RouteReply<Api['getPush']>> {
+  async get({ params, caller }: RequestOf<'getPush'>): Promise<ReplyOf<'getPush'>> {
     const { appId, pushId: objectId } = params;
     const [status, { notification }] = await Promise.all([
       this.rpc.call(pushOperationsRpc.getStatus, { appId, objectId }),
@@ -122,7 +121,7 @@ export class PushesHandlers {
   }
 
   @Handles(consoleApi.stopPush)
-  async stop(request: ConsoleRequest<Api['stopPush']>): Promise<RouteReply<Api['stopPush']>> {
+  async stop(request: RequestOf<'stopPush'>): Promise<ReplyOf<'stopPush'>> {
     const { caller, params } = request;
     const { notification } = await this.rpc.call(pushRpc.getNotification, { caller, objectId: params.pushId });
     const { title, status } = listed(notification);

@@ -6,6 +6,7 @@ import {
   type Access,
   ALL_APPLICATIONS,
   CHANGED_SINCE,
+  type consoleApi,
   type ConsoleRoute,
   type ExportRoute,
   type Grant,
@@ -117,6 +118,11 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
     return appIdOf(this.params) ?? ALL_APPLICATIONS;
   }
 }
+
+type Api = typeof consoleApi;
+
+export type RequestOf<Name extends keyof Api> = ConsoleRequest<Api[Name]>;
+export type ReplyOf<Name extends keyof Api> = RouteReply<Api[Name]>;
 
 export function appIdOf(params: unknown): string | undefined {
   const { appId } = params as { appId?: string };

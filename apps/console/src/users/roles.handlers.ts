@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type RoleDetails, type RouteReply } from '#console-api';
+import { consoleApi, type RoleDetails } from '#console-api';
 import { type Caller, type JsonObject, type JsonValue, objectsRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { maskedName, textOrNull } from './user.rules.js';
 
-type Api = typeof consoleApi;
-type OneRole = RouteReply<Api['getRole']>;
+type OneRole = ReplyOf<'getRole'>;
 
 const MAX_SHOWN_MEMBERS = 200;
 const CLASS = { _Role: 'roles', _User: 'users' } as const;
@@ -17,7 +16,7 @@ export class RolesHandlers {
   constructor(private readonly rpc: RpcClient) {}
 
   @Handles(consoleApi.listRoles)
-  async list({ query, caller }: ConsoleRequest<Api['listRoles']>): Promise<RouteReply<Api['listRoles']>> {
+  async list({ query, caller }: RequestOf<'listRoles'>): Promise<ReplyOf<'listRoles'>> {
     const { text, after, limit } = query;
     const name = {
       ...(text === undefined ? {} : { $regex: `^${text.replaceAll(/\W/g, String.raw`\$&`)}` }),
@@ -30,12 +29,12 @@ export class RolesHandlers {
   }
 
   @Handles(consoleApi.getRole)
-  get(request: ConsoleRequest<Api['getRole']>): Promise<OneRole> {
+  get(request: RequestOf<'getRole'>): Promise<OneRole> {
     return this.role(request, request.params.roleId);
   }
 
   @Handles(consoleApi.createRole)
-  async create(request: ConsoleRequest<Api['createRole']>): Promise<OneRole> {
+  async create(request: RequestOf<'createRole'>): Promise<OneRole> {
     const { name, ACL, users, roles } = request.body;
     const fields = {
       name,
@@ -51,7 +50,7 @@ export class RolesHandlers {
 
   /** Two updates, because an update has one operation for each field. */
   @Handles(consoleApi.changeRole)
-  async change(request: ConsoleRequest<Api['changeRole']>): Promise<RouteReply<Api['changeRole']>> {
+  async change(request: RequestOf<'changeRole'>): Promise<ReplyOf<'changeRole'>> {
     const { caller, params, body } = request;
     const { role } = await this.role(request, params.roleId);
     request.act = { before: { ACL: role.ACL } };
@@ -79,7 +78,7 @@ export class RolesHandlers {
   }
 
   private async changedMembers(
-    { caller, params }: Pick<ConsoleRequest<Api['changeRole']>, 'caller' | 'params'>,
+    { caller, params }: Pick<RequestOf<'changeRole'>, 'caller' | 'params'>,
     className: keyof typeof CLASS,
     { added, removed }: { readonly added: readonly string[]; readonly removed: readonly string[] },
   ): Promise<string[]> {
@@ -92,7 +91,7 @@ export class RolesHandlers {
   }
 
   @Handles(consoleApi.deleteRole)
-  async delete(request: ConsoleRequest<Api['deleteRole']>): Promise<RouteReply<Api['deleteRole']>> {
+  async delete(request: RequestOf<'deleteRole'>): Promise<ReplyOf<'deleteRole'>> {
     const { caller, params } = request;
     const { role } = await this.role(request, params.roleId);
     request.act = { before: { name: role.name, ACL: role.ACL } };

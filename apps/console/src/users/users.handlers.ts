@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type ListedUser, type RouteQuery, type RouteReply, type UserDetails } from '#console-api';
+import { consoleApi, type ListedUser, type RouteQuery, type UserDetails } from '#console-api';
 import {
   accountsRpc,
   emailsRpc,
@@ -16,7 +16,7 @@ import {
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
-import { type ConsoleRequest, Handles, ifUnchanged } from '../routing/console-handler.js';
+import { type ConsoleRequest, Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { openedCursor, pagesOf, sealedCursor } from '../routing/list.rules.js';
 import {
   isContact,
@@ -29,14 +29,14 @@ import {
 } from './user.rules.js';
 
 type Api = typeof consoleApi;
-type OneUser = RouteReply<Api['getUser']>;
-type ExportedUser = RouteReply<Api['exportUsers']>;
+type OneUser = ReplyOf<'getUser'>;
+type ExportedUser = ReplyOf<'exportUsers'>;
 type UserFilters = Omit<RouteQuery<Api['listUsers']>, 'after' | 'limit' | 'order'>;
 type SearchPlace = NonNullable<RpcReply<typeof userSearchRpc.search>['next']>;
 /** The total is counted on the first page only. The place can contain a username. */
 interface ListedPlace {
   readonly place: SearchPlace;
-  readonly total: RouteReply<Api['listUsers']>['total'];
+  readonly total: ReplyOf<'listUsers'>['total'];
 }
 type Described = RpcReply<typeof userSearchRpc.describe>;
 type UserRequest = Pick<ConsoleRequest, 'caller' | 'may'> & { readonly params: { appId: string; userId: string } };
@@ -67,7 +67,7 @@ export class UsersHandlers {
   ) {}
 
   @Handles(consoleApi.listUsers)
-  async list(request: ConsoleRequest<Api['listUsers']>): Promise<RouteReply<Api['listUsers']>> {
+  async list(request: RequestOf<'listUsers'>): Promise<ReplyOf<'listUsers'>> {
     const mayContact = request.may('users.contact');
     const { after, limit, order, ...filters } = request.query;
     // The order would reveal masked usernames.
@@ -85,7 +85,7 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.exportUsers)
-  export(request: ConsoleRequest<Api['exportUsers']>): AsyncIterable<readonly ExportedUser[]> {
+  export(request: RequestOf<'exportUsers'>): AsyncIterable<readonly ExportedUser[]> {
     const mayContact = request.may('users.contact');
     const { format: _, ids, ...filters } = request.query;
     const { filters: searched, ...search } = searchOf(request, filters);
@@ -100,7 +100,7 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.createUser)
-  async create(request: ConsoleRequest<Api['createUser']>): Promise<OneUser> {
+  async create(request: RequestOf<'createUser'>): Promise<OneUser> {
     const { caller, params, body } = request;
     const { fields, ...account } = body;
     refuseUnchangeable(fields);
@@ -112,12 +112,12 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.getUser)
-  get(request: ConsoleRequest<Api['getUser']>): Promise<OneUser> {
+  get(request: RequestOf<'getUser'>): Promise<OneUser> {
     return this.user(request);
   }
 
   @Handles(consoleApi.changeUser)
-  async change(request: ConsoleRequest<Api['changeUser']>): Promise<OneUser> {
+  async change(request: RequestOf<'changeUser'>): Promise<OneUser> {
     const { caller, params, body } = request;
     refuseUnchangeable(body.changes);
     if ('ACL' in body.changes) request.require('users.acl');
@@ -137,18 +137,13 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.endUserSession)
-  async endSession({
-    caller,
-    params,
-  }: ConsoleRequest<Api['endUserSession']>): Promise<RouteReply<Api['endUserSession']>> {
+  async endSession({ caller, params }: RequestOf<'endUserSession'>): Promise<ReplyOf<'endUserSession'>> {
     await this.rpc.call(accountsRpc.refreshSessionToken, { caller, objectId: params.userId });
     return {};
   }
 
   @Handles(consoleApi.sendVerification)
-  async sendVerification(
-    request: ConsoleRequest<Api['sendVerification']>,
-  ): Promise<RouteReply<Api['sendVerification']>> {
+  async sendVerification(request: RequestOf<'sendVerification'>): Promise<ReplyOf<'sendVerification'>> {
     const email = textOrNull((await this.describe(request.params)).user['email']);
     if (email === null) throw appError('EMAIL_MISSING');
     await this.rpc.call(emailsRpc.requestVerification, { caller: request.caller, body: { email } });
@@ -156,10 +151,7 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.sendPasswordReset)
-  async sendPasswordReset({
-    caller,
-    params,
-  }: ConsoleRequest<Api['sendPasswordReset']>): Promise<RouteReply<Api['sendPasswordReset']>> {
+  async sendPasswordReset({ caller, params }: RequestOf<'sendPasswordReset'>): Promise<ReplyOf<'sendPasswordReset'>> {
     const { user } = await this.describe(params);
     const [email, mobilePhoneNumber] = [textOrNull(user['email']), textOrNull(user['mobilePhoneNumber'])];
     if (email !== null) {
@@ -172,7 +164,7 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.unlinkAccount)
-  async unlink(request: ConsoleRequest<Api['unlinkAccount']>): Promise<OneUser> {
+  async unlink(request: RequestOf<'unlinkAccount'>): Promise<OneUser> {
     const { caller, params, body } = request;
     const { linkedAccounts } = await this.describe(params);
     const account = linkedAccounts.find(({ platform }) => platform === body.platform);
@@ -185,7 +177,7 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.deleteUsers)
-  async delete(request: ConsoleRequest<Api['deleteUsers']>): Promise<RouteReply<Api['deleteUsers']>> {
+  async delete(request: RequestOf<'deleteUsers'>): Promise<ReplyOf<'deleteUsers'>> {
     const objectIds = [...new Set(request.body.userIds)];
     request.act = { target: objectIds.join(' ').slice(0, 300) };
     await this.rpc.call(objectsRpc.remove, { caller: request.caller, className: '_User', objectIds });
@@ -193,7 +185,7 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.listLockouts)
-  async listLockouts(request: ConsoleRequest<Api['listLockouts']>): Promise<RouteReply<Api['listLockouts']>> {
+  async listLockouts(request: RequestOf<'listLockouts'>): Promise<ReplyOf<'listLockouts'>> {
     const { params, query } = request;
     const [lockedUntil, userId] = query.after?.split(',', 2) ?? [];
     const after = lockedUntil === undefined || userId === undefined ? undefined : { lockedUntil, userId };
@@ -206,9 +198,7 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.listLimitedClients)
-  async listLimitedClients(
-    request: ConsoleRequest<Api['listLimitedClients']>,
-  ): Promise<RouteReply<Api['listLimitedClients']>> {
+  async listLimitedClients(request: RequestOf<'listLimitedClients'>): Promise<ReplyOf<'listLimitedClients'>> {
     const { clients } = await this.rpc.call(gatewayRpc.listLimitedClients, { ...request.params, ...request.query });
     if (request.may('users.contact')) return { items: clients };
     return { items: clients.map((client) => ({ ...client, network: maskedNetwork(client.network) })) };
