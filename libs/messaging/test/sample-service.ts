@@ -31,6 +31,9 @@ export const sampleEvents = {
   ignored: event('sample.ignored.v1', z.object({})),
 };
 
+type Rpc = typeof sampleRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 type Happened = ReceivedEvent<typeof sampleEvents.happened>;
 
 /** The recorded calls and the configured behaviour of the sample service. */
@@ -60,25 +63,25 @@ class SampleController {
   constructor(@Inject(SampleBehaviour) private readonly behaviour: SampleBehaviour) {}
 
   @RpcHandler(sampleRpc.echo)
-  echo({ text }: RpcData<typeof sampleRpc.echo>): Promise<RpcReply<typeof sampleRpc.echo>> {
+  echo({ text }: Data<'echo'>): Reply<'echo'> {
     this.behaviour.calls += 1;
     return Promise.resolve({ text });
   }
 
   @RpcHandler(sampleRpc.fail)
-  fail({ how }: RpcData<typeof sampleRpc.fail>): Promise<RpcReply<typeof sampleRpc.fail>> {
+  fail({ how }: Data<'fail'>): Reply<'fail'> {
     if (how === 'unknown') return Promise.reject(new TypeError('secret text: password=hunter2'));
     if (how === 'late') return Promise.reject(appError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 7 }));
     return Promise.reject(appError('USERNAME_TAKEN', { message: 'a text of its own' }));
   }
 
   @RpcHandler(sampleRpc.grow)
-  grow({ length }: RpcData<typeof sampleRpc.grow>): Promise<RpcReply<typeof sampleRpc.grow>> {
+  grow({ length }: Data<'grow'>): Reply<'grow'> {
     return Promise.resolve({ text: 'x'.repeat(length) });
   }
 
   @RpcHandler(sampleRpc.pass)
-  pass({ to, length = 1 }: RpcData<typeof sampleRpc.pass>): Promise<Forwarded<RpcReply<typeof sampleRpc.pass>>> {
+  pass({ to, length = 1 }: Data<'pass'>): Promise<Forwarded<RpcReply<Rpc['pass']>>> {
     this.behaviour.calls += 1;
     const questions = {
       echo: () => forward(sampleRpc.echo, { text: 'x'.repeat(length) }),
@@ -86,11 +89,11 @@ class SampleController {
       hold: () => forward(sampleRpc.hold, {}),
       absent: () => forward(absentServiceRpc, {}),
     };
-    return Promise.resolve(questions[to]() as Forwarded<RpcReply<typeof sampleRpc.pass>>);
+    return Promise.resolve(questions[to]() as Forwarded<RpcReply<Rpc['pass']>>);
   }
 
   @RpcHandler(sampleRpc.hold)
-  async hold(_: RpcData<typeof sampleRpc.hold>): Promise<RpcReply<typeof sampleRpc.hold>> {
+  async hold(_: Data<'hold'>): Reply<'hold'> {
     this.behaviour.calls += 1;
     this.behaviour.heldCalls += 1;
     await this.behaviour.hold();
