@@ -21,11 +21,9 @@ export function parseRateLimit(text: string): RateLimit | undefined {
 export interface RequestCount {
   /** Requests of the window, this one included. */
   readonly count: number;
-  /** Milliseconds until the window ends and the count restarts. */
   readonly resetMs: number;
 }
 
-/** Counts requests per key; each key has its own windows. */
 export interface RequestCounter {
   count(key: string, windowSeconds: number): Promise<RequestCount>;
 }
@@ -55,7 +53,6 @@ export class MemoryRequestCounter implements RequestCounter {
     return { count: window.count, resetMs: Math.max(1, Math.round(window.endsAt - now)) };
   }
 
-  /** Without counting; 0 where the key has no window. */
   countOf(key: string): number {
     const window = this.#windows.peek(key);
     return window !== undefined && window.endsAt > performance.now() ? window.count : 0;
@@ -63,7 +60,6 @@ export class MemoryRequestCounter implements RequestCounter {
 }
 
 export interface FailedCredentialLimitOptions {
-  /** Failures that a process accepts per network; undefined: no limit. */
   readonly limit: RateLimit | undefined;
 }
 
@@ -73,10 +69,7 @@ export const FAILED_CREDENTIAL_LIMIT_OPTIONS = Symbol('FailedCredentialLimitOpti
 const ALL_NETWORKS_FACTOR = 10;
 const ALL_NETWORKS = '*';
 
-/**
- * Bounds the cost of unverified credentials: failures count by client network before any look-up. A network over the limit can still use
- * existing applications: an unfamiliar id is then checked against the list of all ids, whose cost does not depend on the id.
- */
+/** Bounds the cost of unverified credentials: failures count by client network before a look-up. Over the limit, only listed ids pass. */
 @Injectable()
 export class FailedCredentialLimit {
   readonly #limit: RateLimit | undefined;
@@ -90,11 +83,7 @@ export class FailedCredentialLimit {
     this.#limit = limit;
   }
 
-  /**
-   * @param network as returned by `clientNetworkOf`
-   * @returns null where the application is unknown
-   * @throws AppError TOO_MANY_REQUESTS; as `ApplicationDirectory.find`
-   */
+  /** Null where the application is unknown. @param network as returned by `clientNetworkOf` */
   async find(appId: string, network: string): Promise<Application | null> {
     if (!this.applications.isFamiliar(appId)) await this.#admit(appId, network);
     return this.applications.find(appId);
@@ -117,7 +106,6 @@ export class FailedCredentialLimit {
     if (waitMs !== undefined && !(await this.applications.isListed(appId))) throw this.#tooMany(waitMs);
   }
 
-  /** @returns milliseconds until the count restarts, where the limit is exceeded */
   #countFailure(key: string, times: number): number | undefined {
     if (this.#limit === undefined) return undefined;
     const { count, resetMs } = this.#failures.countNow(key, this.#limit.windowSeconds);

@@ -15,14 +15,10 @@ import { Broadcasts, RpcClient } from '#messaging';
 
 interface RequestOrigin {
   readonly ip: string;
-  /** Set where the server trusts proxies. */
   readonly ips?: readonly string[] | undefined;
 }
 
-/**
- * The client address that can be trusted. `ips` starts at this server and ends at the first address that is not a trusted proxy; where that
- * is not an address, the proxy itself counts as the client. Empty where the connection has ended.
- */
+/** `ips` ends at the first address that is no trusted proxy; where that is no address, the proxy counts. Empty after the connection's end. */
 export function clientAddressOf({ ip, ips = [ip] }: RequestOrigin): string {
   const address = ips.findLast((each) => isIPv4(each) || ipaddr.isValid(each));
   if (address === undefined || isIPv4(address)) return address ?? '';
@@ -40,9 +36,7 @@ export function clientNetworkOf(address: string): string {
     .join(':')}::/64`;
 }
 
-/** How long an unknown id counts as unknown without a broadcast, in milliseconds. */
 const UNKNOWN_TTL_MS = 10_000;
-/** Maximum age of the list of all ids, in milliseconds. */
 const LIST_TTL_MS = 10_000;
 
 /** Finds the applications that requests name, by RPC to accounts. */
@@ -65,10 +59,7 @@ export class ApplicationDirectory {
     });
   }
 
-  /**
-   * @returns the application, at most 1 s old; null where it is unknown, at most 10 s old
-   * @throws AppError SERVICE_UNAVAILABLE with a cause, because accounts logs a read of several requests without their ids
-   */
+  /** At most 1 s old; null, at most 10 s old, where it is unknown. The error has a cause: accounts logs a shared read without request ids. */
   async find(appId: string): Promise<Application | null> {
     if (!canBeAppId(appId)) return null;
     const { application } = await this.#answers.get(appId).catch((error: unknown) => {
@@ -78,13 +69,11 @@ export class ApplicationDirectory {
     return application;
   }
 
-  /** @throws AppError NOT_FOUND for an unknown application, SERVICE_UNAVAILABLE as `find` */
   async assertKnown(appId: string): Promise<void> {
     if ((await this.find(appId)) === null)
       throw appError('NOT_FOUND', { message: `There is no application "${appId}".` });
   }
 
-  /** Whether this process has found the application before. Reads local memory only. */
   isFamiliar(appId: string): boolean {
     return this.#familiar.has(appId);
   }

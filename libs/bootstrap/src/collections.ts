@@ -12,7 +12,6 @@ export function groupedBy<T, Key>(items: readonly T[], keyOf: (item: T) => Key):
   return [...groups];
 }
 
-/** The last chunk may be shorter. */
 export function chunksOf<T>(items: readonly T[], size: number): T[][] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, index) => items.slice(index * size, (index + 1) * size));

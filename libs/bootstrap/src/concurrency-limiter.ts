@@ -21,10 +21,7 @@ export class ConcurrencyLimiter {
 
   constructor(private readonly limits: ConcurrencyLimits) {}
 
-  /**
-   * @param turn `deadlineMs`, in `performance.now()` time: the work is refused if its turn has not come by then
-   * @throws AppError SERVICE_UNAVAILABLE where it is refused: it waits too long, too many wait, or the limiter is closed
-   */
+  /** @param turn `deadlineMs`, in `performance.now()` time: the work is refused if its turn has not come by then */
   run<T>(work: () => Promise<T>, turn: { readonly key?: string; readonly deadlineMs?: number } = {}): Promise<T> {
     const { key = '', deadlineMs } = turn;
     if (this.#isClosed) return Promise.reject(appError('SERVICE_UNAVAILABLE'));
@@ -77,7 +74,6 @@ export class ConcurrencyLimiter {
     }, ms);
   }
 
-  /** Drops waiting work, and from now on new work. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#pause);

@@ -39,7 +39,6 @@ export function isLocal(url: string): boolean {
   return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** The findings in the reports of all processes, without `secretFindings`. */
 export function deploymentFindings(reports: readonly ProcessReport[]): Finding[] {
   return [
     ...reports.flatMap(notReady),

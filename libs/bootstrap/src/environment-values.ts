@@ -57,7 +57,6 @@ interface Endpoint {
   readonly port: number;
 }
 
-/** The servers that a Redis URL names: one server, the nodes of a cluster, or the Sentinels of a master. */
 export type RedisServers =
   | { readonly kind: 'server'; readonly url: string }
   | {
@@ -74,7 +73,6 @@ export type RedisServers =
       readonly sentinelLogin: Login;
       /** At least one Sentinel; the client learns the others from it. */
       readonly sentinels: readonly Endpoint[];
-      /** The name under which the Sentinels monitor the master. */
       readonly masterName: string;
       readonly database: number;
     };
@@ -85,11 +83,7 @@ const MANY_HOSTS = /^(rediss?)\+(cluster|sentinel):\/\/(?:([^@/?#]*)@)?([^@/?#]+
 const MASTER = /^([^/]+)(?:\/(\d{1,5}))?$/;
 const SENTINEL_PARAMETERS = new Set(['sentinel_username', 'sentinel_password']);
 
-/**
- * Parses `redis://host:6379`, `redis+cluster://host1:6379,host2:6379` or `redis+sentinel://host1:26379,host2:26379/<name>`, each with
- * `rediss` for TLS. User name and password precede the first host, as in any URL; those of the Sentinels are in the query.
- * @returns undefined where the text has none of these forms
- */
+/** The forms that docs/operations.md ("Cluster and Sentinels") lists: `redis://`, `redis+cluster://`, `redis+sentinel://`; `rediss` for TLS. */
 export function parseRedisUrl(text: string): RedisServers | undefined {
   const many = MANY_HOSTS.exec(text);
   try {
@@ -134,7 +128,6 @@ function sentinelFrom(
   };
 }
 
-/** @throws TypeError where an entry is not a host with an optional port */
 function endpointsFrom(hosts: string, defaultPort: number): Endpoint[] {
   return hosts.split(',').map((each) => {
     const { hostname, port } = new URL(`redis://${each.trim()}`);

@@ -110,11 +110,7 @@ function stopListening(server: Server): void {
   };
 }
 
-/**
- * Refuses new connections at once, because `close` may take longer than the limit. A connection is closed as soon as it is idle, because its
- * client would keep it alive; at the limit, so are those of clients that read their response too slowly.
- * @param close closes the rest of the process, and the server
- */
+/** Refuses new connections at once, and closes each open one once it is idle, all at the limit. @param close closes the rest of the process */
 export async function drainConnections(
   server: Server,
   close: () => Promise<unknown>,

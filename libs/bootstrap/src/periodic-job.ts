@@ -17,10 +17,7 @@ interface PeriodicJobOptions {
   readonly metrics: Pick<Metrics, 'jobLastSuccess'>;
 }
 
-/**
- * A round processes batches until none is left, for at most one interval. Rounds never overlap. A failed batch ends its round, is logged,
- * and leaves the time of the last success unchanged.
- */
+/** A round processes batches until none is left, for at most one interval. A failed batch ends it and leaves the last success unchanged. */
 export abstract class PeriodicJob implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #options: PeriodicJobOptions;
   readonly #failures: FailureLog;

@@ -18,7 +18,6 @@ export class ConfigError extends Error {
 /** The maximum length of a Unix socket path on both Linux and macOS, in bytes. */
 const MAX_SOCKET_PATH_BYTES = 103;
 
-/** SIGHUP: the terminal of the process was closed. */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** A start that failed for a reason that the operator can fix. The message is one line; the stack is not shown. */
@@ -28,7 +27,6 @@ export class StartError extends Error {
 
 export interface RunningProcess {
   stop(): Promise<void>;
-  /** The port of the server; the parent process receives it over the channel. */
   readonly port?: number;
   /** Resolves with the reason where the process cannot continue. */
   readonly lost?: Promise<Error>;

@@ -65,12 +65,10 @@ export function overRabbit(
 
 export interface ServiceOptions {
   readonly name: string;
-  /** The services whose RPCs and events this process receives. */
   readonly serves: readonly string[];
   readonly imports: readonly DynamicModule[];
   readonly env: z.output<typeof serviceEnvironment>;
   readonly transport: (metrics: Metrics) => Transport;
-  /** The HTTP server. Default: a plain one for health and metrics. */
   readonly http?: FastifyAdapter;
   readonly prepare?: (app: NestFastifyApplication) => void;
 }
@@ -90,7 +88,6 @@ const READY_POLL_MS = 50;
 /** An operator has to act, or a server to return. */
 const UNFIT_POLL_MS = 1_000;
 
-/** Starts a process with its modules, HTTP server and receivers. */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   // Here, not for each listener: all lines of a process have its name.
   Logger.overrideLogger(new JsonLogger(options.name, options.env.GATEPOST_LOG_LEVEL));
@@ -138,10 +135,7 @@ export function serviceModule({ name, serves, imports, env, transport }: Service
 /** The system (net.core.somaxconn) drops requests beyond it, and clients wait 1, 2, 4 … s: Node's 511 are too few for returning devices. */
 const LISTEN_BACKLOG = 16_384;
 
-/**
- * Waits until the process is ready, because load balancers and the broker send work as soon as it listens; but for five seconds at most:
- * /readyz then reports the problem.
- */
+/** Waits until ready, because work arrives as soon as the process listens; but five seconds at most: /readyz then reports the problem. */
 export async function serve(app: NestFastifyApplication, options: ServiceOptions): Promise<RunningService> {
   const { env } = options;
   const receivers = new Receivers(app, options);

@@ -251,7 +251,6 @@ export const phoneNumbersRpc = {
   requestCode: rpc('accounts.requestSmsCode', request, nothing),
   verifyCode: rpc('accounts.verifySmsCode', request.extend({ code }), nothing),
   requestLoginCode: rpc('accounts.requestLoginSmsCode', request, nothing),
-  /** Logs in, or signs up where no user has the number. */
   signUpOrLogIn: rpc(
     'accounts.signUpOrLogInByPhone',
     request,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 
-/** Purpose of a mail. The link of a mail is valid for this purpose only. */
 export const MAIL_KINDS = ['verifyEmail', 'resetPassword'] as const;
 
 export type MailKind = (typeof MAIL_KINDS)[number];

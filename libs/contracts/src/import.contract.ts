@@ -99,10 +99,7 @@ export type ImportObjectsReply = z.output<typeof importObjectsReply>;
 
 function importRpc(service: 'accounts' | 'push-delivery') {
   return {
-    /**
-     * Idempotent by `objectId`: the same `updatedAt` adds what is missing, a newer object replaces, an older one is kept. No mail, text
-     * message or event follows. Fails with NOT_FOUND where there is no such application or class.
-     */
+    /** Idempotent by `objectId`: the same `updatedAt` adds what is missing, a newer object replaces, an older one is kept. No events (ADR 33). */
     importObjects: rpc(`${service}.importObjects`, importObjectsRequest, importObjectsReply, IMPORT_TIMEOUT_MS),
   };
 }

@@ -3,7 +3,6 @@ import { appId, CLASS_NAMES } from './application.schema.js';
 import { caller, jsonObject, PASSWORD_TIMEOUT_MS, principal, rpc } from './messages.schema.js';
 import { identityChanges } from './user.schema.js';
 
-/** The objects of a list whose request names no valid limit (rule of the API). */
 export const DEFAULT_LIST_LIMIT = 100;
 export const MAX_LIST_LIMIT = 1000;
 export const MAX_LIST_SKIP = 1_000_000_000;

@@ -15,10 +15,7 @@ function sealingRpcOf(service: string) {
       z.object({}),
       z.object({ instance: z.uuid(), keyId, acceptedKeyIds: z.array(keyId), tables: z.array(tableName) }),
     ),
-    /**
-     * One page of one table: counts values by the key that sealed them and, if requested, reseals those of accepted keys. Fails with
-     * NO_EFFECT where the replying process seals with another key than `keyId`.
-     */
+    /** A page of a table: counts values by sealing key, and reseals on request. NO_EFFECT where the process seals with another key than `keyId`. */
     walk: rpc(
       `${service}.walkSealed`,
       z.object({ table: tableName, after: rowKey.nullable(), keyId, reseal: z.boolean() }),
@@ -67,7 +64,6 @@ const serverReport = z.object({
   facts: z
     .object({
       version: z.string(),
-      /** How far the server's clock is ahead of the process's clock, in milliseconds. */
       skewMs: z.number().int(),
       settings: z.record(z.string(), z.string()).optional(),
     })
@@ -76,7 +72,6 @@ const serverReport = z.object({
 
 /** Diagnostics of a process and of the servers that it uses; contains no secret. */
 export const processReport = z.object({
-  /** Distinguishes the process from other replicas of its service. */
   instance: z.uuid(),
   service: z.string(),
   host: z.string(),

@@ -74,7 +74,6 @@ export const pushRpc = {
     z.object({ caller, id: scheduledId }),
     z.object({ push: jsonObject }),
   ),
-  /** Fails with NOT_FOUND, also where the push has started. */
   cancelScheduled: rpc('push-delivery.cancelScheduledPush', z.object({ caller, id: scheduledId }), z.object({})),
   /** The public key that browsers subscribe with. Fails with NOT_FOUND. */
   getWebPushKey: rpc('push-delivery.getWebPushKey', z.object({ caller }), z.object({ publicKey: z.string() })),
@@ -85,14 +84,10 @@ export const pushRpc = {
 /** The name of a device, chosen by the client. It is a secret: any client that knows it receives the device's messages. */
 export const installationId = z.string().min(1).max(128);
 
-/**
- * Rules of the API: the bytes of the JSON without `device_ids`, the number of these ids, and `flow_control` in devices per second. Less
- * than the least, also 0 or a negative number, counts as the least.
- */
+/** Rules of the API: bytes of the JSON without `device_ids`, ids, and devices per second (`flow_control`): less than the least counts as it. */
 export const PUSH_LIMITS = { bytes: 4_095, deviceIds: 500, leastFlow: 1_000, mostFlow: 1_000_000_000 } as const;
 export const MAX_DESCRIBED_DEVICES = 200;
 export const MAX_CONNECTED_DEVICES = 500;
-/** The scan of a push walks through this many partitions. */
 export const PUSH_PARTITIONS = 64;
 
 const partition = z.number().int().min(0).lt(PUSH_PARTITIONS);
@@ -134,7 +129,6 @@ export const pushOperationsRpc = {
     z.object({
       total: count,
       isExact: z.boolean(),
-      /** By platform. `unreachable`: without a channel. `vendor`: a vendor's channel takes them. */
       platforms: z.record(z.string(), z.object({ targeted: count, unreachable: count, vendor: count })),
       unreachable: count,
       /** Matching devices that no push reaches: marked as invalid, or not seen for 90 days. Null: the count took too long. */

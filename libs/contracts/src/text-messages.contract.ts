@@ -27,12 +27,9 @@ export const textMessageOptions = z.object({
 export type TextMessageOptions = z.output<typeof textMessageOptions>;
 
 export const MAX_CODE_TTL_MINUTES = 30;
-/** Lifetime of a code whose request names none, in minutes. */
 export const DEFAULT_CODE_TTL_MINUTES = 10;
-/** The same for a code that changes a number, in minutes. */
 export const DEFAULT_CHANGE_CODE_TTL_MINUTES = 6;
 
-/** Purpose of a code. A code is valid for this purpose only. */
 export const CODE_PURPOSES = ['generic', 'login', 'verify', 'reset', 'change'] as const;
 
 export type CodePurpose = (typeof CODE_PURPOSES)[number];

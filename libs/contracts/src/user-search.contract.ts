@@ -66,10 +66,7 @@ const ofApplication = z.object({ appId });
 
 /** For operators, available like `applicationsRpc`. They fail with NOT_FOUND where there is no such application. */
 export const userSearchRpc = {
-  /**
-   * `text` ignores the case of ASCII letters, and the `+` and the prefix 86 of phone numbers; ids are compared by prefix in both modes.
-   * Fails with INVALID_QUERY, with QUERY_TIMED_OUT after 3 seconds, and with SEARCH_INDEX_REQUIRED.
-   */
+  /** Ignores the case of ASCII letters, + and 86 of phone numbers; ids by prefix. INVALID_QUERY, QUERY_TIMED_OUT (3 s), SEARCH_INDEX_REQUIRED. */
   search: rpc(
     'accounts.searchUsers',
     z.object({

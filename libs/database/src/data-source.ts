@@ -24,11 +24,7 @@ interface Lane {
   isGathering: boolean;
 }
 
-/**
- * Connections on which many look-ups are in flight at once, so that one system call carries several (ADR 41). Each reply repeats the
- * number of its look-up, so that a reply to another one is never used. Each statement is a transaction of its own. PostgreSQL runs those
- * of a connection one after the other, so only reads of a row by its key belong here: they wait for no lock of a row.
- */
+/** Connections with many look-ups in flight at once (ADR 41), only for reads of a row by its key, which wait for no lock of a row. */
 export class LookupConnections {
   readonly #logger = new Logger('PostgreSQL');
   readonly #lanes: (Lane | undefined)[];
@@ -44,7 +40,6 @@ export class LookupConnections {
     this.#lanes = Array.from({ length: count }, () => undefined);
   }
 
-  /** @param name it must be unique to the text. @throws the error of node-postgres, also where another look-up has closed the connection */
   async find<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
     const lane = this.#leastBusy();
     lane.inFlight += 1;
@@ -167,13 +162,9 @@ export interface DatabaseOptions {
   readonly plans?: 'each-run' | 'once';
 }
 
-/**
- * TypeORM's access to a service's database, and the pool that the statements of `Database` share (ADR 8). It connects on demand, so a
- * service starts while PostgreSQL is unavailable.
- */
+/** TypeORM's access, and the pool that the statements of `Database` share (ADR 8). It connects on demand: a start needs no PostgreSQL. */
 export class ServiceDataSource extends DataSource {
   readonly pool: Pool;
-  /** For reads of a row by its key, outside of transactions. */
   readonly lookups: LookupConnections;
 
   constructor(options: DatabaseOptions) {

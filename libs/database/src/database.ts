@@ -26,10 +26,7 @@ export function sqlSpan(sql: string): SpanOptions {
 
 /** Runs SQL. Values are always parameters; the text comes from the code. */
 export interface Queryable {
-  /**
-   * @param statementName keeps the statement prepared; it must be unique to this text. For look-ups by key: PostgreSQL soon plans them
-   *   independently of the values, unless the option `plans` says otherwise.
-   */
+  /** @param statementName keeps the statement prepared; it must be unique to this text. Plans soon ignore the values (option `plans`). */
   query<Row>(sql: string, parameters?: readonly unknown[], statementName?: string): Promise<Row[]>;
 }
 

@@ -91,7 +91,6 @@ export function insertManyStatement<Entity extends object>(
   };
 }
 
-/** Updates the columns of the rows with the same primary keys, but for the excepted ones. */
 export function updateManyStatement<Entity extends object>(
   entity: EntityClass<Entity>,
   table: string,

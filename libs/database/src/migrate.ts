@@ -40,7 +40,6 @@ interface Migrator {
   readonly seconds: number;
 }
 
-/** Waits for the migration lock. @throws Error that names the holder where the wait exceeds `waitMs` */
 async function takeMigrationLock(holder: LockHolder, waitMs: number): Promise<void> {
   const deadline = performance.now() + waitMs;
   while (!(await tryToLock(holder))) {
@@ -99,12 +98,7 @@ interface MigrationStatus {
   readonly newer: readonly string[];
 }
 
-/**
- * Concurrent calls run one after the other. Each migration is one transaction, unless it declares `transaction = false`. Where a table is
- * in use, the attempt gives up its lock request and retries, so that other statements do not queue behind it for long.
- * @returns the names of the applied migrations
- * @throws Error where another migration, or the use of a table, lasts too long
- */
+/** Concurrent calls take turns. Where a table is in use, a migration gives up its lock request and retries: other statements do not queue long. */
 export async function migrate(options: DatabaseOptions, timeouts = TIMEOUTS): Promise<string[]> {
   const dataSource = createDataSource(options, timeouts);
   await dataSource.initialize();
@@ -165,7 +159,6 @@ async function applyPending(dataSource: DataSource, schema: string, patienceMs: 
   return [...((await appliedMigrations(database, schema)) ?? [])].filter((name) => before?.has(name) !== true);
 }
 
-/** @returns false where a table is in use */
 async function tryToApply(dataSource: DataSource): Promise<boolean> {
   try {
     await dataSource.runMigrations();

@@ -11,10 +11,7 @@ import { type Statement, combineStatements } from './statement.js';
 /** Longer than a slow read plus the longest confirm. After the crash of a relay, other relays wait this long. */
 const LEASE_MS = 10_000;
 
-/**
- * A row with its holder and an expiry: it lasts while the broker confirms, also behind a pooler. The table is unlogged: taking the lease
- * needs no WAL flush, and a row that is missing after a crash of PostgreSQL equals an expired lease.
- */
+/** A row with its holder and an expiry, in an unlogged table: a row that is missing after a crash equals an expired lease (ADR 28). */
 class OutboxLease {
   readonly #holder = randomUUID();
   #endsAtMs = Number.NEGATIVE_INFINITY;
@@ -87,12 +84,7 @@ interface BatchOutcome {
 /** `more`: another batch may be due. `idle`: there is nothing to relay here. */
 type BatchEnd = 'more' | 'idle';
 
-/**
- * Moves committed events to the broker at least once: a row is deleted only after the broker has confirmed it. No transaction is open
- * meanwhile. One relay per schema works at a time, under a lease, and publishes rows in the order of their ids. Where a lease expires too
- * early, two relays may publish the same rows: both use that order, so the first copies of events arrive in it (ADR 28). While the broker
- * is unavailable, all rows stay in place; an event that the broker refuses is retried later, behind others.
- */
+/** Moves committed events to the broker at least once, in the order of their ids; one relay per schema at a time, under a lease (ADR 28). */
 export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Outbox');
   private readonly failures = new FailureLog(this.logger, 'relaying events');
@@ -132,7 +124,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.polling.wake();
   }
 
-  /** @returns whether another batch may be due */
   private async round(): Promise<boolean> {
     if (this.idleBatchAtMs !== undefined)
       await sleep(Math.max(0, this.idleBatchAtMs + BATCH_INTERVAL_MS - performance.now()));
@@ -152,7 +143,6 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     return 'more';
   }
 
-  /** @throws where the database or the broker is unavailable; the rows are unchanged then */
   private async relayBatch(): Promise<BatchEnd> {
     if (!this.publisher.isConnected() || !(await this.lease.takeIfDue())) return 'idle';
     const rows = await this.database.query<OutboxRow>(

@@ -39,7 +39,6 @@ export class OutboxEventEntity {
   traceparent!: string | null;
 }
 
-/** The one process of a service that publishes its events, and until when. */
 @Entity('outbox_lease')
 @Check('outbox_lease_one_check', '(id = 1)')
 export class OutboxLeaseEntity {
@@ -81,12 +80,10 @@ export function createOutboxTables(schema: string): string[] {
   ];
 }
 
-/** The origin of an event: the HTTP request, and the span that wrote it. */
 export function addOutboxOrigin(schema: string): string {
   return `ALTER TABLE ${schema}.outbox ADD COLUMN request_id text, ADD COLUMN traceparent text`;
 }
 
-/** The table of the lease (`OutboxLease`). Unlogged, because the lease need not survive a crash. */
 export function addOutboxLease(schema: string): string {
   return `CREATE UNLOGGED TABLE ${schema}.outbox_lease (
             id         smallint NOT NULL,
@@ -213,7 +210,6 @@ export class Inbox {
 
 @Module({})
 export class InboxModule {
-  /** @param token the service's database class, where several services can share a process (`DatabaseModule.forRoot`) */
   static forSchema(schema: string, token: typeof Database = Database): DynamicModule {
     return {
       module: InboxModule,

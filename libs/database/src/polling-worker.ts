@@ -95,7 +95,6 @@ export class ClaimingWorker<Item> {
     this.#polling.wake();
   }
 
-  /** Claims no further item; those in progress continue. */
   stopClaiming(): Promise<void> {
     return this.#polling.stop();
   }

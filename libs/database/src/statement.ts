@@ -10,10 +10,7 @@ export interface Statement {
 
 const texts = new Map<string, string>();
 
-/**
- * Combines several writes into one statement: atomic, in one round trip and without an explicit transaction. No part sees the writes of
- * another, except for foreign keys, which PostgreSQL checks at the end. Returns the rows of the last part.
- */
+/** Several writes as one atomic statement (ADR 26): no part sees the writes of another, except foreign keys. Returns the rows of the last part. */
 export function combineStatements(statements: readonly [Statement, ...Statement[]]): Statement {
   if (statements.length === 1) return statements[0];
   const name = statements.map((statement) => statement.name).join('+');
@@ -41,10 +38,7 @@ function combined(statements: readonly Statement[]): string {
   return `WITH ${named.join(', ')} ${last}`;
 }
 
-/**
- * The first parameter of a statement that looks values up in an application whose rows are growing fast, as during an import. The
- * planner does not see the id: with outdated statistics it would expect no row of the application, and scan all of them for each value.
- */
+/** The id, hidden from the planner: old statistics of an application that grows fast would make it scan all rows for each value. */
 export const UNESTIMATED_APP = '(SELECT $1::text)';
 
 interface NamedStatement extends Pick<Statement, 'name' | 'text' | 'values'> {
@@ -79,7 +73,6 @@ interface DataRow {
   readonly fields: readonly (string | null)[];
 }
 
-/** Statements that the connection has been asked to prepare, and those of them that it has prepared. */
 interface Preparations {
   readonly submittedNamedStatements: Readonly<Record<string, string>>;
   readonly parsedStatements: Readonly<Record<string, string>>;
@@ -99,11 +92,7 @@ interface Accepting {
 const described = new WeakMap<Connection, Map<string, readonly Column[]>>();
 const usual = Query.prototype as unknown as Preparing;
 
-/**
- * A named statement. From its second run on a connection it asks for no description of the columns and leaves in one write; both
- * take a third of the processor time of a look-up. The description cannot change: PostgreSQL refuses to run a prepared statement
- * whose columns have changed.
- */
+/** From its second run it asks for no description and leaves in one write, which saves a third. PostgreSQL refuses it once its columns change. */
 class PreparedQuery extends Query {
   declare readonly name: string;
   declare readonly callback: Answered;

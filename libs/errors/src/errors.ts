@@ -1,4 +1,3 @@
-/** Level at which the service that raises the error logs it. */
 type ErrorLogLevel = 'debug' | 'warn' | 'error';
 
 interface ErrorDefinition {

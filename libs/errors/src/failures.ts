@@ -52,7 +52,6 @@ interface WireError {
   readonly retryAfterSeconds?: number;
 }
 
-/** Any thrown value but an AppError becomes INTERNAL; it stays the cause, for the log. */
 export function toAppError(thrown: unknown): AppError {
   return thrown instanceof AppError ? thrown : appError('INTERNAL', { cause: thrown });
 }
@@ -82,7 +81,6 @@ function isWireError(value: unknown): value is WireError {
   );
 }
 
-/** Parses the wire form; any other value becomes INTERNAL. */
 export function fromWireError(value: unknown): AppError {
   if (!isWireError(value)) return appError('INTERNAL', { cause: new Error('malformed error on the wire') });
   const { name, code, status, message, retryAfterSeconds } = value;

@@ -215,7 +215,6 @@ export interface DirectMessageHandler {
   readonly handle: (payload: unknown) => Promise<void> | void;
 }
 
-/** Handles one kind of direct message in this process. */
 export function directMessageHandler<C extends DirectMessageContract>(
   contract: C,
   handle: (payload: DirectMessagePayload<C>) => Promise<void> | void,

@@ -89,7 +89,6 @@ export class DirectMessages {
 
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
 
-  /** @throws AppError SERVICE_UNAVAILABLE where the broker is unavailable, or the queue of the process is full */
   send<C extends DirectMessageContract>(node: string, contract: C, payload: DirectMessagePayload<C>): Promise<void> {
     const { pattern } = contract;
     return inSpan({ name: `${pattern} send`, kind: 'producer' }, () =>

@@ -33,7 +33,6 @@ export class OperatorSocket implements RpcTransport {
     this.#lines = lines[Symbol.asyncIterator]();
   }
 
-  /** @returns undefined where no server listens */
   static async open(path: string): Promise<OperatorSocket | undefined> {
     const socket = createConnection(path);
     try {
@@ -72,10 +71,7 @@ export interface ServedOperators {
   close(): Promise<void>;
 }
 
-/**
- * Serves the given contracts over a Unix socket, to the user of this process only: one request and one reply per line, in order.
- * @throws the error of `listen`, such as EADDRINUSE where the socket exists
- */
+/** Serves the contracts over a Unix socket, to the user of this process only: one request and one reply per line, in order. */
 export async function serveOperators(
   path: string,
   contracts: readonly RpcContract[],

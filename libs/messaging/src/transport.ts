@@ -62,10 +62,7 @@ export interface Transport extends RpcTransport {
   publishEvent(message: EventMessage): Promise<void>;
   broadcast(pattern: string, body: string): void;
   onBroadcast(pattern: string, listener: BroadcastListener): void;
-  /**
-   * Resolves once the broker has accepted the message, even where no such process exists. Rejects with SERVICE_UNAVAILABLE where the broker
-   * is unavailable, or the queue of the process is full.
-   */
+  /** Resolves once the broker has accepted the message, even without such a process; SERVICE_UNAVAILABLE where the queue is full. */
   sendToNode(node: string, message: DirectMessage): Promise<void>;
   receiveAsNode(node: string, receiver: NodeReceiver): void;
   /** The reason why the transport does not work now, worded for operators; undefined where it works. */
@@ -80,7 +77,6 @@ export const TRANSPORT = Symbol('Transport');
 /** Maximum size of a message, in bytes. RabbitMQ 4 closes the channel at more than 16 MiB. */
 export const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
-/** @throws AppError OBJECT_TOO_LARGE where the text exceeds the maximum size of a message */
 export function assertFits(text: string | Buffer): void {
   // A UTF-16 unit takes at most three bytes of UTF-8.
   if (text.length * 3 > MAX_MESSAGE_BYTES && Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
@@ -115,7 +111,6 @@ export function encodeRequest({ pattern, data }: Pick<RequestEnvelope, 'pattern'
   return JSON.stringify({ pattern, data, traceparent: currentTraceparent() });
 }
 
-/** @throws AppError INTERNAL where the text is not a request */
 export function decodeRequest(text: string): RequestEnvelope {
   const { pattern, data, traceparent } = membersOf(text);
   if (typeof pattern !== 'string') throw malformed('a request without a pattern');
@@ -132,7 +127,6 @@ export function encodeError(error: AppError): string {
   return JSON.stringify({ error: toWireError(error) });
 }
 
-/** @throws AppError the error of the reply, or INTERNAL where the text is not a reply */
 export function decodeReply(text: string): unknown {
   const reply = membersOf(text);
   if (reply['error'] !== undefined) throw fromWireError(reply['error']);
@@ -180,9 +174,7 @@ export function forward<C extends RpcContract>(contract: C, data: RpcData<C>): F
   return new Forwarded(contract.pattern, body);
 }
 
-/** A reply that its handler has encoded. */
 export class EncodedReply<Reply = unknown> {
-  /** For the compiler only: the reply that the caller will receive. */
   declare protected readonly reply: Reply;
 
   constructor(readonly json: string) {}

@@ -33,7 +33,6 @@ export function requiredField(className: ClassName): string | undefined {
   return REQUIRED[className];
 }
 
-/** The object without a value that another object has. */
 export function withoutClaim(object: ImportedObject, field: string): ImportedObject {
   if (field === 'sessionToken') {
     const { sessionToken: _, ...others } = object;

@@ -54,10 +54,7 @@ const MAX_ENTRIES = 50;
 /** Exported relations are stubs: their members are in files of their own. */
 const RELATION_STUB = 'Relation';
 
-/**
- * Parses a row of LeanCloud's export as the services store it. A field that cannot be stored is left out and noted; a row without a usable
- * id, time or name is refused. Notes name fields and reasons, never values.
- */
+/** A row of LeanCloud's export. A field that cannot be stored is noted, without its value; a row without a usable id, time or name is refused. */
 export function parseImportedRow(className: ClassName, row: JsonObject): ParsedRow {
   const { objectId } = row;
   const refusedRow = (field: string, reason: string): ParsedRow => ({
@@ -127,7 +124,6 @@ function missingOfDevice({ installationId, deviceToken, deviceType }: JsonObject
   return installationId === undefined && deviceToken === undefined ? 'installationId' : undefined;
 }
 
-/** The stored value, or the reason why it cannot be stored; undefined where the field is blank. */
 function parseField(className: ClassName, [key, value]: [string, JsonValue]): JsonValue | AppError | undefined {
   try {
     const { custom, ...columns } = CLASSES[className].parse({ [key]: value }, true);

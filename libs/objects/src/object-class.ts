@@ -58,7 +58,6 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return { ...draft, ...this.#parseOthers(Object.fromEntries(others)) } as ObjectChanges<Fields>;
   }
 
-  /** @throws AppError as `parse`; the error of a required field or ACL that is missing */
   parseNew({ objectId, ...rest }: JsonObject, isMaster: boolean): NewObject<Fields> {
     const isFoundById = this.definition.isFoundById === true;
     const fields = isFoundById || objectId === undefined ? rest : { objectId, ...rest };
@@ -225,7 +224,6 @@ function parsedColumn(key: string, field: FieldDefinition, value: JsonValue, isM
   return parsed === undefined ? {} : { [key]: parsed };
 }
 
-/** @throws AppError READ_ONLY_KEY where the id is not one */
 function namedId(objectId: JsonValue | undefined): { objectId?: string } {
   if (objectId === undefined || isNothing(objectId)) return {};
   if (typeof objectId !== 'string' || !isObjectId(objectId)) throw readOnlyKey('objectId');

@@ -27,7 +27,6 @@ export class NameTree extends Map<string, NameTree> {
 
 /** Included whatever `keys` selects, because SDKs require them. */
 const ALWAYS_SHOWN = ['objectId', 'createdAt', 'updatedAt'];
-/** The members that define a typed value. */
 const TYPE_KEYS = ['__type', 'className', 'objectId'];
 
 /** Names may be paths. A leading minus excludes a field; where both kinds occur, only the exclusions apply. */
@@ -84,7 +83,6 @@ export function readOnlyKey(key: string): AppError {
   return appError('READ_ONLY_KEY', { message: `The key is read only: ${key}.` });
 }
 
-/** @throws AppError OBJECT_TOO_LARGE */
 export function assertObjectSize(fields: JsonObject, limitBytes: number): void {
   if (storedBytes(fields) > limitBytes) throw appError('OBJECT_TOO_LARGE');
 }

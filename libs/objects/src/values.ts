@@ -18,7 +18,6 @@ export function isFieldName(name: string): boolean {
   return FIELD_NAME.test(name) && !reachesPrototype(name);
 }
 
-/** Whether careless code could reach an object's prototype by the name. */
 export function reachesPrototype(name: string): boolean {
   return PROTOTYPE_NAMES.has(name);
 }
@@ -30,7 +29,6 @@ export function invalidFieldName(name: string): AppError {
   });
 }
 
-/** Validates the name of a member inside a value. @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY */
 export function assertNestedKey(key: string): void {
   if (reachesPrototype(key) || !isStorableText(key)) throw invalidFieldName(key);
   if (key.includes('$') || key.includes('.')) throw appError('INVALID_NESTED_KEY');
@@ -115,11 +113,7 @@ const typedValues = new Map<JsonValue, (value: JsonObject, depth: number) => Jso
   ['Relation', refuseRelation],
 ]);
 
-/**
- * Converts typed values to their canonical form, so that equal values are stored identically.
- * @param depth number of levels of the field above the value
- * @throws AppError INCORRECT_TYPE, INVALID_KEY_NAME, INVALID_NESTED_KEY, MALFORMED_POINTER
- */
+/** The canonical form of typed values: equal values are stored identically. @param depth number of levels of the field above the value */
 export function parseValue(value: JsonValue, depth = 0): JsonValue {
   if (depth > MAX_NESTING) throw incorrect(`Values may be nested at most ${MAX_NESTING} levels deep.`);
   if (Array.isArray(value)) return value.map((item) => parseValue(item, depth + 1));

@@ -5,7 +5,6 @@ import { Metrics } from './metrics.js';
 
 export interface ServerInfo {
   readonly version: string;
-  /** How far the server's clock is ahead of this process's clock, in milliseconds. */
   readonly skewMs: number;
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -23,12 +22,10 @@ const ANSWER_TIMEOUT_MS = 3_000;
 /** Collects diagnostics of a process for operators. Parts register their properties; none of them is secret. */
 @Injectable()
 export class ProcessInfo {
-  /** Distinguishes this process from other replicas of its service. */
   readonly instance = randomUUID();
   readonly #servers: (() => ReadonlyMap<string, () => Promise<ServerInfo>>)[] = [];
   readonly #settings = new Map<string, () => Setting>();
 
-  /** @param ask requests the current properties from the server */
   server(name: string, ask: () => Promise<ServerInfo>): void {
     this.serversOf(() => new Map([[name, ask]]));
   }

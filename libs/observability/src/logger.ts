@@ -83,10 +83,7 @@ function textOf(message: unknown): string {
 
 const REPEAT_MS = 600_000;
 
-/**
- * Logs failures of periodic work: at warn when one starts, when its reason changes, and every ten minutes; its end at log. An unreachable
- * server is logged at debug, because its readiness check reports it.
- */
+/** Warns when a failure starts, changes its reason, and every ten minutes. An unreachable server is only a debug line: readiness reports it. */
 export class FailureLog {
   #warned: { readonly reason: string; readonly at: number } | undefined;
 
@@ -115,7 +112,6 @@ export class FailureLog {
   }
 }
 
-/** Fields of an error's log line that identify its origin. */
 export interface ReportFields {
   readonly requestId?: string;
   readonly messageId?: string;

@@ -84,7 +84,6 @@ interface MetricSpec<Label extends string> {
 }
 
 interface HistogramSpec<Label extends string> extends MetricSpec<Label> {
-  /** Upper bounds, in seconds. */
   readonly buckets: readonly number[];
 }
 
@@ -122,7 +121,6 @@ class Histogram<Label extends string> {
     series.sum += value;
   }
 
-  /** @returns what observes the seconds since this call, and returns them */
   startTimer(labels: Labels<Label> = {}): () => number {
     const startedAt = performance.now();
     return () => {
@@ -172,7 +170,6 @@ export abstract class MetricCatalogue {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 5 });
   }
 
-  /** Registers gauges that are read at each scrape, at most once a second. */
   sample(sample: Sample): void {
     this.#samples.add(sample);
   }

@@ -15,7 +15,6 @@ const JOBS = [
   'vendor-housekeeping',
 ] as const;
 
-/** The periodic jobs of all services, by their names in metrics. */
 export type JobName = (typeof JOBS)[number];
 
 /** The metrics of one process. Metric names are defined here and in `PushMetrics` only; docs/metrics.md is generated from this class. */

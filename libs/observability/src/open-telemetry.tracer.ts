@@ -27,7 +27,6 @@ export interface TracedService {
 export interface SpanOptions {
   /** Low cardinality: a route, a pattern, the first words of a statement. */
   readonly name: string;
-  /** Default: `internal`. */
   readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
   /** Must contain no secret, address or user content: the operator of the tracing system may be a third party. */
   readonly attributes?: SpanAttributes;

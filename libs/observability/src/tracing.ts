@@ -33,11 +33,7 @@ export function isTracing(): boolean {
   return tracer !== undefined;
 }
 
-/**
- * Starts a trace or, where `isRoot` is false, a span of the current trace if there is one. Only the gateway starts traces; other work of a
- * process is not traced.
- * @returns undefined while tracing is off
- */
+/** Starts a trace, or without `isRoot` a span of the current one. Only the gateway starts traces. Undefined while tracing is off. */
 export function beginTrace(options: SpanOptions & { readonly isRoot: boolean }): OpenSpan | undefined {
   return tracer?.begin(options);
 }

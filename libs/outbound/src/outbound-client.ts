@@ -21,7 +21,6 @@ const OPEN_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 export class NetworkGuard {
   readonly #internal: Network[];
 
-  /** @param internalNetworks addresses, networks or network names, as in GATEPOST_INTERNAL_NETWORKS */
   constructor(internalNetworks: readonly string[]) {
     this.#internal = internalNetworks.flatMap((text) => NAMED[text] ?? [text]).map(toNetwork);
   }
@@ -96,7 +95,6 @@ export interface OutboundRequest {
   readonly body?: string | Uint8Array;
 }
 
-/** Any response. Redirects are returned, not followed. */
 export interface OutboundAnswer {
   readonly status: number;
   readonly text: string;
@@ -159,10 +157,7 @@ export class OutboundClient {
     }
   }
 
-  /**
-   * For responses of any size: the time limit counts up to the first byte and between two parts; the signal limits the whole.
-   * @throws OutboundError if no response begins
-   */
+  /** For responses of any size: the time limit counts up to the first byte and between two parts; the signal limits the whole. */
   async open(url: URL, options: OutboundRequest, signal: AbortSignal): Promise<OutboundStream> {
     try {
       const { statusCode, headers, body } = await request(url, {

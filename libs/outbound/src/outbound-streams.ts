@@ -7,7 +7,6 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const UNUSABLE = /^(?:HPE_|HTTPParserError$|UND_ERR_HEADERS_OVERFLOW$|UND_ERR_(?:REQ|RES)_CONTENT_LENGTH_MISMATCH$)/;
 
 interface OutboundStreamsOptions {
-  /** Internal addresses and networks that may be dialled, as in GATEPOST_INTERNAL_NETWORKS. */
   readonly internalNetworks: readonly string[];
   readonly answerTimeoutMs: number;
   /** Maximum time between two pieces of an answer. */

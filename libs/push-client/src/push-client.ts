@@ -42,7 +42,6 @@ class Pause {
 
 /** How often a client that stays connected looks whether its registration is due. */
 const RENEWAL_MS = 3_600_000;
-/** A connection counts as stable after this time. */
 const STABLE_MS = 30_000;
 /** Number of ids in a login: their acknowledgements may have been lost with the last connection. */
 const MAX_LOGIN_IDS = 100;
@@ -111,9 +110,7 @@ export class PushClient {
     if (this.#running === running) this.#setState('stopped');
   }
 
-  /**
-   * Retries now instead of after the pause, and checks a connection, for applications that know when the device has a network again.
-   */
+  /** Retries now instead of after the pause, and checks a connection: for applications that know when the device has a network again. */
   wake(): void {
     this.#pause.end();
     this.#session?.probe();
@@ -269,11 +266,7 @@ function globalWebSocket(): WebSocketConstructor {
   return WebSocket;
 }
 
-/**
- * Milliseconds, with full jitter, so that devices that lose a server together reconnect at different times. After failed attempts, jitter
- * is added to a pause that the server requested.
- * @param random from 0 to 1
- */
+/** Milliseconds, with full jitter: devices that lose a server together reconnect at different times. @param random from 0 to 1 */
 export function pauseBefore(setback: Setback, options: BackOffOptions, random: number): number {
   const { baseMs = BASE_MS, maxMs = MAX_MS } = options;
   if (setback.isRefused) return maxMs / 2 + (random * maxMs) / 2;

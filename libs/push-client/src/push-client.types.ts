@@ -8,10 +8,7 @@ export interface PushMessage {
   readonly expiresAt: number | undefined;
 }
 
-/**
- * `waiting`: for the next attempt. `replaced`: the same installation has connected elsewhere, and this client stays disconnected until
- * `start` is called again.
- */
+/** `waiting`: for the next attempt. `replaced`: the installation has connected elsewhere, and this client stays disconnected until `start`. */
 export type ConnectionState = 'stopped' | 'connecting' | 'connected' | 'waiting' | 'replaced';
 
 export interface StateChange {
@@ -70,10 +67,7 @@ export interface PushClientOptions {
   readonly store?: DeviceStore;
   /** Saves the installation before the client connects, and again once a day. Absent: the application saves it. */
   readonly registration?: RegistrationOptions;
-  /**
-   * Receives each message once, in order; the next one waits for the promise. The message is acknowledged afterwards, even where the
-   * handler fails: an application that cannot handle a message now must store it.
-   */
+  /** Each message once, in order, after the promise of the one before. Acknowledged even where the handler fails: store what it cannot handle. */
   readonly onMessage: (message: PushMessage) => void | Promise<void>;
   readonly onState?: (change: StateChange) => void;
   readonly onGap?: (gap: Gap) => void;

@@ -60,7 +60,6 @@ export interface SessionEnd {
 interface SessionOptions {
   readonly login: string;
   readonly onLoggedIn: (frame: Extract<ServerFrame, { cmd: 'loggedin' }>) => void;
-  /** @returns false where too many messages wait */
   readonly onMessages: (frame: Extract<ServerFrame, { cmd: 'data' }>, acknowledge: (id: string) => void) => boolean;
   readonly onGap: (dropped: number) => void;
   readonly onError: (error: Error) => void;
@@ -268,7 +267,6 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A number that is not negative. */
 function numberOf(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 ? value : undefined;
 }

@@ -40,10 +40,7 @@ export interface Connection {
   readonly state: ConnectionState;
   masters(): readonly Client[];
   servers(): readonly Client[];
-  /**
-   * A server that refuses writes still answers PING, so this deletes keys that never exist.
-   * @throws Error where a write to some key would fail now; not where only the memory is full
-   */
+  /** Deletes keys that never exist: a server that refuses writes still answers PING. It resolves where only the memory is full. */
   ping(key: string): Promise<void>;
   /** Replaces the connection on which a command timed out, if nothing was received since the command was sent. */
   giveUp(since: ConnectionState): Promise<void>;

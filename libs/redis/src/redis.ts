@@ -13,11 +13,7 @@ import {
   SingleConnection,
 } from './connections.js';
 
-/**
- * A Lua script, which Redis runs atomically. Its keys are from KEYS, or derived from one of those with the same hash tag, so that all are
- * on one node of a cluster; its time is that of `TIME`, because the clocks of replicas differ. A script with several keys also gets one
- * that never exists: while a cluster moves a slot key by key, both nodes then refuse the script with TRYAGAIN before it starts.
- */
+/** A Lua script on one node: its keys share a hash tag. A script with several keys gets one more that never exists (ADR 29). */
 export class RedisScript {
   readonly sha1: string;
 
@@ -48,7 +44,6 @@ export interface RedisOptions {
   readonly url: string;
   /** Prefix of every key, so that deployments can share servers. */
   readonly namespace: string;
-  /** The name of the connection in Redis' `CLIENT LIST`. */
   readonly connectionName: string;
 }
 
@@ -118,7 +113,6 @@ export class Redis {
     return runs.sort().join(' ');
   }
 
-  /** The servers by address, each with a request for its properties. @throws as `ping` */
   servers(): ReadonlyMap<string, () => Promise<RedisDescription>> {
     return new Map(
       this.#connection
@@ -178,10 +172,7 @@ const AWAY_CODES: ReadonlySet<string | undefined> = new Set(AWAY);
 const REFUSED = ['BUSY', 'MOVED', 'ASK', 'NOREPLICAS', 'OOM', 'MISCONF', 'NOAUTH', 'WRONGPASS', 'NOPERM'];
 const TRANSIENT_CODES: ReadonlySet<string | undefined> = new Set([...AWAY, ...REFUSED]);
 
-/**
- * An error without a reply of Redis means that it is unreachable: SERVICE_UNAVAILABLE. Other error replies indicate a programming error
- * and stay unchanged, without the arguments of their command, which logs must not show.
- */
+/** No reply: SERVICE_UNAVAILABLE. Other error replies are programming errors and stay, without arguments, which logs must not show. */
 export function translateRedisError(error: unknown): unknown {
   const message = messageOf(error);
   const code = codeOf(message);

@@ -29,10 +29,7 @@ interface SecretKeys {
   readonly id: string;
 }
 
-/**
- * Seals with AES-256-GCM, and looks secrets up by a keyed hash, so that a copy of the database alone contains no usable credential. Sealed
- * text names its key: `s1.<key id>.<base64url of iv, tag, ciphertext>`. One key seals; all of the ring open and recognise.
- */
+/** Seals with AES-256-GCM as `s1.<key id>.<base64url of iv, tag, ciphertext>`. One key seals; all of the ring open and recognise (ADR 25). */
 export class Sealer {
   /** The reason why the sealing secret may be guessable; null where no sign of weakness was found. */
   readonly weakness: string | null;
@@ -171,7 +168,6 @@ export class SealedCredentials<Key> {
     return this.sealer.seal(JSON.stringify(secrets), this.names.context(key));
   }
 
-  /** @throws Error, which names the credentials and the reason, never a value */
   open<T>(row: CredentialsRow<Key>, make: (credentials: SplitCredentials) => T): T {
     try {
       return make({ shown: row.shown, secrets: this.#secretsOf(row) });

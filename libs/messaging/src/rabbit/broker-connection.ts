@@ -10,10 +10,7 @@ const REOPEN_MS = 1_000;
 /** Sets up a new channel. It calls `lose` when the open channel can no longer be used because its queue is gone. */
 export type Setup<C extends Channel> = (channel: C, lose: () => void) => Promise<void>;
 
-/**
- * A channel that is replaced when it is lost: with its connection (the only case of the connection manager's own wrapper), closed by the
- * broker after an error, or by `lose`.
- */
+/** A channel that is replaced when it is lost: with its connection, closed by the broker after an error, or by `lose`. */
 export class ReconnectingChannel<C extends Channel> {
   private readonly logger = new Logger('RabbitMQ');
   #current: C | undefined;
@@ -54,7 +51,6 @@ export class ReconnectingChannel<C extends Channel> {
     this.connection.removeListener('connect', this.#onConnect);
   }
 
-  /** Closes an open channel that can no longer be used; a new one replaces it. */
   replace(channel: C, reason: Error): void {
     if (this.#current !== channel) return;
     this.logger.warn(`channel: ${reason.message}`);
@@ -82,7 +78,6 @@ export class ReconnectingChannel<C extends Channel> {
     this.#isOpening = false;
   }
 
-  /** @throws where the channel was lost before it was ready */
   async #readied(connection: ChannelModel): Promise<C> {
     const channel = await this.create(connection);
     const life = { isLost: false };
@@ -192,11 +187,7 @@ export function socketOf(connection: Connection | ChannelModel): Socket {
   return (connection as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
 }
 
-/**
- * One system call for all writes of a turn of the event loop: under load, a call per message is the largest part of its cost. `write` is
- * always true, because amqplib would otherwise queue messages itself, and only the socket's buffer (`writableLength`) can be measured: the
- * publisher bounds it.
- */
+/** One system call for all writes of a turn of the event loop. `write` is always true, or amqplib would queue what `writableLength` must show. */
 function coalesceWrites(socket: Socket): void {
   const write = socket.write.bind(socket);
   const uncork = () => {

@@ -11,7 +11,6 @@ import type { Topology } from './topology.js';
 
 const PREFETCH = 20;
 const ATTEMPT_HEADER = 'x-gatepost-attempt';
-/** Delay between attempts to publish the copy of a failed event. */
 const COPY_RETRY_MS = 1_000;
 
 interface ConsumerHooks {
@@ -24,15 +23,10 @@ interface ConsumerHooks {
 /** The channel of a delivered message, as its copies use it. */
 interface Life {
   readonly lose: () => void;
-  /** Aborted when the channel or the service closes. */
   readonly ended: AbortSignal;
 }
 
-/**
- * Consumes a service's events. A failed event is retried after each delay of the topology, then dead-lettered with the reason; an
- * unparseable one at once. The original is acknowledged when the broker has confirmed the copy, and is not requeued before: it would return
- * at once, and the broker drops an event that returns too often.
- */
+/** Retries a failed event after each delay, then dead-letters it: as copies, because the broker drops an event that returns too often. */
 export class EventConsumer {
   private readonly logger = new Logger('Events');
 
@@ -113,7 +107,6 @@ export class EventConsumer {
     }
   }
 
-  /** @returns the reason why the broker has not stored the message; undefined where it has */
   async #attempt(message: Parameters<Publisher['publish']>, { lose }: Life): Promise<string | undefined> {
     try {
       await this.publisher.publish(...message);

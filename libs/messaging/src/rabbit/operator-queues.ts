@@ -74,7 +74,6 @@ export class DeadLetters {
     connection.on('unblocked', () => (this.#blockedFor = undefined));
   }
 
-  /** @throws Error where no broker is reachable */
   static async open(url: string, namespace: string): Promise<DeadLetters> {
     return new DeadLetters(await connectOnce(url), namespace);
   }
@@ -83,12 +82,7 @@ export class DeadLetters {
     return (await this.#answered(queueState(this.connection, this.#topology.deadLetterQueue(service)))).messageCount;
   }
 
-  /**
-   * Reads the oldest dead letters of a service. They are not acknowledged, so that they return to their places when the channel closes:
-   * their order stays, and a crash loses none. Meanwhile `replay` and `drop` pass them over. The broker counts each return, and drops a
-   * message after too many: a letter that has returned ten times moves to the end of the queue as a new message, once the broker has
-   * confirmed it. A crash between the two leaves the letter twice, which its service recognises by the id.
-   */
+  /** Reads the oldest, which return to their places afterwards. The broker drops one after too many returns: after ten, a copy replaces it. */
   async look(service: string, limit: number): Promise<ReadDeadLetter[]> {
     const queue = this.#topology.deadLetterQueue(service);
     const count = Math.min(limit, await this.count(service));
@@ -219,7 +213,6 @@ export class BrokerQueues {
     this.#topology = new Topology(namespace);
   }
 
-  /** @throws Error where no broker is reachable */
   static async open(url: string, namespace: string): Promise<BrokerQueues> {
     return new BrokerQueues(await connectOnce(url), namespace);
   }

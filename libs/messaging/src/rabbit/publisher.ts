@@ -77,10 +77,7 @@ function takeReturn(channel: ConfirmChannel, { messageId = '' }: Options.Publish
   return index !== -1;
 }
 
-/**
- * Resolves once the broker has confirmed the message; rejects where it refuses it, or does not confirm in time.
- * @throws UnroutableError where the message is mandatory, which needs an id, and its queue does not exist
- */
+/** Resolves once the broker has confirmed. @throws UnroutableError where the message is mandatory (it needs an id) and its queue does not exist */
 export function confirmedPublish(
   channel: ConfirmChannel,
   { exchange, routingKey }: Route,
@@ -102,10 +99,7 @@ export function confirmedPublish(
   });
 }
 
-/**
- * The publishing connection of a process. While RabbitMQ is short of memory or disk it reads nothing from publishing connections, and
- * consumers must still acknowledge. New messages are refused meanwhile, and above the limits for pending messages.
- */
+/** The publishing connection of a process (ADR 27). It refuses messages while the broker blocks it, and above the limits for pending ones. */
 export class Publisher {
   readonly #logger = new Logger('RabbitMQ');
   readonly #connection: AmqpConnectionManager;
@@ -151,7 +145,6 @@ export class Publisher {
     this.#probe.unref();
   }
 
-  /** The broker's reason for accepting no messages; undefined where it accepts them. */
   get blockedFor(): string | undefined {
     return this.#blockedFor;
   }
@@ -197,10 +190,7 @@ export class Publisher {
     this.#pendingBytes -= bytes;
   }
 
-  /**
-   * For messages that must not be lost.
-   * @throws AppError SERVICE_UNAVAILABLE where it is not published; as `confirmedPublish`: the message may or may not be stored then
-   */
+  /** For messages that must not be lost. After an error of `confirmedPublish` the message may be stored all the same. */
   async publish(route: Route, content: Buffer, options: Options.Publish): Promise<void> {
     const channel = this.#confirming.current;
     if (channel === undefined)
@@ -258,7 +248,6 @@ export class Publisher {
     if (isIdle) this.send({ exchange: '', routingKey: 'gatepost.probe' }, Buffer.alloc(0), {});
   }
 
-  /** Replies to the caller of a forwarded request whose service does not run. */
   #replyToReturned({ properties: { replyTo, correlationId } }: Message): void {
     const content = Buffer.from(failForwarded('no such service runs'));
     this.send({ exchange: '', routingKey: String(replyTo) }, content, { correlationId: String(correlationId) });

@@ -10,11 +10,8 @@ import { EventConsumer } from './event-consumer.js';
 import { expiringAfter, hasCallerGivenUp, InFlight, type Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
-/** Maximum number of RPCs in progress per process; further ones get SERVICE_UNAVAILABLE. */
 const MAX_RPC_IN_FLIGHT = 2_000;
-/** How long a closing service waits for work in progress. */
 const DRAIN_TIMEOUT_MS = 15_000;
-/** How long it waits for the broker to cancel a consumer or close a channel. */
 const CLOSE_TIMEOUT_MS = 2_000;
 
 /** Receives a service's RPCs and events. RPCs are not acknowledged: their caller has a deadline. Events are, when handled. */
@@ -45,7 +42,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     callback();
   }
 
-  /** With the queues of retries and dead letters. */
   queues(): string[] {
     const events = this.#eventPatterns().length > 0 ? this.topology.queuesOfEvents(this.service) : [];
     return [...events, this.topology.rpcQueue(this.service)];
@@ -116,7 +112,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.publisher.send({ exchange: '', routingKey: replyTo }, Buffer.from(text), { correlationId });
   }
 
-  /** The next service replies to the original caller directly, within the rest of the deadline. */
   #forward(message: ConsumeMessage, { pattern, body }: Forwarded, elapsedMs: number): void {
     const [service = ''] = pattern.split('.', 1);
     const leftMs = Math.floor(Number(message.properties.expiration) - elapsedMs);

@@ -24,11 +24,9 @@ const CLOSE_TIMEOUT_MS = 2_000;
 interface RabbitTransportOptions {
   readonly url: string;
   readonly namespace: string;
-  /** Shown in RabbitMQ's list of connections, followed by the purpose of the connection. */
   readonly connectionName: string;
   readonly metrics?: Metrics;
   readonly publishes?: readonly EventContract[];
-  /** See `RETRY_DELAYS_MS`. */
   readonly retryDelaysMs?: readonly number[];
 }
 
@@ -90,7 +88,6 @@ export class RabbitTransport implements Transport {
     this.#inboxes.push(new NodeMailbox(this.#consuming, this.#topology, node, receiver));
   }
 
-  /** The broker may still accept no messages. */
   isConnected(): boolean {
     return (
       this.#publisher.isOpen() &&
@@ -193,7 +190,6 @@ async function queueDepths(
   );
 }
 
-/** Maximum number of unacknowledged direct messages; further ones stay in the queue. */
 const PREFETCH = 16;
 
 /** Receives the direct messages of this process, and acknowledges each after its handling, successful or not. */

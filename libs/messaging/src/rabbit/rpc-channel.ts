@@ -27,15 +27,11 @@ interface PendingRequest {
   readonly timer: NodeJS.Timeout;
 }
 
-/** The outcome of a request; an error of the service counts as `answered`. */
 type Outcome = 'answered' | 'timed_out' | 'unavailable';
 
 const unavailable = (reason: string) => appError('SERVICE_UNAVAILABLE', { cause: new Error(reason) });
 
-/**
- * The client side of RPC. A message expires with its deadline, so that no service works for a caller that has given up. A lost channel fails
- * all pending requests, and so does a broker that accepts no messages: services cannot publish replies either.
- */
+/** A message expires with its deadline. A lost channel fails all pending requests, and so does a broker that accepts no messages (ADR 27). */
 export class RpcChannel implements RpcTransport {
   readonly #pending = new Map<string, PendingRequest>();
   #channel: Channel | undefined;
@@ -82,7 +78,6 @@ export class RpcChannel implements RpcTransport {
     this.#channel = channel;
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where no request can be sent now */
   #readyFor(callee: string, bytes: number): Channel {
     try {
       if (this.#channel === undefined) throw unavailable('not connected to the message broker');

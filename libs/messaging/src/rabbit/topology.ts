@@ -11,11 +11,7 @@ const QUORUM = { 'x-queue-type': 'quorum' };
 /** Delays before the 2nd, 3rd, … attempt to handle an event. */
 const RETRY_DELAYS_MS: readonly number[] = [1_000, 10_000, 60_000, 600_000];
 
-/**
- * All exchanges and queues. RPC: one classic queue per service, with transient messages. Events: one topic exchange; per service a quorum
- * queue, one waiting queue per retry delay, and a queue for dead letters. Broadcasts: one topic exchange; direct messages: one direct
- * exchange; for each an exclusive queue per process. All features used here exist in RabbitMQ 4.
- */
+/** RPC: a classic queue per service. Events: quorum, waiting and dead-letter queues. Broadcasts, direct messages: an exclusive queue per process. */
 export class Topology {
   constructor(
     private readonly namespace: string,
@@ -102,7 +98,6 @@ export class Topology {
     return queue;
   }
 
-  /** Declares the queues of all subscribers, so that an event waits for one that has never run. */
   async declareForPublishing(channel: Channel, published: readonly EventContract[]): Promise<void> {
     await this.declareEventExchange(channel);
     for (const service of new Set(published.flatMap(({ subscribers }) => subscribers))) {

@@ -23,7 +23,6 @@ export const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
 /** Letters, digits, `_ - =` and Chinese characters (specification, Installation); the empty name addresses all devices. */
 const CHANNEL = /^[A-Za-z0-9_=\-\p{Script=Han}]*$/u;
-/** The names of channels in a list. @throws AppError INVALID_CHANNEL for an invalid name */
 export function parseChannels(names: readonly JsonValue[]): string[] {
   return names.map((name) => {
     if (typeof name !== 'string' || !CHANNEL.test(name)) throw appError('INVALID_CHANNEL');

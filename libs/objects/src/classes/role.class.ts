@@ -5,7 +5,6 @@ import type { ObjectRow } from '../class-definition.js';
 import { defineClass } from '../object-class.js';
 import type { Acl } from '../values.js';
 
-/** A stored role, without its application and its members. */
 export interface RoleRow extends ObjectRow {
   readonly name: string;
   readonly acl: Acl;
@@ -13,7 +12,6 @@ export interface RoleRow extends ObjectRow {
 
 const ROLE_NAME = /^[A-Za-z0-9_]{1,128}$/;
 
-/** @throws AppError INVALID_ROLE_NAME */
 function parseRoleName(name: JsonValue): string {
   if (typeof name !== 'string' || !ROLE_NAME.test(name)) throw appError('INVALID_ROLE_NAME');
   return name;

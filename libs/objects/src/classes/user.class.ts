@@ -28,7 +28,6 @@ const NATIONAL_PHONE = /^\d{6,13}$/;
 /** Numbers without a prefix are Chinese, as in the original API. */
 const DEFAULT_PREFIX = '+86';
 
-/** @throws AppError INVALID_USERNAME */
 export function parseUsername(value: JsonValue): string {
   const isValid =
     typeof value === 'string' && value.trim() !== '' && value.length <= MAX_USERNAME_LENGTH && isStorableText(value);
@@ -51,7 +50,6 @@ function isPlainEmail(text: string): boolean {
   return text.length <= MAX_EMAIL_LENGTH && !INVISIBLE_CHARACTERS.test(text) && EMAIL.test(text);
 }
 
-/** The number in international format. @throws AppError INVALID_PHONE */
 export function parsePhoneNumber(value: JsonValue): string {
   const number = typeof value === 'string' ? internationalForm(value) : '';
   if (!INTERNATIONAL_PHONE.test(number)) throw appError('INVALID_PHONE');
@@ -72,7 +70,6 @@ export function parsePassword(value: unknown): string {
   return value;
 }
 
-/** @throws AppError PASSWORD_MISSING, INVALID_PASSWORD */
 export function requirePassword(value: unknown): string {
   if (value === undefined || value === null || value === '') throw appError('PASSWORD_MISSING');
   return parsePassword(value);

@@ -3,7 +3,6 @@ import { type AppError, appError } from '#errors';
 import { isJsonObject } from '../values.js';
 import { type BitOperator, canonicalText, type FieldChange, inField, type Operation } from './change.js';
 
-/** @returns undefined for a missing value. @throws AppError INCORRECT_TYPE where the operation does not match the value's type */
 function applyOperation(operation: Operation, current: JsonValue | undefined): JsonValue | undefined {
   switch (operation.kind) {
     case 'set':

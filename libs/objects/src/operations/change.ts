@@ -181,7 +181,6 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message });
 }
 
-/** @throws AppError INVALID_KEY_NAME, INVALID_NESTED_KEY, INCORRECT_TYPE, MALFORMED_POINTER, INVALID_RELATION */
 export function parseChanges(fields: JsonObject): ParsedChanges {
   const changes = Object.entries(fields).flatMap(([key, value]) => parseField(parsePath(key), value));
   assertDisjoint(Object.keys(fields));

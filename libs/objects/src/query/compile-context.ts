@@ -23,7 +23,6 @@ export class Statement {
     this.parameters = [...bound];
   }
 
-  /** @returns the placeholder of the value, such as `$3` */
   readonly bind = (value: unknown): string => `$${this.parameters.push(value)}`;
 
   spendDocuments(count: number): boolean {

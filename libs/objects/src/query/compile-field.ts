@@ -95,10 +95,7 @@ interface FieldSearch {
   readonly any: string;
 }
 
-/**
- * No row is in two parts of the search. The first one looks up values; each other one covers the lists of one field, whose items are
- * values, too: a field worth indexing holds few lists.
- */
+/** No row is in two parts. The first looks values up; each other one covers the lists of one field: a field worth indexing holds few. */
 export function searchParts(
   narrowing: readonly (IndexedEquality | IndexedRange)[],
   context: CompileContext,

@@ -176,7 +176,6 @@ function matchesPattern(test: FieldTestOf<'matches'>, target: JsonTarget, contex
   return `CASE jsonb_typeof(${value}) WHEN 'string' THEN ${isMatch} WHEN 'array' THEN ${someText} END`;
 }
 
-/** Whether the path with a filter yields any item. Values of the query are passed as variables. */
 function hasPath(target: JsonTarget, filter: string, context: CompileContext, variables: Variables = {}): string {
   return `jsonb_path_exists(${pathArguments(target, filter, context, variables)})`;
 }
@@ -235,10 +234,7 @@ function wayCount(step: string, index: number, exactSteps: number): number {
   return index >= exactSteps || isPlace(step) ? 2 : 1;
 }
 
-/**
- * All documents that the column can contain (`@>`) where the value, or a list with it, is at the path or in members of a list there.
- * Containment of one of them is necessary for equality, but not always sufficient.
- */
+/** All documents that the column can contain (`@>`) where the value is at the path or in lists there: necessary for equality, not sufficient. */
 function documentsOf({ path, exactSteps }: JsonTarget, value: JsonValue): JsonValue[] {
   return path.reduceRight<JsonValue[]>(
     (inner, step, index) => {

@@ -47,11 +47,7 @@ export interface CompiledCondition {
   readonly parameters: readonly unknown[];
 }
 
-/**
- * The rows of the scope's application that match and are readable for its grantees. The indexes of the class change how rows are found,
- * never which.
- * @throws AppError INVALID_QUERY where the query names a field that cannot be queried
- */
+/** The application's rows that match and that the grantees may read. The indexes change how rows are found, never which. */
 export function compileFind(
   query: ObjectQuery,
   queryClass: QueryClass,
@@ -71,7 +67,6 @@ export function compileFind(
   };
 }
 
-/** @throws as compileFind */
 export function compileCount(
   where: Condition,
   queryClass: QueryClass,
@@ -89,11 +84,7 @@ export function compileCount(
   return { from, sql: 'TRUE', parameters: statement.parameters, isIndexed: fit.isWhole };
 }
 
-/**
- * A condition on a row that the statement has already selected: it does not check application and ACL. The SQL may be NULL, which
- * counts as false. Its parameters follow those of `bound`.
- * @throws as compileFind
- */
+/** A condition on a selected row: without application and ACL. NULL counts as false. Its parameters follow those of `bound`. */
 export function compileCondition(
   where: Condition,
   queryClass: QueryClass,
@@ -241,7 +232,6 @@ function compileSortKey({ field, direction }: SortKey, context: CompileContext):
   }
 }
 
-/** An unset value sorts first. */
 function sortByColumn(column: QueryColumn, direction: SortKey['direction']): string {
   const nulls = direction === 'ASC' ? 'NULLS FIRST' : 'NULLS LAST';
   return `${sortable(column)} ${direction}${column.isNullable === true ? ` ${nulls}` : ''}`;

@@ -106,10 +106,7 @@ export interface IndexFit {
   readonly isWhole: boolean;
 }
 
-/**
- * An index fits where the query restricts its first fields (the last one possibly by a range), or sorts by them. One that serves more
- * fields is better; among equals, one that also serves the order.
- */
+/** An index fits whose first fields the query restricts or sorts by. More fields are better; among equals, one that also serves the order. */
 export function bestFit(
   query: Pick<ObjectQuery, 'where' | 'order'>,
   indexes: readonly FieldIndex[],

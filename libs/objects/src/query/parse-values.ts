@@ -18,7 +18,6 @@ function parseSortKey(key: string): SortKey {
   return { field: parsePath(isDescending ? key.slice(1) : key), direction: isDescending ? 'DESC' : 'ASC' };
 }
 
-/** Parses a value for comparison into its stored form. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
 export function parseQueryValue(value: JsonValue): JsonValue {
   try {
     return parseValue(value);
@@ -28,7 +27,6 @@ export function parseQueryValue(value: JsonValue): JsonValue {
   }
 }
 
-/** Parses the list of an operator such as `$in`. @throws AppError INVALID_QUERY, MALFORMED_POINTER */
 export function parseQueryValues(operator: string, list: JsonValue): readonly JsonValue[] {
   if (!Array.isArray(list)) throw invalidQuery(`${operator} needs a list.`);
   if (list.length > LIMITS.listValues)
@@ -67,7 +65,6 @@ function distancesOf(bound: DistanceBound, operators: JsonObject): number[] {
     .map(({ name, perRadian }) => parseDistance(name, operators[name]) / perRadian);
 }
 
-/** Parses `$within`: a box from a south-western to a north-eastern corner. @throws AppError GEO_POINT_QUERY, INVALID_QUERY */
 export function parseBox(value: JsonValue): FieldTestOf<'isWithin'> {
   const { $box: corners, ...rest } = isJsonObject(value) ? value : {};
   if (!Array.isArray(corners) || corners.length !== 2 || Object.keys(rest).length > 0)

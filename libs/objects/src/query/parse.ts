@@ -73,10 +73,7 @@ const logicalMembers = new Map<string, MemberParser>([
   ['$relatedTo', parseRelatedTo],
 ]);
 
-/**
- * An object, or a list of objects that must all hold. Undefined and null match everything.
- * @throws AppError INVALID_QUERY, INVALID_KEY_NAME, MALFORMED_POINTER, GEO_POINT_QUERY
- */
+/** An object, or a list of objects that must all hold. Undefined and null match everything. */
 export function parseWhere(where: unknown): Condition {
   const reading: Reading = {
     budget: new QueryBudget(),
@@ -129,7 +126,6 @@ function parseRelatedTo(value: JsonValue, { budget }: Reading): Condition {
   return { kind: 'related', object: parsePointer(object), key };
 }
 
-/** @throws AppError INVALID_QUERY where the value is not a sub-query or exceeds a limit, and the errors of `parseWhere` */
 function readSubQuery(
   value: JsonValue,
   reading: Reading,
@@ -180,7 +176,6 @@ function isCount(value: JsonValue | undefined, max: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
 }
 
-/** Whether the value consists of operators, rather than one for equality. */
 function isOperators(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && Object.keys(value).some((key) => key.startsWith('$'));
 }

@@ -35,7 +35,6 @@ export function escapeLiteral(character: string): string {
   return /[A-Za-z0-9]|\P{ASCII}/u.test(character) ? character : `\\${character}`;
 }
 
-/** Parses the escape at a position. @throws AppError INVALID_QUERY where PostgreSQL has no equivalent */
 export function parseEscape(text: string, position: number): Escape {
   ESCAPE.lastIndex = position;
   const [whole = '', braced, four, two, symbol, letter = ''] = ESCAPE.exec(text) ?? [];
@@ -62,7 +61,6 @@ function literalOf(codePoint: number): string {
 const NAMED = /\[:(?:alpha|digit|alnum|upper|lower|space|blank|punct|print|graph|cntrl|xdigit):\]/y;
 const BACKSPACE = { kind: 'character', pattern: '\\\b', codePoint: 0x08 } as const;
 
-/** @returns PostgreSQL's form of a class such as `[^a-z\d]`. @throws AppError INVALID_QUERY */
 export function parseCharacterClass(text: string, position: number): { pattern: string; end: number } {
   const isNegated = text[position + 1] === '^';
   const start = position + (isNegated ? 2 : 1);
@@ -141,11 +139,7 @@ export function oneOf(pieces: readonly PatternPiece[]): PatternPiece {
   );
 }
 
-/**
- * A repetition over zero-width constraints can take PostgreSQL minutes to compile, uninterruptibly, and many copies of a piece that can
- * be empty take seconds: both are rejected.
- * @throws AppError INVALID_QUERY
- */
+/** Rejects what PostgreSQL compiles for seconds or minutes: repeated zero-width constraints, many copies of a piece that can be empty. */
 export function repeated(piece: PatternPiece, quantifier: Quantifier): PatternPiece {
   const { text, least } = quantifier;
   if (piece.holdsPlace && text !== '?') {

@@ -32,11 +32,7 @@ const INSIGNIFICANT = /(?:\s|#[^\n]*(?:\n|$))+/y;
 const GROUP = /\((?:\?(:|=|!|<=|<!))?(?![?*])/y;
 const QUANTIFIER = /(?:[*+?]|\{(\d{1,9})(?:,(\d{1,9})?)?\})/y;
 
-/**
- * Converts a client's regular expression (PCRE, JavaScript) to PostgreSQL's advanced form; every literal is escaped. Features that
- * PostgreSQL lacks are rejected. `options`: any of the letters `i`, `m`, `s` and `x`.
- * @throws AppError INVALID_QUERY
- */
+/** Converts a client's expression (PCRE, JavaScript); rejects features that PostgreSQL lacks. `options`: the letters `i`, `m`, `s`, `x`. */
 export function toPostgresPattern(source: string, options: string): PostgresPattern {
   if (source.length > MAX_SOURCE_LENGTH) throw tooLong();
   if (!isStorableText(source)) throw invalidQuery('A regular expression must be valid Unicode without NUL characters.');

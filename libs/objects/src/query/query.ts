@@ -186,10 +186,7 @@ type QueryTarget =
   | { readonly kind: 'relation'; readonly relation: QueryRelation }
   | { readonly kind: 'json'; readonly path: FieldPath };
 
-/**
- * The only mapping from a name in a query to its storage. `test` is undefined where the query uses the value itself.
- * @throws AppError INVALID_QUERY where the field is hidden, has no parts, or must not be used like this
- */
+/** The only mapping from a name in a query to its storage. `test` is undefined where the query uses the value itself. */
 export function targetOf(
   path: FieldPath,
   { hidden, columns, relations }: QueryClass,

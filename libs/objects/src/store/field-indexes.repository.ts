@@ -136,7 +136,6 @@ export class FieldIndexesRepository {
     );
   }
 
-  /** @throws AppError INVALID_QUERY where a limit is reached, or this index is being removed */
   add(key: IndexKey): Promise<void> {
     return this.database.transaction(async (tx) => {
       // The lock keeps concurrent requests from exceeding the limits together.
@@ -151,7 +150,6 @@ export class FieldIndexesRepository {
     });
   }
 
-  /** @returns false where the index does not exist */
   async markRemoving(key: IndexKey): Promise<boolean> {
     const rows = await this.database.query(
       `UPDATE ${this.schema}.field_indexes SET state = 'removing', changed_at = now() WHERE ${IS_KEY} RETURNING 1`,

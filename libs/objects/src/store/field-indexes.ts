@@ -35,7 +35,6 @@ export class FieldIndexes {
     return indexes.filter((index) => index.appId === appId && index.className === className);
   }
 
-  /** @throws AppError INVALID_QUERY where the fields cannot be indexed, a limit is reached, or this index is being removed */
   async add(key: IndexKey): Promise<void> {
     this.assertPossible(key);
     await this.repository.add(key);
@@ -49,7 +48,6 @@ export class FieldIndexes {
     await this.repository.add(key);
   }
 
-  /** @throws AppError NOT_FOUND */
   async remove(key: IndexKey): Promise<void> {
     if (!(await this.repository.markRemoving(key)))
       throw appError('NOT_FOUND', { message: `There is no index of ${key.fields.join(', ')} of ${key.className}.` });
@@ -126,10 +124,7 @@ const LONGEST_STATEMENT_MS = 24 * 60 * 60 * 1_000;
 const BUILDER_LOCK = 7_236_402;
 const LONGEST_REASON = 300;
 
-/**
- * Every process of a service has a builder; one works at a time, on a connection of its own. An unfinished build, however its process
- * ended, is dropped and restarted by the next builder.
- */
+/** Every process of a service has a builder; one works at a time. The next builder drops and restarts an unfinished build. */
 export class IndexBuilder {
   readonly #logger = new Logger('FieldIndexes');
   readonly #failures = new FailureLog(this.#logger, 'work on indexes of custom fields');

@@ -26,7 +26,6 @@ export class ObjectAccess {
     private readonly classes: StoredClasses,
   ) {}
 
-  /** @throws AppError FORBIDDEN where the class permission refuses the caller */
   async assertMay(requester: Requester, operation: ClassOperation, className: string): Promise<void> {
     if (requester.isMaster) return;
     const permission = permissionOf(await this.source.permissionsOf(requester.appId), className, operation);
@@ -93,7 +92,6 @@ export class ObjectAccess {
     return where === undefined ? ALWAYS_MET : (await this.contextOf(requester)).conditionOf(className, where);
   }
 
-  /** @throws AppError NOT_FOUND for an unknown class; INVALID_QUERY for a class that another service stores */
   private assertStoredHere(className: string, permissions: ClassPermissions): void {
     if (this.classes.has(className)) return;
     // docs/decisions.md: in a query of users or roles, installations are an unknown class.

@@ -29,12 +29,7 @@ interface Batch extends Pick<ImportObjectsRequest, 'appId' | 'objects' | 'wrapPa
 
 const MAX_TRIES = 4;
 
-/**
- * Imports the objects of one class, judged row by row in the order of the export and written in parts of one transaction each. While a
- * part is written, the next one is judged by the state that the former one will leave.
- * Unique constraints decide about concurrent sign-ups: a part that violates one is judged again, and then in halves. A part is first
- * judged as if the database had none of its objects and values, and by look-ups only where a row is then not new or lacks a value.
- */
+/** Judges rows in the order of the export and writes them in parts (ADR 33). A part that violates a constraint is judged again, then in halves. */
 export class ObjectImporter<Row extends ObjectRow> {
   #hasMetStored = false;
   #expectsNew: boolean;

@@ -19,10 +19,7 @@ const DEFAULT_PERCENT = 0;
 /** Longer than a batch may take. */
 const IDLE_MS = 30_000;
 
-/**
- * Keeps garbage small while imports run in this process: by default V8 lets the memory grow to about four times the live memory. Always on,
- * it would slow down the changes of users.
- */
+/** Keeps garbage small while imports run: by default V8 lets memory grow to four times the live one. Always on, it slows down users (ADR 33). */
 export class ImportHeap {
   #timer: NodeJS.Timeout | undefined;
 
@@ -63,7 +60,6 @@ export class ObjectImports {
   private readonly repeated = new Set<string>();
   /** By id, the latest batches: resolve to whether they succeeded. */
   private readonly batches = new Map<string, Promise<boolean>>();
-  /** By table. */
   private readonly rows = new Map<string, { written: number; next: number }>();
 
   constructor(
@@ -73,7 +69,6 @@ export class ObjectImports {
     private readonly partSize = PART_SIZE,
   ) {}
 
-  /** @throws AppError NOT_FOUND for a class that this service does not store; as `ObjectImporter.import` */
   import(request: ImportObjectsRequest): Promise<ImportObjectsReply> {
     const reply = this.importAfter(request);
     if (request.batchId !== undefined) this.remember(request.batchId, reply);
@@ -108,10 +103,7 @@ export class ObjectImports {
     return reply;
   }
 
-  /**
-   * Until the statistics of a filled table change, which takes autovacuum a minute, connections keep the plans of foreign keys that they
-   * made for the empty table, and read all rows of the application for each new one. A failure costs time only.
-   */
+  /** Until autovacuum renews them, foreign keys keep plans made for the empty table and read all rows. A failure costs time only. */
   private async renewStatistics(tables: readonly string[], written: number): Promise<void> {
     for (const table of tables) {
       const rows = this.rows.get(table) ?? { written: 0, next: FIRST_ROWS };

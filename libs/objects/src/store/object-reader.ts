@@ -28,7 +28,6 @@ export class ObjectReader {
     private readonly slowQueries: SlowQueries,
   ) {}
 
-  /** @returns undefined where there is none, or where its ACL hides it. @throws AppError FORBIDDEN by class permission */
   async get(
     requester: Requester,
     className: string,
@@ -46,7 +45,6 @@ export class ObjectReader {
     return pickKeys(shown, keys);
   }
 
-  /** GET of a class. @throws AppError FORBIDDEN by class permission, INVALID_QUERY, QUERY_TIMED_OUT */
   async find(
     requester: Requester,
     className: string,
@@ -118,7 +116,6 @@ export class ObjectReader {
 
 interface Reading {
   readonly context: AccessContext;
-  /** Show ACLs to every caller (`returnACL=true`). */
   readonly returnAcl: boolean;
   addedBytes: number;
   readBytes: number;

@@ -23,7 +23,6 @@ interface WriterParts<Row extends ObjectRow> {
 export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWrites {
   constructor(private readonly parts: WriterParts<Row>) {}
 
-  /** @throws AppError of the first invalid field; FORBIDDEN by class permission */
   async prepareCreate(
     requester: Requester,
     fields: JsonObject,
@@ -47,7 +46,6 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     };
   }
 
-  /** @throws AppError as `prepareCreate`; the write NOT_FOUND, FORBIDDEN, NO_EFFECT */
   async prepareUpdate(
     requester: Requester,
     objectId: string,
@@ -77,7 +75,6 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     };
   }
 
-  /** @throws AppError the write NOT_FOUND, FORBIDDEN, NO_EFFECT */
   prepareRemove({ appId }: Requester, objectId: string, { context, condition }: RemovalAccess): PreparedWrite<void> {
     return {
       objectId,
@@ -101,7 +98,6 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     return row;
   }
 
-  /** @throws AppError READ_ONLY_KEY where a change would give an immutable field another value */
   private assertImmutable(current: Row, changes: ObjectChanges): void {
     const stored = { ...current } as Readonly<Record<string, unknown>>;
     const wanted: Readonly<Record<string, unknown>> = { ...changes };

@@ -130,7 +130,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     await tx.query(sql, [appId, objectIds]);
   }
 
-  /** @throws AppError of the field whose value another object has */
   async insert(within: SqlExecutor, appId: string, row: Row): Promise<void> {
     await this.mapUniqueViolation(within.run(this.insertion(appId, row)));
   }
@@ -210,7 +209,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     await tx.query(`DELETE FROM ${table} WHERE app_id = $1 AND object_id = ANY ($2)`, [appId, objectIds]);
   }
 
-  /** @throws AppError INVALID_RELATION where one of the members does not exist */
   async changeMembers(tx: Tx, appId: string, ownerId: string, changes: readonly RelationChange[]): Promise<void> {
     for (const { field, kind, objects } of changes) {
       const relation = this.storage.objectClass.definition.relations?.[field];
@@ -249,7 +247,6 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return row === undefined ? undefined : this.toRow(row);
   }
 
-  /** The error of a violated constraint `<table>_<column>_key`. */
   protected uniqueViolation(constraint: string): AppError | undefined {
     return this.storage.objectClass.uniqueViolation(constraint);
   }

@@ -98,7 +98,6 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
       });
     }
 
-    /** @throws AppError NOT_FOUND for an unknown class; NOT_SUPPORTED */
     private assertSaveable(writes: readonly ObjectWrite[]): void {
       for (const className of new Set(writes.map((write) => write.className))) {
         const ofClass = writes.filter((write) => write.className === className);
@@ -141,7 +140,6 @@ function requesterOf({ caller, principal }: Pick<Data<'find'>, 'caller' | 'princ
   return { ...caller, ...(principal === undefined ? {} : { principal }) };
 }
 
-/** @throws AppError MALFORMED_POINTER where a child is not an object of the request */
 function pointersToChildren({ children }: ObjectWrite, ids: ReadonlyMap<string, string>): JsonObject {
   return Object.fromEntries(
     children.map(({ key, className, cid }) => {

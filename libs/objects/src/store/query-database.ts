@@ -48,7 +48,6 @@ class ShapeNames {
 const shapes = new ShapeNames('shape', MAX_TEXT_LENGTH);
 const indexed = new ShapeNames('indexed', MAX_INDEXED_TEXT_LENGTH);
 
-/** Converts a failure that the client has caused: QUERY_TIMED_OUT, INVALID_QUERY. */
 export function queryFailure(error: unknown): unknown {
   if (isStatementTimeout(error)) return appError('QUERY_TIMED_OUT');
   if (isRefusedPattern(error)) {
@@ -74,11 +73,7 @@ interface Place {
   readonly bytesSoFar: string;
 }
 
-/**
- * Loads large columns only up to the limit of one request. SQL guarantees no order for the rows of a sub-query or a filter, so the
- * running sum has its own ORDER BY, and each row has its position.
- * @throws AppError OBJECT_TOO_LARGE
- */
+/** Loads large columns up to the limit of one request. The sum has its own ORDER BY: SQL guarantees no order for rows of a sub-query. */
 export async function listBounded<Row extends object>(
   within: Queryable,
   { table, columns, size }: ListedTable,
@@ -130,10 +125,7 @@ class ClientQueryDatabase extends Database {
   }
 }
 
-/**
- * Keeps slow queries of clients from taking the connections of other work. Give this pool half as many connections as the main pool.
- * Queries that an index of custom fields covers use a second pool of the same size, which plans prepared statements once.
- */
+/** Slow queries of clients take no connections of other work. Queries with an index use a second pool, which plans each statement once. */
 export class QueryDatabase extends ClientQueryDatabase implements OnApplicationShutdown {
   readonly indexed: Database;
 
@@ -160,10 +152,7 @@ export class QueryDatabase extends ClientQueryDatabase implements OnApplicationS
   }
 }
 
-/**
- * The name under which a client-defined statement stays prepared, permanently: queries of one kind differ only in their values.
- * @returns undefined for a text that is rare, too long, or arrives when all names are used
- */
+/** The name under which a client's statement stays prepared; undefined for a rare or too long text, or once all names are used. */
 export function preparedStatementName(text: string, isIndexed = false): string | undefined {
   return (isIndexed ? indexed : shapes).of(text);
 }
@@ -175,10 +164,7 @@ type LockedObject = Pick<ObjectRow, 'objectId' | 'acl'>;
 
 /** The condition of a write (`?where=`), checked once its object is locked. */
 export interface UpdateCondition {
-  /**
-   * @throws AppError NOT_FOUND where the ACL hides the object; NO_EFFECT where it does not match; QUERY_TIMED_OUT, or INVALID_QUERY where
-   *   PostgreSQL refuses a regular expression. The transaction has failed then.
-   */
+  /** @throws AppError NOT_FOUND where the ACL hides the object; NO_EFFECT, QUERY_TIMED_OUT, INVALID_QUERY. The transaction has failed then. */
   assertMet(tx: Tx, object: LockedObject): Promise<void>;
 }
 
@@ -190,7 +176,6 @@ interface ConditionView {
   readonly isReadable: (object: LockedObject) => boolean;
 }
 
-/** @throws AppError INVALID_QUERY, also for fields that the caller may not query */
 export function updateCondition(where: unknown, { queryClass, scope, isReadable }: ConditionView): UpdateCondition {
   const condition = parseWhere(where);
   return {

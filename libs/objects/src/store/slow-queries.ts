@@ -86,7 +86,6 @@ export class SlowQueries {
     });
   }
 
-  /** @returns false where all recorded kinds were slower */
   #makeRoom(milliseconds: number): boolean {
     const [least] = [...this.#recorded].sort(([, one], [, other]) => one.totalMs - other.totalMs);
     return least !== undefined && least[1].totalMs < milliseconds && this.#recorded.delete(least[0]);

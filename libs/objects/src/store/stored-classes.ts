@@ -82,7 +82,6 @@ export class StoredClasses implements FieldIndexed {
     this.#classes.set(stored.objectClass.name, stored as unknown as StoredClass<never>);
   }
 
-  /** @throws AppError NOT_FOUND for a class that this service does not store */
   of(className: string): StoredClass {
     const stored = this.#classes.get(className);
     if (stored === undefined) throw appError('NOT_FOUND');
@@ -111,16 +110,11 @@ export interface AccessContext {
   readonly principal: Principal | undefined;
   readonly hideContact: boolean;
   may(operation: ClassOperation, className: string): boolean;
-  /** @throws AppError FORBIDDEN by class permission */
   assertMay(operation: ClassOperation, className: string): void;
   mayRead(object: Pick<ObjectRow, 'acl'>): boolean;
   /** By class permission and ACL, as for a GET by id. The response to a write shows only values that the caller may get. */
   mayGet(className: string, object: Pick<ObjectRow, 'acl'>): boolean;
-  /** @throws AppError FORBIDDEN by the object's ACL */
   assertMayWrite(object: Pick<ObjectRow, 'acl'>): void;
-  /**
-   * A condition reveals values, so the caller must also be allowed to get the object.
-   * @throws AppError FORBIDDEN by class permission; INVALID_QUERY, also for fields that the caller may not query
-   */
+  /** A condition reveals values, so the caller must also be allowed to get the object. */
   conditionOf(className: string, where: unknown): UpdateCondition;
 }

@@ -34,10 +34,7 @@ export interface PasswordHashing {
   readonly passwordQueueLimit: number;
 }
 
-/**
- * Hashes passwords: bcrypt of a SHA-256 digest, so bytes beyond the 72nd and NUL bytes count. Its threads of low priority leave the event
- * loop and the libuv threads free. A full queue, or a wait of over three seconds, throws SERVICE_UNAVAILABLE.
- */
+/** bcrypt of a SHA-256 digest: bytes beyond the 72nd and NUL bytes count. A full queue or a wait of over 3 s throws SERVICE_UNAVAILABLE (ADR 13). */
 export class PasswordHasher implements OnApplicationShutdown {
   readonly #turns: ConcurrencyLimiter;
   readonly #threads: Piscina<HashingJob, string | boolean>;
