@@ -2,17 +2,10 @@ import { createPrivateKey, createSign, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { JsonObject, PlatformCredentials, PlatformKind } from '#contracts';
 import type { AppError } from '#errors';
-import {
-  type PlatformEndpoint,
-  type PlatformHttp,
-  responseErrorCode,
-  responseId,
-  responseOptionalText,
-} from './platform-http.js';
+import { responseErrorCode, responseId, responseOptionalText, type Verify } from './platform-http.js';
 import {
   type Claim,
   optionalToken,
-  type PlatformVerifier,
   type Proof,
   proofOf,
   refusal,
@@ -32,39 +25,22 @@ const WECHAT_SERVER_ERRORS = new Set(['-1', '45009', '45011', '40013', '40125', 
 
 const wechatFailure = z.object({ errcode: responseErrorCode });
 
-const WEAPP_URL = 'https://api.weixin.qq.com';
+export const WEAPP_URL = 'https://api.weixin.qq.com';
+export const QQAPP_URL = 'https://api.q.qq.com';
 
-/** Mini programs of WeChat, by the session that their code is exchanged for (GET /sns/jscode2session). */
-export class WeappVerifier implements PlatformVerifier<'lc_weapp'> {
-  readonly kind = 'lc_weapp';
-  private readonly endpoint: PlatformEndpoint;
+/** Mini programs of WeChat and QQ, by the session that their code is exchanged for (GET /sns/jscode2session). */
+export const verifyWechatSession: Verify<'lc_weapp' | 'lc_qqapp'> = async (endpoint, claim, { appId, appSecret }) => {
+  const { kind } = endpoint;
+  const code = requireToken(kind, claim, 'code');
+  const query = { appid: appId, secret: appSecret, js_code: code, grant_type: 'authorization_code' };
+  const { body } = await endpoint.get(endpoint.url('/sns/jscode2session', query));
+  const { errcode = '0' } = wechatFailure.parse(body);
+  const session = miniProgramSession.safeParse(body);
+  if (errcode !== '0' || !session.success) throw noSession(kind, errcode, WECHAT_SERVER_ERRORS);
+  return sessionProof(kind, claim, session.data);
+};
 
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, WEAPP_URL);
-  }
-
-  verify(claim: Claim, credentials: PlatformCredentials<'lc_weapp'>): Promise<Proof> {
-    return wechatSessionProof(this.endpoint, claim, credentials);
-  }
-}
-
-const QQAPP_URL = 'https://api.q.qq.com';
-
-/** Mini programs of QQ, by the session that their code is exchanged for, as with WeChat (GET /sns/jscode2session). */
-export class QqappVerifier implements PlatformVerifier<'lc_qqapp'> {
-  readonly kind = 'lc_qqapp';
-  private readonly endpoint: PlatformEndpoint;
-
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, QQAPP_URL);
-  }
-
-  verify(claim: Claim, credentials: PlatformCredentials<'lc_qqapp'>): Promise<Proof> {
-    return wechatSessionProof(this.endpoint, claim, credentials);
-  }
-}
-
-const BAIDU_URL = 'https://spapi.baidu.com';
+export const BAIDU_URL = 'https://spapi.baidu.com';
 /** The key or secret is wrong, or the platform is overloaded: error codes of OAuth 2.0. */
 const BAIDU_SERVER_ERRORS = new Set([
   'invalid_client',
@@ -76,71 +52,38 @@ const BAIDU_SERVER_ERRORS = new Set([
 const baiduFailure = z.object({ error: responseErrorCode });
 
 /** Mini programs of Baidu, by the session that their code is exchanged for (POST /oauth/jscode2sessionkey). */
-export class BaiduVerifier implements PlatformVerifier<'lc_baidu'> {
-  readonly kind = 'lc_baidu';
-  private readonly endpoint: PlatformEndpoint;
+export const verifyBaidu: Verify<'lc_baidu'> = async (endpoint, claim, { appKey, appSecret }) => {
+  const { kind } = endpoint;
+  const form = { code: requireToken(kind, claim, 'code'), client_id: appKey, sk: appSecret };
+  const { status, body } = await endpoint.postForm(endpoint.url('/oauth/jscode2sessionkey'), form);
+  const { error } = baiduFailure.parse(body);
+  const session = miniProgramSession.safeParse(body);
+  if (status !== 200 || error !== undefined || !session.success) throw noSession(kind, error, BAIDU_SERVER_ERRORS);
+  return sessionProof(kind, claim, session.data);
+};
 
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, BAIDU_URL);
-  }
-
-  async verify(claim: Claim, { appKey, appSecret }: PlatformCredentials<'lc_baidu'>): Promise<Proof> {
-    const form = { code: requireToken(this.kind, claim, 'code'), client_id: appKey, sk: appSecret };
-    const { status, body } = await this.endpoint.postForm(this.endpoint.url('/oauth/jscode2sessionkey'), form);
-    const { error } = baiduFailure.parse(body);
-    const session = miniProgramSession.safeParse(body);
-    if (status !== 200 || error !== undefined || !session.success)
-      throw noSession(this.kind, error, BAIDU_SERVER_ERRORS);
-    return sessionProof(this.kind, claim, session.data);
-  }
-}
-
-const TT_URL = 'https://developer.toutiao.com';
+export const TT_URL = 'https://developer.toutiao.com';
 /** The platform is busy, or our app id or secret is wrong. */
 const TT_SERVER_ERRORS = new Set(['-1', '40015', '40017']);
 
 const ttResponse = z.object({ err_no: responseErrorCode, data: miniProgramSession.optional().catch(undefined) });
 
 /** Douyin and Toutiao (POST /api/apps/v2/jscode2session). An anonymous code proves no user: it is sent with a code, never alone. */
-export class TtVerifier implements PlatformVerifier<'lc_tt'> {
-  readonly kind = 'lc_tt';
-  private readonly endpoint: PlatformEndpoint;
-
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, TT_URL);
-  }
-
-  async verify(claim: Claim, { appId, appSecret }: PlatformCredentials<'lc_tt'>): Promise<Proof> {
-    const code = requireToken(this.kind, claim, 'code');
-    // The SDK of mini programs uses one spelling, the platform the other.
-    const anonymousCode =
-      optionalToken(this.kind, claim, 'anonymousCode') ?? optionalToken(this.kind, claim, 'anonymous_code');
-    const { body } = await this.endpoint.postJson(this.endpoint.url('/api/apps/v2/jscode2session'), {
-      appid: appId,
-      secret: appSecret,
-      code,
-      ...(anonymousCode === undefined ? {} : { anonymous_code: anonymousCode }),
-    });
-    const { err_no: error, data } = ttResponse.parse(body);
-    if (error !== '0' || data === undefined) throw noSession(this.kind, error, TT_SERVER_ERRORS);
-    return sessionProof(this.kind, claim, data);
-  }
-}
-
-async function wechatSessionProof(
-  endpoint: PlatformEndpoint,
-  claim: Claim,
-  { appId, appSecret }: PlatformCredentials<'lc_weapp' | 'lc_qqapp'>,
-): Promise<Proof> {
+export const verifyTt: Verify<'lc_tt'> = async (endpoint, claim, { appId, appSecret }) => {
   const { kind } = endpoint;
   const code = requireToken(kind, claim, 'code');
-  const query = { appid: appId, secret: appSecret, js_code: code, grant_type: 'authorization_code' };
-  const { body } = await endpoint.get(endpoint.url('/sns/jscode2session', query));
-  const { errcode = '0' } = wechatFailure.parse(body);
-  const session = miniProgramSession.safeParse(body);
-  if (errcode !== '0' || !session.success) throw noSession(kind, errcode, WECHAT_SERVER_ERRORS);
-  return sessionProof(kind, claim, session.data);
-}
+  // The SDK of mini programs uses one spelling, the platform the other.
+  const anonymousCode = optionalToken(kind, claim, 'anonymousCode') ?? optionalToken(kind, claim, 'anonymous_code');
+  const { body } = await endpoint.postJson(endpoint.url('/api/apps/v2/jscode2session'), {
+    appid: appId,
+    secret: appSecret,
+    code,
+    ...(anonymousCode === undefined ? {} : { anonymous_code: anonymousCode }),
+  });
+  const { err_no: error, data } = ttResponse.parse(body);
+  if (error !== '0' || data === undefined) throw noSession(kind, error, TT_SERVER_ERRORS);
+  return sessionProof(kind, claim, data);
+};
 
 interface Session {
   readonly openid: string;
@@ -149,13 +92,13 @@ interface Session {
 }
 
 /** @param serverErrors codes that do not concern the client's code */
-export function noSession(kind: PlatformKind, code: string | undefined, serverErrors: ReadonlySet<string>): AppError {
+function noSession(kind: PlatformKind, code: string | undefined, serverErrors: ReadonlySet<string>): AppError {
   if (code !== undefined && serverErrors.has(code)) return unavailable(kind, `error ${code}`);
   return refusal(kind, 'the code is wrong, used or too old');
 }
 
 /** The client sends only a code: the entry gets the fields of the session. @throws AppError refusal if the entry names another user */
-export function sessionProof(kind: PlatformKind, claim: Claim, session: Session): Proof {
+function sessionProof(kind: PlatformKind, claim: Claim, session: Session): Proof {
   const { openid, unionid } = session;
   const proof = proofOf(kind, claim, { id: openid, unionId: unionid });
   const fields = Object.entries({ uid: openid, ...session }).filter(([, value]) => value !== undefined);
@@ -163,9 +106,9 @@ export function sessionProof(kind: PlatformKind, claim: Claim, session: Session)
 }
 
 const CHINA_OFFSET_MS = 8 * 3_600_000;
-const DEFAULT_URL = 'https://openapi.alipay.com';
+export const ALIPAY_URL = 'https://openapi.alipay.com';
 /** Errors of the platform (`isp`) or of our credentials, for any code. */
-const SERVER_ERRORS = new Set([
+const ALIPAY_SERVER_ERRORS = new Set([
   'isp.unknow-error',
   'isp.unknown-error',
   'isv.app-call-limited',
@@ -191,26 +134,18 @@ const tokenResponse = z.object({
 });
 
 /** Alipay (`alipay.system.oauth.token`) names users by `user_id`, for newer apps by `open_id`. TLS authenticates the response. */
-export class AlipayVerifier implements PlatformVerifier<'lc_alipay'> {
-  readonly kind = 'lc_alipay';
-  private readonly endpoint: PlatformEndpoint;
-
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, DEFAULT_URL);
+export const verifyAlipay: Verify<'lc_alipay'> = async (endpoint, claim, credentials) => {
+  const { kind } = endpoint;
+  const code = requireToken(kind, claim, 'code');
+  const form = alipayForm('alipay.system.oauth.token', { grant_type: 'authorization_code', code }, credentials);
+  const { body } = await endpoint.postForm(endpoint.url('/gateway.do'), form);
+  const { alipay_system_oauth_token_response: given, error_response: error } = tokenResponse.parse(body);
+  if (error !== undefined || given?.openid === undefined) {
+    throw noSession(kind, (error ?? given)?.sub_code, ALIPAY_SERVER_ERRORS);
   }
-
-  async verify(claim: Claim, credentials: PlatformCredentials<'lc_alipay'>): Promise<Proof> {
-    const code = requireToken(this.kind, claim, 'code');
-    const form = alipayForm('alipay.system.oauth.token', { grant_type: 'authorization_code', code }, credentials);
-    const { body } = await this.endpoint.postForm(this.endpoint.url('/gateway.do'), form);
-    const { alipay_system_oauth_token_response: given, error_response: error } = tokenResponse.parse(body);
-    if (error !== undefined || given?.openid === undefined) {
-      throw noSession(this.kind, (error ?? given)?.sub_code, SERVER_ERRORS);
-    }
-    const { openid, access_token, expires_in, unionid } = given;
-    return sessionProof(this.kind, claim, { openid, access_token, expires_in, unionid });
-  }
-}
+  const { openid, access_token, expires_in, unionid } = given;
+  return sessionProof(kind, claim, { openid, access_token, expires_in, unionid });
+};
 
 /** Signed with the app's key (RSA2: SHA-256 with RSA over the sorted fields). @throws AppError SERVICE_UNAVAILABLE for an invalid key */
 function alipayForm(

@@ -1,9 +1,15 @@
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { z } from 'zod';
-import { type JsonObject, type JsonValue, MAX_UID_LENGTH, type PlatformKind } from '#contracts';
+import {
+  type JsonObject,
+  type JsonValue,
+  MAX_UID_LENGTH,
+  type PlatformCredentials,
+  type PlatformKind,
+} from '#contracts';
 import { type OutboundAnswer, OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { AUTH_LINKING_CONFIG, type AuthLinkingConfig } from '../auth-linking.config.js';
-import { unavailable } from './platform.rules.js';
+import { type Claim, type Proof, unavailable } from './platform.rules.js';
 
 /** The limit for one verification, so that the client gets its response within three seconds. */
 export const PLATFORM_TIMEOUT_MS = 2_500;
@@ -76,6 +82,13 @@ function parseObject(text: string): JsonObject | undefined {
     return undefined;
   }
 }
+
+/** The verification of one platform, as `PlatformVerifier.verify`. */
+export type Verify<Kind extends PlatformKind> = (
+  endpoint: PlatformEndpoint,
+  claim: Claim,
+  credentials: PlatformCredentials<Kind>,
+) => Promise<Proof>;
 
 /** The limit per platform; further requests wait for a connection. */
 const MAX_CONNECTIONS = 64;

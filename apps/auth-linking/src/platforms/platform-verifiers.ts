@@ -4,7 +4,17 @@ import { z } from 'zod';
 import type { PlatformCredentials, PlatformKind } from '#contracts';
 import type { AppError } from '#errors';
 import { AppleVerifier } from './apple.verifier.js';
-import { AlipayVerifier, BaiduVerifier, QqappVerifier, TtVerifier, WeappVerifier } from './mini-program.verifiers.js';
+import {
+  ALIPAY_URL,
+  BAIDU_URL,
+  QQAPP_URL,
+  TT_URL,
+  WEAPP_URL,
+  verifyAlipay,
+  verifyBaidu,
+  verifyTt,
+  verifyWechatSession,
+} from './mini-program.verifiers.js';
 import {
   type PlatformEndpoint,
   PlatformHttp,
@@ -12,11 +22,11 @@ import {
   responseId,
   responseOptionalText,
   verificationDeadline,
+  type Verify,
 } from './platform-http.js';
 import {
   type Claim,
   type PlatformVerifier,
-  type Proof,
   proofOf,
   refusal,
   requireToken,
@@ -41,39 +51,31 @@ const WEIXIN_NO_PROFILE = '48001';
  * gives no union id. The response does not name the app of the token, but an openid belongs to one app, so the token of another app never
  * confirms one of ours.
  */
-export class WeixinVerifier implements PlatformVerifier<'weixin'> {
-  readonly kind = 'weixin';
-  private readonly endpoint: PlatformEndpoint;
+const verifyWeixin: Verify<'weixin'> = async (endpoint, claim) => {
+  const { kind } = endpoint;
+  const openid = requireUid(claim);
+  const query = { access_token: requireToken(kind, claim, 'access_token'), openid };
+  const deadline = verificationDeadline();
+  const { errcode, openid: id, unionid } = await askWeixin(endpoint, endpoint.url('/sns/userinfo', query), deadline);
+  if (errcode !== WEIXIN_NO_PROFILE) return proofOf(kind, claim, { id, unionId: unionid });
+  const validity = await askWeixin(endpoint, endpoint.url('/sns/auth', query), deadline);
+  if (validity.errcode === WEIXIN_NO_PROFILE) throw unknownToken();
+  if (validity.status !== 200 || validity.errcode !== '0')
+    throw unavailable(kind, `status ${validity.status}, errcode ${validity.errcode ?? 'missing'}`);
+  return { uid: openid };
+};
 
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, WEIXIN_URL);
-  }
-
-  async verify(claim: Claim): Promise<Proof> {
-    const openid = requireUid(claim);
-    const query = { access_token: requireToken(this.kind, claim, 'access_token'), openid };
-    const deadline = verificationDeadline();
-    const { errcode, openid: id, unionid } = await this.ask('/sns/userinfo', query, deadline);
-    if (errcode !== WEIXIN_NO_PROFILE) return proofOf(this.kind, claim, { id, unionId: unionid });
-    const validity = await this.ask('/sns/auth', query, deadline);
-    if (validity.errcode === WEIXIN_NO_PROFILE) throw unknownToken(this.kind);
-    if (validity.status !== 200 || validity.errcode !== '0')
-      throw unavailable(this.kind, `status ${validity.status}, errcode ${validity.errcode ?? 'missing'}`);
-    return { uid: openid };
-  }
-
-  private async ask(path: string, query: Readonly<Record<string, string>>, deadline: AbortSignal) {
-    const { status, body } = await this.endpoint.get(this.endpoint.url(path, query), {}, deadline);
-    const answer = weixinUserInfo.parse(body);
-    const { errcode = '0' } = answer;
-    if (WEIXIN_TRANSIENT.has(errcode)) throw unavailable(this.kind, `errcode ${errcode}`);
-    if (errcode !== '0' && errcode !== WEIXIN_NO_PROFILE) throw unknownToken(this.kind);
-    return { ...answer, status };
-  }
+async function askWeixin(endpoint: PlatformEndpoint, url: URL, deadline: AbortSignal) {
+  const { status, body } = await endpoint.get(url, {}, deadline);
+  const answer = weixinUserInfo.parse(body);
+  const { errcode = '0' } = answer;
+  if (WEIXIN_TRANSIENT.has(errcode)) throw unavailable(endpoint.kind, `errcode ${errcode}`);
+  if (errcode !== '0' && errcode !== WEIXIN_NO_PROFILE) throw unknownToken();
+  return { ...answer, status };
 }
 
-function unknownToken(kind: 'weixin'): AppError {
-  return refusal(kind, 'the platform does not know the access token and openid');
+function unknownToken(): AppError {
+  return refusal('weixin', 'the platform does not know the access token and openid');
 }
 
 const WEIBO_URL = 'https://api.weibo.com';
@@ -89,30 +91,22 @@ const weiboTokenInfo = z.object({
 });
 
 /** POST /oauth2/get_token_info returns the user and the app of the token. A profile (`users/show`) is no proof: any token can read every profile. */
-export class WeiboVerifier implements PlatformVerifier<'weibo'> {
-  readonly kind = 'weibo';
-  private readonly endpoint: PlatformEndpoint;
-
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, WEIBO_URL);
+const verifyWeibo: Verify<'weibo'> = async (endpoint, claim, { appKey }) => {
+  const { kind } = endpoint;
+  requireUid(claim);
+  const accessToken = requireToken(kind, claim, 'access_token');
+  const url = endpoint.url('/oauth2/get_token_info');
+  const { status, body } = await endpoint.postForm(url, { access_token: accessToken });
+  const { error_code: code, uid, appkey, expire_in: seconds = 0 } = weiboTokenInfo.parse(body);
+  if (code !== undefined && WEIBO_TRANSIENT.has(code)) throw unavailable(kind, `error_code ${code}`);
+  if (code !== undefined || status !== 200) {
+    throw refusal(kind, 'the platform does not know the access token');
   }
-
-  async verify(claim: Claim, { appKey }: PlatformCredentials<'weibo'>): Promise<Proof> {
-    requireUid(claim);
-    const accessToken = requireToken(this.kind, claim, 'access_token');
-    const url = this.endpoint.url('/oauth2/get_token_info');
-    const { status, body } = await this.endpoint.postForm(url, { access_token: accessToken });
-    const { error_code: code, uid, appkey, expire_in: seconds = 0 } = weiboTokenInfo.parse(body);
-    if (code !== undefined && WEIBO_TRANSIENT.has(code)) throw unavailable(this.kind, `error_code ${code}`);
-    if (code !== undefined || status !== 200) {
-      throw refusal(this.kind, 'the platform does not know the access token');
-    }
-    if (appkey !== appKey) throw refusal(this.kind, 'the access token is for another app');
-    // NaN counts as expired too.
-    if (!(seconds > 0)) throw refusal(this.kind, 'the access token has expired');
-    return proofOf(this.kind, claim, { id: uid });
-  }
-}
+  if (appkey !== appKey) throw refusal(kind, 'the access token is for another app');
+  // NaN counts as expired too.
+  if (!(seconds > 0)) throw refusal(kind, 'the access token has expired');
+  return proofOf(kind, claim, { id: uid });
+};
 
 const QQ_URL = 'https://graph.qq.com';
 /** The app has no permission for union ids: the platform then rejects requests for one with any token. */
@@ -126,36 +120,24 @@ const qqUser = z.object({
 });
 
 /** QQ, by the user and the app of the token (GET /oauth2.0/me). */
-export class QqVerifier implements PlatformVerifier<'qq'> {
-  readonly kind = 'qq';
-  private readonly endpoint: PlatformEndpoint;
+const verifyQq: Verify<'qq'> = async (endpoint, claim, { appId }) => {
+  const { kind } = endpoint;
+  requireUid(claim);
+  const accessToken = requireToken(kind, claim, 'access_token');
+  const { error, client_id: clientId, openid, unionid } = await askQq(endpoint, accessToken);
+  if (error !== undefined && error !== '0') throw refusal(kind, 'the platform does not know the access token');
+  if (clientId !== appId) throw refusal(kind, 'the access token is for another app');
+  return proofOf(kind, claim, { id: openid, unionId: unionid });
+};
 
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, QQ_URL);
-  }
-
-  async verify(claim: Claim, { appId }: PlatformCredentials<'qq'>): Promise<Proof> {
-    requireUid(claim);
-    const accessToken = requireToken(this.kind, claim, 'access_token');
-    const { error, client_id: clientId, openid, unionid } = await this.ask(accessToken);
-    if (error !== undefined && error !== '0') throw refusal(this.kind, 'the platform does not know the access token');
-    if (clientId !== appId) throw refusal(this.kind, 'the access token is for another app');
-    return proofOf(this.kind, claim, { id: openid, unionId: unionid });
-  }
-
-  private async ask(accessToken: string): Promise<z.output<typeof qqUser>> {
-    const deadline = verificationDeadline();
-    // Without `fmt` the response is a script.
-    const query = { access_token: accessToken, fmt: 'json' };
-    const response = await this.endpoint.get(
-      this.endpoint.url('/oauth2.0/me', { ...query, unionid: '1' }),
-      {},
-      deadline,
-    );
-    const user = qqUser.parse(response.body);
-    if (user.error !== QQ_NO_UNION_IDS) return user;
-    return qqUser.parse((await this.endpoint.get(this.endpoint.url('/oauth2.0/me', query), {}, deadline)).body);
-  }
+async function askQq(endpoint: PlatformEndpoint, accessToken: string): Promise<z.output<typeof qqUser>> {
+  const deadline = verificationDeadline();
+  // Without `fmt` the response is a script.
+  const query = { access_token: accessToken, fmt: 'json' };
+  const response = await endpoint.get(endpoint.url('/oauth2.0/me', { ...query, unionid: '1' }), {}, deadline);
+  const user = qqUser.parse(response.body);
+  if (user.error !== QQ_NO_UNION_IDS) return user;
+  return qqUser.parse((await endpoint.get(endpoint.url('/oauth2.0/me', query), {}, deadline)).body);
 }
 
 /** For apps in China; all others use https://open.tapapis.com. */
@@ -170,27 +152,19 @@ const taptapBasicInfo = z.object({
 });
 
 /** GET /account/basic-info/v1. The MAC key is never sent: it signs the request with the client id in it. An openid belongs to one client. */
-export class TaptapVerifier implements PlatformVerifier<'taptap'> {
-  readonly kind = 'taptap';
-  private readonly endpoint: PlatformEndpoint;
-
-  constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, TAPTAP_URL);
-  }
-
-  async verify(claim: Claim, { clientId }: PlatformCredentials<'taptap'>): Promise<Proof> {
-    requireUid(claim);
-    const keyId = requireToken(this.kind, claim, 'kid');
-    const macKey = requireToken(this.kind, claim, 'mac_key');
-    if (!KEY_ID.test(keyId)) throw refusal(this.kind, 'kid is malformed');
-    const url = this.endpoint.url('/account/basic-info/v1', { client_id: clientId });
-    const { status, body } = await this.endpoint.get(url, { authorization: macToken(url, keyId, macKey) });
-    const info = taptapBasicInfo.safeParse(body);
-    if (status !== 200 || !info.success) throw refusal(this.kind, 'the platform does not know the token');
-    const { openid, unionid } = info.data.data;
-    return proofOf(this.kind, claim, { id: openid, unionId: unionid });
-  }
-}
+const verifyTaptap: Verify<'taptap'> = async (endpoint, claim, { clientId }) => {
+  const { kind } = endpoint;
+  requireUid(claim);
+  const keyId = requireToken(kind, claim, 'kid');
+  const macKey = requireToken(kind, claim, 'mac_key');
+  if (!KEY_ID.test(keyId)) throw refusal(kind, 'kid is malformed');
+  const url = endpoint.url('/account/basic-info/v1', { client_id: clientId });
+  const { status, body } = await endpoint.get(url, { authorization: macToken(url, keyId, macKey) });
+  const info = taptapBasicInfo.safeParse(body);
+  if (status !== 200 || !info.success) throw refusal(kind, 'the platform does not know the token');
+  const { openid, unionid } = info.data.data;
+  return proofOf(kind, claim, { id: openid, unionId: unionid });
+};
 
 function macToken(url: URL, keyId: string, macKey: string): string {
   const timestamp = String(Math.floor(Date.now() / 1_000));
@@ -210,17 +184,21 @@ export class PlatformVerifiers {
   readonly #verifiers: { readonly [Kind in PlatformKind]: PlatformVerifier<Kind> };
 
   constructor(http: PlatformHttp) {
+    const verifier = <Kind extends PlatformKind>(kind: Kind, defaultUrl: string, verify: Verify<Kind>) => {
+      const endpoint = http.endpoint(kind, defaultUrl);
+      return { verify: (claim: Claim, given: PlatformCredentials<Kind>) => verify(endpoint, claim, given) };
+    };
     this.#verifiers = {
-      weixin: new WeixinVerifier(http),
-      weibo: new WeiboVerifier(http),
-      qq: new QqVerifier(http),
-      taptap: new TaptapVerifier(http),
+      weixin: verifier('weixin', WEIXIN_URL, verifyWeixin),
+      weibo: verifier('weibo', WEIBO_URL, verifyWeibo),
+      qq: verifier('qq', QQ_URL, verifyQq),
+      taptap: verifier('taptap', TAPTAP_URL, verifyTaptap),
       lc_apple: new AppleVerifier(http),
-      lc_weapp: new WeappVerifier(http),
-      lc_qqapp: new QqappVerifier(http),
-      lc_baidu: new BaiduVerifier(http),
-      lc_alipay: new AlipayVerifier(http),
-      lc_tt: new TtVerifier(http),
+      lc_weapp: verifier('lc_weapp', WEAPP_URL, verifyWechatSession),
+      lc_qqapp: verifier('lc_qqapp', QQAPP_URL, verifyWechatSession),
+      lc_baidu: verifier('lc_baidu', BAIDU_URL, verifyBaidu),
+      lc_alipay: verifier('lc_alipay', ALIPAY_URL, verifyAlipay),
+      lc_tt: verifier('lc_tt', TT_URL, verifyTt),
     };
   }
 

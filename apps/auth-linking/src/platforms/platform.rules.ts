@@ -20,7 +20,6 @@ export interface Proof {
 }
 
 export interface PlatformVerifier<Kind extends PlatformKind = PlatformKind> {
-  readonly kind: Kind;
   /** @throws AppError INVALID_IDENTITY (weixin: INVALID_WEIXIN_IDENTITY) if not confirmed for this user and app; SERVICE_UNAVAILABLE */
   verify(claim: Claim, credentials: PlatformCredentials<Kind>): Promise<Proof>;
 }
