@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PUSH_LIMITS } from '#contracts';
+import { deliveryCounts, NOTIFICATION_STATUSES, PUSH_LIMITS, vendorCounts } from '#contracts';
 import type { ErrorName } from '#errors';
 import { objectIdSchema as objectId } from '#objects';
 import { CONDITION_ERRORS, listOf, listParams, timestamp } from '../objects/object.endpoints.js';
@@ -79,30 +79,18 @@ const pushToDevices = named(
     .describe(`A push of less than ${PUSH_LIMITS.bytes + 1} bytes, not counting \`device_ids\`.`),
 );
 
-const deliveries = z
-  .object({
-    targeted: count,
-    delivered: count,
-    queued: count,
-    expired: count,
-    overflowed: count,
-    unreachable: count,
-    vendor: count.optional().describe('Taken by channels of vendors; absent where there are none.'),
+const deliveries = deliveryCounts
+  .extend({
+    vendor: deliveryCounts.shape.vendor.describe('Taken by channels of vendors; absent where there are none.'),
   })
   .describe('`targeted` is the sum of the others; devices have acknowledged the `delivered` ones.');
 
-const vendors = z
-  .object({
-    targeted: count,
-    accepted: count,
-    invalid: count,
-    rejected: count,
-    expired: count,
-    waiting: count,
-    paused: count
-      .optional()
-      .describe('Waiting devices whose channel the operator has paused; absent where there are none.'),
-    reasons: z.record(z.string(), count).describe('Devices by reason.'),
+const vendors = vendorCounts
+  .extend({
+    paused: vendorCounts.shape.paused.describe(
+      'Waiting devices whose channel the operator has paused; absent where there are none.',
+    ),
+    reasons: vendorCounts.shape.reasons.describe('Devices by reason.'),
   })
   .describe('`targeted` is the sum of the others but `paused`; the vendor has taken the `accepted` ones.');
 
@@ -119,7 +107,7 @@ const notification = named(
       updatedAt: timestamp,
       notificationId: z.string().optional(),
       status: z
-        .enum(['scheduled', 'in-queue', 'done', 'error'])
+        .enum(NOTIFICATION_STATUSES)
         .describe('`done`: it is delivered to every target device, or waits in its queue.'),
       msg: z.looseObject({}).describe('The `data` of the request.'),
       where: z.looseObject({}).optional().describe('The target query. For the master key only.'),
