@@ -8,7 +8,7 @@ import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { ConnectedCounts, NotificationsRepository } from './notifications.repository.js';
+import { ConnectedCounts, PushCleanup } from './notifications.repository.js';
 
 const DAY = '2026-01-02';
 const { stores } = useQueueStores();
@@ -103,8 +103,8 @@ describe('the counts of connected devices', () => {
       `INSERT INTO push.connected_counts (app_id, at, connected)
        SELECT 'shop', now() - age * interval '1 hour' + interval '1 minute', 1 FROM generate_series(1, 1500) AS age`,
     );
-    const cleanup = new NotificationsRepository(database, undefined as never);
-    expect([await cleanup.deleteOld(), await cleanup.deleteOld()]).toEqual([true, false]);
+    const cleanup = new PushCleanup(database, new Metrics());
+    expect([await cleanup.processBatch(), await cleanup.processBatch()]).toEqual([true, false]);
     expect(await rows()).toHaveLength(720);
   });
 

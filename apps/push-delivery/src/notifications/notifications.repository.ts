@@ -171,15 +171,6 @@ export class NotificationsRepository {
     return first;
   }
 
-  /** Deletes a batch of each kind; a statement that fails does not keep the other. @returns whether more rows may remain */
-  async deleteOld(): Promise<boolean> {
-    const statements = [OLD_NOTIFICATIONS, OLD_REQUEST_IDS, OLD_CONNECTED_COUNTS].map((statement) =>
-      this.database.query(statement),
-    );
-    await Promise.allSettled(statements);
-    return (await Promise.all(statements)).some((deleted) => deleted.length === BATCH_SIZE);
-  }
-
   /** @param from the first day in UTC; days without a push are left out */
   countByDay(
     within: Queryable,
@@ -233,14 +224,19 @@ const CLEANUP_INTERVAL_MS = 60_000;
 @Injectable()
 export class PushCleanup extends PeriodicJob {
   constructor(
-    private readonly notifications: NotificationsRepository,
+    private readonly database: PushDatabase,
     metrics: Metrics,
   ) {
     super({ name: 'push-cleanup', intervalMs: CLEANUP_INTERVAL_MS, metrics });
   }
 
-  processBatch(): Promise<boolean> {
-    return this.notifications.deleteOld();
+  /** Deletes a batch of each kind; a statement that fails does not keep the others. */
+  async processBatch(): Promise<boolean> {
+    const statements = [OLD_NOTIFICATIONS, OLD_REQUEST_IDS, OLD_CONNECTED_COUNTS].map((statement) =>
+      this.database.query(statement),
+    );
+    await Promise.allSettled(statements);
+    return (await Promise.all(statements)).some((deleted) => deleted.length === BATCH_SIZE);
   }
 }
 

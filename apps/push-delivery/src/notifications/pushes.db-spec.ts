@@ -11,7 +11,7 @@ import type { DeviceQueues } from '../device-queues/device-queues.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { QueryDatabase } from '#objects/store';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
-import { NotificationsRepository } from './notifications.repository.js';
+import { NotificationsRepository, PushCleanup } from './notifications.repository.js';
 import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
 import { NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
@@ -351,10 +351,16 @@ describe('pushes', () => {
   });
 
   describe('are deleted', () => {
+    let cleanup: PushCleanup;
+
+    beforeAll(() => {
+      cleanup = new PushCleanup(database, new Metrics());
+    });
+
     const keep = async (changes: string) => {
       const { objectId } = await send({});
       await settle(changes, objectId);
-      while (await repository.deleteOld());
+      while (await cleanup.processBatch());
       return (await list()).count === 1;
     };
     const over = `status = 'done', due_at = now() - interval '8 days', expires_at = now() - interval '1 day'`;
@@ -375,7 +381,7 @@ describe('pushes', () => {
       await send({ req_id: 'young' });
       now = new Date(Date.now() - 3_610_000);
       await send({ req_id: 'old' });
-      await repository.deleteOld();
+      await cleanup.processBatch();
       expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([{ req_id: 'young' }]);
     });
 
@@ -383,7 +389,7 @@ describe('pushes', () => {
       now = new Date(Date.now() - 3_610_000);
       await send({ req_id: 'old' });
       const query = vi.spyOn(database, 'query').mockRejectedValueOnce(appError('SERVICE_UNAVAILABLE'));
-      await expect(repository.deleteOld()).rejects.toThrow(refused('SERVICE_UNAVAILABLE'));
+      await expect(cleanup.processBatch()).rejects.toThrow(refused('SERVICE_UNAVAILABLE'));
       query.mockRestore();
       expect(await database.query('SELECT req_id FROM push.request_ids')).toEqual([]);
     });
