@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { appError, isAppError, messageOf, ServerAway } from '#errors';
-import type { EventPublisher } from '#messaging';
+import type { Transport } from '#messaging';
 import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
 import type { Database } from './database.js';
 import { PollingWorker } from './polling-worker.js';
@@ -97,7 +97,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
 
   constructor(
     private readonly database: Database,
-    private readonly publisher: EventPublisher,
+    private readonly transport: Pick<Transport, 'publishEvent' | 'problem'>,
     private readonly metrics: Metrics,
     private readonly schema: string,
   ) {
@@ -144,7 +144,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   private async relayBatch(): Promise<BatchEnd> {
-    if (!this.publisher.isConnected() || !(await this.lease.takeIfDue())) return 'idle';
+    if (!this.isConnected() || !(await this.lease.takeIfDue())) return 'idle';
     const rows = await this.database.query<OutboxRow>(
       `SELECT id, message_id, pattern, payload, request_id, traceparent FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
       [BATCH_SIZE],
@@ -190,12 +190,16 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     };
   }
 
+  private isConnected(): boolean {
+    return this.transport.problem() === undefined;
+  }
+
   private isUnavailable(reason: unknown): boolean {
-    return !this.publisher.isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
+    return !this.isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
   }
 
   private unavailability(reason: unknown): unknown {
-    if (this.publisher.isConnected()) return reason;
+    if (this.isConnected()) return reason;
     return appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('message broker: the connection was lost') });
   }
 
@@ -203,7 +207,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   private publish({ message_id: id, pattern, payload, request_id, traceparent }: OutboxRow): Promise<void> {
     const span = { name: `${pattern} send`, kind: 'producer', attributes: { 'messaging.message.id': id } } as const;
     return continueTrace(traceparent, span, () =>
-      this.publisher.publish({
+      this.transport.publishEvent({
         id,
         pattern,
         body: JSON.stringify(payload),

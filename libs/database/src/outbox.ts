@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import type { EventContract, EventPayload } from '#contracts';
-import { EventPublisher } from '#messaging';
+import { TRANSPORT, type Transport } from '#messaging';
 import { currentTraceparent, Metrics } from '#observability';
 import { Database, type Tx } from './database.js';
 import { OutboxRelay } from './outbox.relay.js';
@@ -163,9 +163,9 @@ export class OutboxModule {
       providers: [
         {
           provide: OutboxRelay,
-          useFactory: (database: Database, publisher: EventPublisher, metrics: Metrics) =>
-            new OutboxRelay(database, publisher, metrics, schema),
-          inject: [token, EventPublisher, Metrics],
+          useFactory: (database: Database, transport: Transport, metrics: Metrics) =>
+            new OutboxRelay(database, transport, metrics, schema),
+          inject: [token, TRANSPORT, Metrics],
         },
         { provide: Outbox, useFactory: (relay: OutboxRelay) => new Outbox(schema, relay), inject: [OutboxRelay] },
       ],

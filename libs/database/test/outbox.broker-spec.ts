@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { event } from '#contracts';
 import { appError } from '#errors';
-import { EventPublisher, MessagingModule, RabbitTransport } from '#messaging';
+import { MessagingModule, RabbitTransport, type Transport } from '#messaging';
 import { Metrics, ObservabilityModule } from '#observability';
 import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
 import { Database } from '../src/database.js';
@@ -36,16 +36,22 @@ interface ReplicaOptions {
   readonly isRelaying?: boolean;
   /** The URL of its broker. Default: through the proxy. */
   readonly amqpUrl?: string;
-  readonly publisherOf?: (transport: RabbitTransport) => EventPublisher;
+  readonly publisher?: BlockedPublisher;
 }
 
 /** Responds like a broker that blocks publishers: at once, with SERVICE_UNAVAILABLE. */
-class BlockedPublisher extends EventPublisher {
+class BlockedPublisher implements Pick<Transport, 'publishEvent' | 'problem'> {
   isBlocked = true;
   refused = 0;
 
-  override publish(message: Parameters<EventPublisher['publish']>[0]): Promise<void> {
-    if (!this.isBlocked) return super.publish(message);
+  constructor(private readonly transport: RabbitTransport) {}
+
+  problem(): string | undefined {
+    return this.transport.problem();
+  }
+
+  publishEvent(message: Parameters<Transport['publishEvent']>[0]): Promise<void> {
+    if (!this.isBlocked) return this.transport.publishEvent(message);
     this.refused += 1;
     return Promise.reject(appError('SERVICE_UNAVAILABLE', { cause: new Error('the broker blocks publishers') }));
   }
@@ -61,7 +67,7 @@ describe('the outbox over RabbitMQ', () => {
   let published: Published[];
   let replicas: Replica[];
 
-  const startReplica = async ({ isRelaying = true, amqpUrl, publisherOf }: ReplicaOptions = {}): Promise<Replica> => {
+  const startReplica = async ({ isRelaying = true, amqpUrl, publisher }: ReplicaOptions = {}): Promise<Replica> => {
     const options = { url: databaseUrl, schema: SCHEMA, migrations: [], poolSize: 5, applicationName: 'test' };
     const database = new Database(options);
     const url = amqpUrl ?? proxy.urlFor(testRun().amqpUrl);
@@ -70,8 +76,7 @@ describe('the outbox over RabbitMQ', () => {
       expect(transport.isConnected()).toBe(true);
     });
     const metrics = new Metrics();
-    const publisher = publisherOf?.(transport) ?? new EventPublisher(transport);
-    const relay = new OutboxRelay(database, publisher, metrics, SCHEMA);
+    const relay = new OutboxRelay(database, publisher ?? transport, metrics, SCHEMA);
     if (isRelaying) relay.onApplicationBootstrap();
     const replica = { database, transport, relay, outbox: new Outbox(SCHEMA, relay), metrics };
     replicas.push(replica);
@@ -332,21 +337,20 @@ describe('the outbox over RabbitMQ', () => {
     const warn = vi.spyOn(Logger.prototype, 'warn');
     const [first] = replicas as [Replica];
     await first.relay.onApplicationShutdown();
-    let publisher: BlockedPublisher | undefined;
-    const publisherOf = () => (publisher = new BlockedPublisher(first.transport));
-    const replica = await startReplica({ publisherOf });
+    const publisher = new BlockedPublisher(first.transport);
+    const replica = await startReplica({ publisher });
     for (let value = 0; value < 10; value += 1) await add(replica, value);
-    const { refused = 0 } = publisher ?? {};
+    const { refused } = publisher;
     await eventually(() => {
-      expect(publisher?.refused).toBeGreaterThan(refused + 10);
+      expect(publisher.refused).toBeGreaterThan(refused + 10);
     });
     // Each commit wakes the relay; without the pause, hundreds of events would have been refused.
-    expect(publisher?.refused).toBeLessThan(50);
+    expect(publisher.refused).toBeLessThan(50);
     const [row] = await replica.database.query(`SELECT max(attempts) AS attempts FROM ${SCHEMA}.outbox`);
     expect([row, await waiting(replica)]).toEqual([{ attempts: 0 }, 10]);
     expect(warn.mock.calls).toEqual([['relaying events failed: the broker blocks publishers']]);
     warn.mockRestore();
-    publisher!.isBlocked = false;
+    publisher.isBlocked = false;
     await eventually(async () => {
       expect([values(), await waiting(replica)]).toEqual([numbers(10), 0]);
     });

@@ -11,15 +11,7 @@ import type {
 import { messageOf } from '#errors';
 import { continueTrace, currentTraceparent, inSpan, Readiness } from '#observability';
 import type { DirectMessageHandler } from './handlers.js';
-import {
-  decodeReply,
-  encodeRequest,
-  type EventMessage,
-  jsonOfReply,
-  type RpcTransport,
-  TRANSPORT,
-  type Transport,
-} from './transport.js';
+import { decodeReply, encodeRequest, jsonOfReply, type RpcTransport, TRANSPORT, type Transport } from './transport.js';
 
 @Injectable()
 export class RpcClient {
@@ -39,21 +31,6 @@ export class RpcClient {
     return inSpan({ name: pattern, kind: 'client' }, async () =>
       read(await this.transport.request(pattern, encodeRequest({ pattern, data }), timeoutMs)),
     );
-  }
-}
-
-/** Publishes committed events to the broker. Only the outbox relay uses it; other code adds events to the outbox. */
-@Injectable()
-export class EventPublisher {
-  constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
-
-  isConnected(): boolean {
-    return this.transport.problem() === undefined;
-  }
-
-  /** @throws Error where the broker refuses the event or does not confirm it within 5 s: it may have stored the event all the same */
-  publish(message: EventMessage): Promise<void> {
-    return this.transport.publishEvent(message);
   }
 }
 
@@ -127,8 +104,8 @@ export class MessagingModule implements OnApplicationShutdown {
     return {
       module: MessagingModule,
       global: true,
-      providers: [{ provide: TRANSPORT, useValue: transport }, RpcClient, EventPublisher, Broadcasts, DirectMessages],
-      exports: [TRANSPORT, RpcClient, EventPublisher, Broadcasts, DirectMessages],
+      providers: [{ provide: TRANSPORT, useValue: transport }, RpcClient, Broadcasts, DirectMessages],
+      exports: [TRANSPORT, RpcClient, Broadcasts, DirectMessages],
     };
   }
 
