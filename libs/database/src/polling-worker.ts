@@ -95,6 +95,11 @@ export class ClaimingWorker<Item> {
     this.#polling.wake();
   }
 
+  /** Whether every slot is taken. */
+  isFull(): boolean {
+    return this.#running.size >= this.#options.slots();
+  }
+
   stopClaiming(): Promise<void> {
     return this.#polling.stop();
   }

@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { eventually } from '#testing';
-import { type LaneTools, LaneWorker } from './lane-worker.js';
+import { type LaneTools, laneWorker } from './lane-worker.js';
 import type { LaneLease, TurnEnd } from './lanes.repository.js';
 
 const device = { deviceType: 'ios', partition: 0, installationId: null, address: { hasToken: true, topic: 'app' } };
@@ -58,7 +58,7 @@ beforeAll(() => {
 it('ends a group of pushes with the one that reaches 500 badges', async () => {
   const sizes = [1, 1, 300, 300, 1, 600, 1, 1, 1, 1];
   const groups: string[][] = [];
-  const worker = new LaneWorker(
+  const worker = laneWorker(
     toolsFor(
       sizes.map((devices, place) => pushTo(String(place), devices)),
       groups,

@@ -9,9 +9,17 @@ import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repo
 import { type Held, LeasedWorker } from '../pushes/leases.js';
 import { messageOfPush, type PushDelivery } from './push-delivery.js';
 import type { WakeUp } from '../device-queues/connector-nodes.js';
-import { countTargeted, EXPIRED, FAILURE_DELAY_SECONDS, isFinal, textOf, type VendorDispatch } from './push-run.js';
+import {
+  countTargeted,
+  EXPIRED,
+  FAILURE_DELAY_SECONDS,
+  isFinal,
+  routed,
+  textOf,
+  type VendorDispatch,
+} from './push-run.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
-import { badgesOf, routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
+import { badgesOf, type VendorShare } from '../vendors/vendor-route.rules.js';
 
 const SLOTS = 16;
 /** Without a free slot, a lane gives way after this time. */
@@ -42,54 +50,23 @@ export interface LaneTools {
 }
 
 /** Processes the pushes of applications in the order of their acceptance (ADR 34). */
-export class LaneWorker {
-  readonly #worker: LeasedWorker<LaneLease>;
+export function laneWorker(tools: LaneTools): LeasedWorker<LaneLease> {
   /** The wait for lanes of other processes; 0 if none has waiting pushes. */
-  #waitMs = 0;
-  #running = 0;
-
-  constructor(private readonly tools: LaneTools) {
-    this.#worker = new LeasedWorker<LaneLease>({
-      slots: () => SLOTS,
-      claim: (limit) => this.#claim(limit),
-      renew: (held) => tools.lanes.renew(held),
-      maxWaitMs: () => (this.#waitMs === 0 ? Infinity : this.#waitMs),
-      work: (lane) => this.#workOn(lane),
-      logger: tools.logger,
-      claiming: 'claiming pushes',
-    });
-  }
-
-  start(): void {
-    this.#worker.start();
-  }
-
-  /** Resolves when the held lanes are released. */
-  stop(): Promise<void> {
-    return this.#worker.stop();
-  }
-
-  wake(): void {
-    this.#worker.wake();
-  }
-
-  async #claim(limit: number): Promise<{ claimed: LaneLease[]; isMoreDue: boolean }> {
-    const { claimed, areOthersWaiting } = await this.tools.lanes.claim(limit, randomUUID());
-    this.#waitMs = areOthersWaiting ? Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * this.#waitMs)) : 0;
-    return { claimed, isMoreDue: claimed.length === limit };
-  }
-
-  async #workOn(lane: Held<LaneLease>): Promise<void> {
-    this.#running += 1;
-    try {
-      await new LaneRun(lane, this.tools, () => this.#running >= SLOTS).run();
-    } catch (error) {
-      // The lease expires, and the next process that claims the lane continues it.
-      this.tools.logger.warn(`pushes of ${lane.appId} wait until the lease of their lane expires: ${messageOf(error)}`);
-    } finally {
-      this.#running -= 1;
-    }
-  }
+  let waitMs = 0;
+  return new LeasedWorker<LaneLease>({
+    slots: () => SLOTS,
+    claim: async (limit) => {
+      const { claimed, areOthersWaiting } = await tools.lanes.claim(limit, randomUUID());
+      waitMs = areOthersWaiting ? Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * waitMs)) : 0;
+      return { claimed, isMoreDue: claimed.length === limit };
+    },
+    renew: (held) => tools.lanes.renew(held),
+    maxWaitMs: () => (waitMs === 0 ? Infinity : waitMs),
+    work: (lane, isFull) => new LaneRun(lane, tools, isFull).run(),
+    abandoned: ({ appId }) => [`pushes of ${appId} wait until the lease of their lane expires`],
+    logger: tools.logger,
+    claiming: 'claiming pushes',
+  });
 }
 
 interface Turn {
@@ -168,27 +145,22 @@ class LaneRun {
 
   /** @throws AppError SERVICE_UNAVAILABLE */
   async #search(push: LanePush): Promise<Turn> {
+    const { clock, vendors } = this.tools;
     const { objectId, failures } = push;
     const without = (end: TurnEnd): Turn => ({ push, installations: [], end });
-    if (this.tools.clock.now() >= push.expiresAt) return without({ objectId, status: 'error', error: EXPIRED });
+    if (clock.now() >= push.expiresAt) return without({ objectId, status: 'error', error: EXPIRED });
     try {
       const found = await this.#find(push);
       if (found === undefined) return without({ objectId, status: 'large', failures, delaySeconds: 0 });
-      const { installations, share } = await this.#routed(push, withFewPlatforms(push.counts, found));
+      const { installations, share } = await routed(push, withFewPlatforms(push.counts, found), {
+        vendors,
+        isBulk: false,
+      });
       const counts = withTargeted(push.counts, installations);
       return { push, installations, share, end: { objectId, status: 'done', counts } };
     } catch (error) {
       return without(this.#endOf(push, error));
     }
-  }
-
-  async #routed(
-    push: LanePush,
-    installations: readonly TargetedInstallation[],
-  ): Promise<Pick<Turn, 'installations' | 'share'>> {
-    if (!push.hasVendors) return { installations };
-    const channels = await this.tools.vendors.channelsOf(push.appId);
-    return routePage(push, installations, { channels, isBulk: false });
   }
 
   #find(push: LanePush): Promise<TargetedInstallation[] | undefined> {

@@ -5,8 +5,8 @@ import { PollingWorker } from '#database';
 import { isAppError, messageOf } from '#errors';
 import { continueTrace, FailureLog, Metrics } from '#observability';
 import { InstallationScanRepository } from '../installations/installations.repository.js';
-import { LaneWorker } from './lane-worker.js';
-import { LanesRepository } from './lanes.repository.js';
+import { laneWorker } from './lane-worker.js';
+import { type LaneLease, LanesRepository } from './lanes.repository.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, PushRun, type RunEnd, type RunTools, textOf } from './push-run.js';
@@ -17,8 +17,8 @@ import { VendorCredentials } from '../vendors/vendor-credentials.js';
 /** Processes the pushes that are due: each in its turn in the lane of its application, and large ones beside it (ADR 34). */
 @Injectable()
 export class PushDispatcher implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly lanes: LaneWorker;
-  private readonly large: readonly PushWorker[];
+  private readonly lanes: LeasedWorker<LaneLease>;
+  private readonly large: readonly LeasedWorker<PushJob>[];
   private readonly schedule = new PollingWorker({ round: () => this.beginDue() });
   private readonly failures: FailureLog;
 
@@ -38,8 +38,8 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
       for (const worker of this.large) worker.wake();
     };
     const runTools = { ...tools, jobs, onPartition: wakeLarge };
-    this.large = [new PushWorker('unpaced', runTools), new PushWorker('paced', runTools)];
-    this.lanes = new LaneWorker({ ...tools, lanes: scheduled, onLarge: wakeLarge });
+    this.large = [largeWorker('unpaced', runTools), largeWorker('paced', runTools)];
+    this.lanes = laneWorker({ ...tools, lanes: scheduled, onLarge: wakeLarge });
   }
 
   onApplicationBootstrap(): void {
@@ -95,84 +95,57 @@ const DELAYS: readonly number[] = Array.from({ length: 4 }, () => FAILURE_DELAY_
 const TIMEOUT_DELAYS: readonly number[] = [FAILURE_DELAY_SECONDS, 60, 300, 900, 1_800];
 const RETRY_SECONDS = 5;
 
+type LargeTools = RunTools & { readonly metrics: Pick<Metrics, 'pushRuns'> };
+
 /** Processes large pushes page by page. Those of one application follow each other through the partitions (ADR 34). */
-export class PushWorker {
-  readonly #worker: LeasedWorker<PushJob>;
-  #running = 0;
+export function largeWorker(pace: keyof typeof SLOTS, tools: LargeTools): LeasedWorker<PushJob> {
+  const { jobs, logger } = tools;
+  return new LeasedWorker<PushJob>({
+    slots: () => SLOTS[pace],
+    claim: async (limit) => {
+      const claimed = await jobs.claim(limit, randomUUID(), pace === 'paced');
+      return { claimed, isMoreDue: claimed.length === limit };
+    },
+    renew: async (held) => {
+      const ours = await jobs.renew(held);
+      return new Set(held.filter(({ objectId }) => ours.has(objectId)));
+    },
+    work: (push, isFull) => runLarge(push, tools, isFull),
+    abandoned: ({ objectId, requestId }) => [`push ${objectId} is abandoned until its lease expires`, { requestId }],
+    logger,
+    claiming: 'claiming pushes',
+  });
+}
 
-  constructor(
-    private readonly pace: keyof typeof SLOTS,
-    private readonly tools: RunTools & { readonly metrics: Pick<Metrics, 'pushRuns'> },
-  ) {
-    const { jobs, logger } = tools;
-    this.#worker = new LeasedWorker<PushJob>({
-      slots: () => SLOTS[pace],
-      claim: async (limit) => {
-        const claimed = await jobs.claim(limit, randomUUID(), pace === 'paced');
-        return { claimed, isMoreDue: claimed.length === limit };
-      },
-      renew: async (held) => {
-        const ours = await jobs.renew(held);
-        return new Set(held.filter(({ objectId }) => ours.has(objectId)));
-      },
-      work: (push) => this.#workOn(push),
-      logger,
-      claiming: 'claiming pushes',
-    });
-  }
+async function runLarge(push: Held<PushJob>, tools: LargeTools, areOthersHeldUp: () => boolean): Promise<void> {
+  const { appId, objectId, isResumed, traceparent } = push;
+  const attributes = { 'gatepost.app.id': appId, 'gatepost.push.id': objectId, 'gatepost.push.resumed': isResumed };
+  const run = new PushRun(push, tools, push.stop.signal, areOthersHeldUp);
+  const outcome = await continueTrace(traceparent, { name: 'push', attributes }, () => outcomeOf(run, push, tools));
+  if (outcome !== 'blocked' && outcome !== 'waiting') tools.metrics.pushRuns.inc({ kind: 'large', outcome });
+}
 
-  start(): void {
-    this.#worker.start();
+async function outcomeOf(run: PushRun, push: PushJob, tools: LargeTools): Promise<RunEnd | 'failed'> {
+  const { jobs } = tools;
+  try {
+    const end = await run.run();
+    if (end === 'stopped') await jobs.release(push, run.failures, 0);
+    if (end === 'waiting') await jobs.release(push, run.failures, RETRY_SECONDS);
+    if (end === 'blocked') await jobs.yield(push);
+    if (end === 'expired') await jobs.fail(push, EXPIRED);
+    return end;
+  } catch (error) {
+    await recordFailure({ ...push, failures: run.failures }, error, tools);
+    return 'failed';
   }
+}
 
-  stop(): Promise<void> {
-    return this.#worker.stop();
-  }
-
-  wake(): void {
-    this.#worker.wake();
-  }
-
-  async #workOn(push: Held<PushJob>): Promise<void> {
-    const { logger, metrics } = this.tools;
-    const { appId, objectId, isResumed, requestId, traceparent } = push;
-    const attributes = { 'gatepost.app.id': appId, 'gatepost.push.id': objectId, 'gatepost.push.resumed': isResumed };
-    this.#running += 1;
-    try {
-      const outcome = await continueTrace(traceparent, { name: 'push', attributes }, () => this.#outcomeOf(push));
-      if (outcome !== 'blocked' && outcome !== 'waiting') metrics.pushRuns.inc({ kind: 'large', outcome });
-    } catch (error) {
-      // The lease expires, and the next process that claims the push continues it.
-      logger.warn(`push ${objectId} is abandoned until its lease expires: ${messageOf(error)}`, { requestId });
-    } finally {
-      this.#running -= 1;
-    }
-  }
-
-  async #outcomeOf(push: Held<PushJob>): Promise<RunEnd | 'failed'> {
-    const { jobs } = this.tools;
-    const run = new PushRun(push, this.tools, push.stop.signal, () => this.#running >= SLOTS[this.pace]);
-    try {
-      const end = await run.run();
-      if (end === 'stopped') await jobs.release(push, run.failures, 0);
-      if (end === 'waiting') await jobs.release(push, run.failures, RETRY_SECONDS);
-      if (end === 'blocked') await jobs.yield(push);
-      if (end === 'expired') await jobs.fail(push, EXPIRED);
-      return end;
-    } catch (error) {
-      await this.#recordFailure({ ...push, failures: run.failures }, error);
-      return 'failed';
-    }
-  }
-
-  async #recordFailure(push: PushJob, error: unknown): Promise<void> {
-    const { jobs, logger } = this.tools;
-    const failures = push.failures + 1;
-    const { objectId, requestId } = push;
-    logger.warn(`push ${objectId} failed, attempt ${failures}: ${messageOf(error)}`, { requestId });
-    const delays = isAppError(error, 'QUERY_TIMED_OUT') ? TIMEOUT_DELAYS : DELAYS;
-    const delaySeconds = isFinal(error) ? undefined : delays[push.failures];
-    if (delaySeconds === undefined) await jobs.fail(push, textOf(error));
-    else await jobs.release(push, failures, delaySeconds);
-  }
+async function recordFailure(push: PushJob, error: unknown, { jobs, logger }: LargeTools): Promise<void> {
+  const failures = push.failures + 1;
+  const { objectId, requestId } = push;
+  logger.warn(`push ${objectId} failed, attempt ${failures}: ${messageOf(error)}`, { requestId });
+  const delays = isAppError(error, 'QUERY_TIMED_OUT') ? TIMEOUT_DELAYS : DELAYS;
+  const delaySeconds = isFinal(error) ? undefined : delays[push.failures];
+  if (delaySeconds === undefined) await jobs.fail(push, textOf(error));
+  else await jobs.release(push, failures, delaySeconds);
 }

@@ -6,7 +6,7 @@ import { Metrics } from '#observability';
 import { eventually } from '#testing';
 import type { InstallationScanRepository, ScanRange } from '../installations/installations.repository.js';
 import { InstallationScan, PushRun, type RunTools } from './push-run.js';
-import { PushWorker } from './push-dispatcher.js';
+import { largeWorker } from './push-dispatcher.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };
@@ -125,7 +125,7 @@ describe('a large push that fails', () => {
       },
       wake: () => Promise.resolve(),
     };
-    const worker = new PushWorker('unpaced', toolsWith({ jobs, delivery }));
+    const worker = largeWorker('unpaced', toolsWith({ jobs, delivery }));
     worker.start();
     await eventually(() => {
       expect(ends).toHaveLength(1);
@@ -149,7 +149,7 @@ describe('a large push that fails', () => {
       fail: () => Promise.resolve(delays.push(undefined)),
     };
     const tools = { ...toolsWith({ jobs, delivery: {} }), installations: new SlowTable(0) };
-    const worker = new PushWorker('unpaced', tools as unknown as ConstructorParameters<typeof PushWorker>[1]);
+    const worker = largeWorker('unpaced', tools as unknown as Parameters<typeof largeWorker>[1]);
     worker.start();
     await eventually(() => {
       expect(delays).toEqual([expected.delaySeconds]);
@@ -199,7 +199,7 @@ describe('large pushes that wait for a dependency', () => {
       attempts += 1;
       return Promise.reject(appError('SERVICE_UNAVAILABLE'));
     };
-    const worker = new PushWorker('unpaced', toolsWith({ jobs, delivery: { enqueue } }));
+    const worker = largeWorker('unpaced', toolsWith({ jobs, delivery: { enqueue } }));
     worker.start();
     const attemptsReach = (count: number) =>
       eventually(() => {

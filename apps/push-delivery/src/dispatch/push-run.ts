@@ -95,7 +95,8 @@ export class PushRun {
     if (until !== undefined && !isBehind(until, this.#job.position)) return 'blocked';
     const page = await this.#scan.next(this.#job.position, this.#limit(), until);
     if (this.#isStopping()) return 'stopped';
-    const { installations, share } = await this.#routed(withFewPlatforms(this.#job.counts, page.installations));
+    const found = withFewPlatforms(this.#job.counts, page.installations);
+    const { installations, share } = await routed(this.#job, found, { vendors: this.tools.vendors, isBulk: true });
     const span = { name: 'push page', attributes: { 'gatepost.push.devices': installations.length } };
     await inSpan(span, () => this.#deliver(installations));
     // After a stop some connectors may not be notified: the next holder repeats the page.
@@ -104,14 +105,6 @@ export class PushRun {
 
   #limit(): number {
     return Math.min(this.#pageSize, this.#flow?.pageSize ?? PAGE);
-  }
-
-  async #routed(
-    installations: readonly TargetedInstallation[],
-  ): Promise<{ installations: readonly TargetedInstallation[]; share?: VendorShare | undefined }> {
-    if (!this.#job.hasVendors) return { installations };
-    const channels = await this.tools.vendors.channelsOf(this.#job.appId);
-    return routePage(this.#job, installations, { channels, isBulk: true });
   }
 
   async #deliver(installations: readonly TargetedInstallation[]): Promise<void> {
@@ -161,6 +154,16 @@ export class PushRun {
     await abortableSleep(pauseMs, this.signal);
     return undefined;
   }
+}
+
+/** The channel of each device; without credentials of a vendor, the devices' own queues. @throws AppError SERVICE_UNAVAILABLE */
+export async function routed(
+  push: Pick<PushJob, 'appId' | 'objectId' | 'message' | 'prod' | 'hasVendors'>,
+  installations: readonly TargetedInstallation[],
+  { vendors, isBulk }: { readonly vendors: VendorDispatch; readonly isBulk: boolean },
+): Promise<{ readonly installations: readonly TargetedInstallation[]; readonly share?: VendorShare | undefined }> {
+  if (!push.hasVendors) return { installations };
+  return routePage(push, installations, { channels: await vendors.channelsOf(push.appId), isBulk });
 }
 
 function isBehind(position: ScanPosition, other: ScanPosition): boolean {

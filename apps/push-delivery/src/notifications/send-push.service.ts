@@ -120,10 +120,10 @@ export class PushAudienceService {
     const isExact = await this.installations.findInTime(push, TIMEOUT_MS, this.queries, (found) => {
       sample.push(...found.slice(0, SAMPLE - sample.length));
       const page = withFewPlatforms(counts, found);
-      const routed = push.hasVendors
+      const { installations } = push.hasVendors
         ? routePage({ objectId: '', message, prod }, page, { channels, isBulk: true })
-        : undefined;
-      counts = withTargeted(counts, routed?.installations ?? page);
+        : { installations: page };
+      counts = withTargeted(counts, installations);
     });
     return { ...summaryOf(counts), isExact, leftOut: (await leftOut) ?? null, sample: sample.map(shown) };
   }

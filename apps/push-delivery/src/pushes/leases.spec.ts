@@ -27,6 +27,7 @@ describe('the leases of a process', () => {
       },
       logger: new Logger('test'),
       claiming: 'claiming',
+      abandoned: () => ['abandoned'],
     });
     worker.start();
     await vi.advanceTimersByTimeAsync(4_500);

@@ -72,9 +72,13 @@ class Leases<Work extends object> {
 
 type ClaimingOptions<Work extends object> = ConstructorParameters<typeof ClaimingWorker<Held<Work>>>[0];
 
-interface LeasedOptions<Work extends object> extends Omit<ClaimingOptions<Work>, 'claim'> {
+interface LeasedOptions<Work extends object> extends Omit<ClaimingOptions<Work>, 'claim' | 'work'> {
   readonly claim: (limit: number) => Promise<{ readonly claimed: readonly Work[]; readonly isMoreDue: boolean }>;
   readonly renew: (works: readonly Held<Work>[]) => Promise<ReadonlySet<Work>>;
+  /** If it rejects, the lease expires, and the next process that claims the work continues it. */
+  readonly work: (held: Held<Work>, isFull: () => boolean) => Promise<void>;
+  /** The log entry of a work that rejects. */
+  readonly abandoned: (work: Work) => readonly [text: string, ...context: object[]];
 }
 
 /** Claims works, and holds the lease of each until `work` has ended. */
@@ -91,10 +95,7 @@ export class LeasedWorker<Work extends object> {
         const { claimed, isMoreDue } = await options.claim(limit);
         return { items: this.#leases.hold(claimed, claimedAt), isMoreDue };
       },
-      work: (held) =>
-        options.work(held).finally(() => {
-          this.#leases.release(held);
-        }),
+      work: (held) => this.#work(held, options),
     });
   }
 
@@ -113,6 +114,17 @@ export class LeasedWorker<Work extends object> {
 
   wake(): void {
     this.#worker.wake();
+  }
+
+  async #work(held: Held<Work>, { work, abandoned, logger }: LeasedOptions<Work>): Promise<void> {
+    try {
+      await work(held, () => this.#worker.isFull());
+    } catch (error) {
+      const [text, ...context] = abandoned(held);
+      logger.warn(`${text}: ${messageOf(error)}`, ...context);
+    } finally {
+      this.#leases.release(held);
+    }
   }
 }
 

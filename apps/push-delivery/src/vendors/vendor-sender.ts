@@ -83,6 +83,10 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
       },
       renew: (held) => this.batches.renew(held),
       work: (batch) => this.#workOn(kind, batch),
+      abandoned: ({ objectId, requestId }) => [
+        `a batch of push ${objectId} waits until its lease expires`,
+        { requestId },
+      ],
       logger: this.#logger,
       claiming: 'claiming batches of a vendor',
     });
@@ -128,12 +132,6 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
     this.#running[kind].set(batch, performance.now());
     try {
       await this.#send(batch);
-    } catch (error) {
-      // The lease expires, and the next process that claims the batch repeats it.
-      const { objectId, requestId } = batch;
-      this.#logger.warn(`a batch of push ${objectId} waits until its lease expires: ${messageOf(error)}`, {
-        requestId,
-      });
     } finally {
       this.#running[kind].delete(batch);
       // The lane may have been full: its next batch does not wait for the next poll.
