@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { appError, isAppError, messageOf, ServerAway } from '#errors';
+import { abortableSleep, appError, Backoff, isAppError, messageOf, ServerAway } from '#errors';
 import type { Transport } from '#messaging';
 import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
 import type { Database } from './database.js';
@@ -58,7 +58,7 @@ class OutboxLease {
 const BATCH_SIZE = 100;
 /** Interval between the starts of two batches, in milliseconds, so that successive events share a batch. The first batch starts at once. */
 const BATCH_INTERVAL_MS = 20;
-/** Pause while the broker or the database is unavailable, doubled each time up to the second value. */
+/** Pause while the broker or the database is unavailable. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 5_000;
 const FIRST_RETRY_SECONDS = 1;
@@ -93,7 +93,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   /** Also finds rows whose process crashed before it could relay them. */
   private readonly polling = new PollingWorker({ round: () => this.round() });
   private idleBatchAtMs: number | undefined;
-  private failuresInARow = 0;
+  private readonly backoff = new Backoff(LONGEST_PAUSE_MS, FIRST_PAUSE_MS);
 
   constructor(
     private readonly database: Database,
@@ -137,9 +137,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   /** Commits do not shorten this pause, because each would send a useless request to an unavailable broker. */
   private async pauseAfter(error: unknown): Promise<BatchEnd> {
     this.failures.failed(error);
-    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.failuresInARow, LONGEST_PAUSE_MS);
-    this.failuresInARow += 1;
-    await sleep(pauseMs, undefined, { signal: this.stop.signal }).catch(() => undefined);
+    await abortableSleep(this.backoff.next(), this.stop.signal);
     return 'more';
   }
 
@@ -156,7 +154,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     const end = rows.length === BATCH_SIZE && outcome.unavailable.length === 0 ? 'more' : 'idle';
     await this.settle(outcome, end);
     if (outcome.unavailable.length > 0) throw this.unavailability(outcome.unavailable[0]);
-    this.failuresInARow = 0;
+    this.backoff.reset();
     this.failures.succeeded();
     return end;
   }

@@ -46,6 +46,19 @@ describe('withTimeout', () => {
   });
 });
 
+describe('the waiting times between attempts', () => {
+  it.each([
+    { backoff: new Backoff(), expected: [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000] },
+    { backoff: new Backoff(30_000, 1_000), expected: [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] },
+  ])('double from $expected.0 ms to the longest', ({ backoff, expected }) => {
+    expect(backoff.hasBegun).toBe(false);
+    expect(expected.map(() => backoff.next())).toEqual(expected);
+    expect(backoff.hasBegun).toBe(true);
+    backoff.reset();
+    expect([backoff.hasBegun, backoff.next()]).toEqual([false, expected[0]]);
+  });
+});
+
 const unavailable = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
 
 describe('an attempt while a dependency is unavailable', () => {

@@ -99,14 +99,22 @@ export async function abortableSleep(ms: number, signal: AbortSignal): Promise<v
 const FIRST_MS = 100;
 const LONGEST_MS = 5_000;
 
-/** Waiting times between attempts: each twice the last, by default at most 5 seconds. */
+/** Waiting times between attempts: each twice the last, by default from 0.1 to 5 seconds. */
 export class Backoff {
   #lastMs = 0;
 
-  constructor(private readonly longestMs = LONGEST_MS) {}
+  constructor(
+    private readonly longestMs = LONGEST_MS,
+    private readonly firstMs = FIRST_MS,
+  ) {}
+
+  /** Whether there was a waiting time since the last reset. */
+  get hasBegun(): boolean {
+    return this.#lastMs > 0;
+  }
 
   next(): number {
-    this.#lastMs = Math.min(this.longestMs, Math.max(FIRST_MS, 2 * this.#lastMs));
+    this.#lastMs = Math.min(this.longestMs, Math.max(this.firstMs, 2 * this.#lastMs));
     return this.#lastMs;
   }
 

@@ -10,13 +10,13 @@ import {
   type RpcContract,
   type RpcReply,
 } from '#contracts';
-import { isAppError } from '#errors';
+import { Backoff, isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { SilentServiceError } from '../operator-connection.js';
 
 const RETRIES = 8;
 const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 10_000;
 
 interface SentBatch {
   readonly id: string;
@@ -80,10 +80,11 @@ export class ImportRequests {
 
   /** Repeats a request while the service is unavailable: batches are idempotent. */
   async call<C extends RpcContract>(contract: C, data: Parameters<typeof this.rpc.call<C>>[1]): Promise<RpcReply<C>> {
+    const backoff = new Backoff(LONGEST_PAUSE_MS, FIRST_PAUSE_MS);
     for (let tries = 0; tries < RETRIES && !this.isStopped(); tries += 1) {
       const outcome = await this.#attempt(contract, data);
       if (outcome !== undefined) return outcome;
-      await sleep(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries));
+      await sleep(backoff.next());
     }
     return this.rpc.call(contract, data);
   }

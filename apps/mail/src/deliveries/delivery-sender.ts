@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import type { JsonObject } from '#contracts';
 import { ClaimingWorker, type Tx } from '#database';
-import { messageOf, withTimeout } from '#errors';
+import { Backoff, messageOf, withTimeout } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { Sealer } from '#security';
 import { MAIL_CONFIG, type MailConfig, MailDatabase } from '../mail.config.js';
@@ -20,7 +20,6 @@ import {
   type ClaimedRow,
   contentContext,
   type Delivery,
-  pauseMs,
   type Settlement,
 } from './delivery.rules.js';
 
@@ -213,8 +212,11 @@ class ChannelWorker {
   }
 }
 
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
 class ChannelPause {
-  #lastMs = 0;
+  readonly #backoff = new Backoff(LONGEST_PAUSE_MS, FIRST_PAUSE_MS);
   #until = 0;
 
   constructor(private readonly logger: Logger) {}
@@ -228,20 +230,19 @@ class ChannelPause {
   }
 
   get isProbing(): boolean {
-    return this.#lastMs > 0;
+    return this.#backoff.hasBegun;
   }
 
   /** Attempts that fail at the same time start one pause only. */
   begin(reason: string): void {
     if (!this.isOver) return;
-    if (this.#lastMs === 0) this.logger.warn(`paused, everything waits: ${reason}`);
-    this.#lastMs = pauseMs(this.#lastMs);
-    this.#until = performance.now() + this.#lastMs;
+    if (!this.isProbing) this.logger.warn(`paused, everything waits: ${reason}`);
+    this.#until = performance.now() + this.#backoff.next();
   }
 
   end(): void {
-    if (this.#lastMs > 0) this.logger.log('resumed');
-    this.#lastMs = 0;
+    if (this.isProbing) this.logger.log('resumed');
+    this.#backoff.reset();
     this.#until = 0;
   }
 }

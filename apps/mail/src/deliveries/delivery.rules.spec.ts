@@ -1,17 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { byApplication, storedErrorText, pauseMs, retryDelaySeconds } from './delivery.rules.js';
+import { byApplication, storedErrorText, retryDelaySeconds } from './delivery.rules.js';
 
 describe('retryDelaySeconds', () => {
   it('grows to a quarter of an hour', () => {
     expect([0, 1, 2, 3, 4, 5, 100].map(retryDelaySeconds)).toEqual([5, 30, 120, 300, 900, 900, 900]);
-  });
-});
-
-describe('pauseMs', () => {
-  it('doubles from one second to half a minute', () => {
-    const pauses = [0];
-    for (let index = 0; index < 7; index += 1) pauses.push(pauseMs(pauses.at(-1) ?? 0));
-    expect(pauses.slice(1)).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
   });
 });
 

@@ -88,8 +88,6 @@ const MAX_ERROR_LENGTH = 500;
 /** After the first failure, the second, and so on; `LONGEST_DELAY_SECONDS` after all later ones. */
 const RETRY_DELAYS_SECONDS = [5, 30, 120, 300] as const;
 const LONGEST_DELAY_SECONDS = 900;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
 
 export function contentContext(id: string): string {
   return `delivery ${id}`;
@@ -98,11 +96,6 @@ export function contentContext(id: string): string {
 /** @param attempts that failed before */
 export function retryDelaySeconds(attempts: number): number {
   return RETRY_DELAYS_SECONDS[attempts] ?? LONGEST_DELAY_SECONDS;
-}
-
-/** @param lastMs the previous pause, 0 if there was none */
-export function pauseMs(lastMs: number): number {
-  return lastMs === 0 ? FIRST_PAUSE_MS : Math.min(lastMs * 2, LONGEST_PAUSE_MS);
 }
 
 /** An error text for storage: one line, valid Unicode, without tokens that a server may have repeated. */

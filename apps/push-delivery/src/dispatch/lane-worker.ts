@@ -51,17 +51,19 @@ export interface LaneTools {
 
 /** Processes the pushes of applications in the order of their acceptance (ADR 34). */
 export function laneWorker(tools: LaneTools): LeasedWorker<LaneLease> {
-  /** The wait for lanes of other processes; 0 if none has waiting pushes. */
-  let waitMs = 0;
+  const backoff = new Backoff(LONGEST_WAIT_MS, FIRST_WAIT_MS);
+  /** The wait for lanes of other processes that have waiting pushes. */
+  let waitMs = Infinity;
   return new LeasedWorker<LaneLease>({
     slots: () => SLOTS,
     claim: async (limit) => {
       const { claimed, areOthersWaiting } = await tools.lanes.claim(limit, randomUUID());
-      waitMs = areOthersWaiting ? Math.min(LONGEST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * waitMs)) : 0;
+      if (!areOthersWaiting) backoff.reset();
+      waitMs = areOthersWaiting ? backoff.next() : Infinity;
       return { claimed, isMoreDue: claimed.length === limit };
     },
     renew: (held) => tools.lanes.renew(held),
-    maxWaitMs: () => (waitMs === 0 ? Infinity : waitMs),
+    maxWaitMs: () => waitMs,
     work: (lane, isFull) => new LaneRun(lane, tools, isFull).run(),
     abandoned: ({ appId }) => [`pushes of ${appId} wait until the lease of their lane expires`],
     logger: tools.logger,
