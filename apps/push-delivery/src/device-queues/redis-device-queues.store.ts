@@ -88,24 +88,18 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   async reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<Reassertion> {
-    const found = await this.#runForEach(
-      sessions,
-      ({ device }) => device,
-      async (partition, some) => {
-        const values = [isAfterLoss ? 1 : 0, ...some.flatMap(sessionValues)];
-        const lists = await this.#run<[elsewhere: number[], restored: number[]]>(REASSERT, partition, values);
-        return lists.map((places) => places.flatMap((place) => some[place]?.device ?? []));
-      },
-    );
+    const found = await this.#runForEach(sessions, async (partition, some) => {
+      const values = [isAfterLoss ? 1 : 0, ...some.flatMap(sessionValues)];
+      const lists = await this.#run<[elsewhere: number[], restored: number[]]>(REASSERT, partition, values);
+      return lists.map((places) => places.flatMap((place) => some[place]?.device ?? []));
+    });
     const [elsewhere, restored] = [0, 1].map((list) => found.flatMap((lists) => lists[list] ?? []));
     return { elsewhere: elsewhere ?? [], restored: restored ?? [] };
   }
 
   async disconnect(sessions: readonly DevicePresence[]): Promise<void> {
-    await this.#runForEach(
-      sessions,
-      ({ device }) => device,
-      (partition, some) => this.#run(DISCONNECT, partition, some.flatMap(sessionValues)),
+    await this.#runForEach(sessions, (partition, some) =>
+      this.#run(DISCONNECT, partition, some.flatMap(sessionValues)),
     );
   }
 
@@ -115,14 +109,11 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   async acknowledge(acknowledgements: readonly Acknowledgement[]): Promise<void> {
-    await this.#runForEach(
-      acknowledgements,
-      ({ device }) => device,
-      (partition, some) => this.#run(ACKNOWLEDGE, partition, acknowledgementValues(some)),
+    await this.#runForEach(acknowledgements, (partition, some) =>
+      this.#run(ACKNOWLEDGE, partition, acknowledgementValues(some)),
     );
     await this.#runForEach(
       acknowledgements.filter(({ reportedUpTo }) => reportedUpTo > 0),
-      ({ device }) => device,
       (partition, some) =>
         this.#run(
           REPORT_DROPPED,
@@ -145,15 +136,12 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 
   async clear(devices: readonly DeviceAddress[]): Promise<void> {
-    await this.#runForEach(
-      devices,
-      (device) => device,
-      (partition, some) =>
-        this.#run(
-          CLEAR,
-          partition,
-          some.flatMap(({ appId, installationId }) => [appId, installationId]),
-        ),
+    await this.#runForEach(devices, (partition, some) =>
+      this.#run(
+        CLEAR,
+        partition,
+        some.flatMap(({ appId, installationId }) => [appId, installationId]),
+      ),
     );
   }
 
@@ -200,19 +188,15 @@ export class RedisDeviceQueues implements DeviceQueues {
   async describe(devices: readonly DeviceAddress[]): Promise<DeviceState[]> {
     type Reply = [node: string, session: string, waiting: number, dropped: number];
     const states = new Map<DeviceAddress, DeviceState>();
-    await this.#runForEach(
-      devices,
-      (device) => device,
-      async (partition, some) => {
-        const values = some.map(({ installationId }) => installationId);
-        const found = await this.#run<Reply[]>(DESCRIBE, partition, [some[0]?.appId ?? '', ...values]);
-        for (const [place, [node, session, waiting, dropped]] of found.entries()) {
-          const device = some[place];
-          if (device !== undefined)
-            states.set(device, { session: node === '' ? undefined : { node, session }, waiting, dropped });
-        }
-      },
-    );
+    await this.#runForEach(devices, async (partition, some) => {
+      const values = some.map(({ installationId }) => installationId);
+      const found = await this.#run<Reply[]>(DESCRIBE, partition, [some[0]?.appId ?? '', ...values]);
+      for (const [place, [node, session, waiting, dropped]] of found.entries()) {
+        const device = some[place];
+        if (device !== undefined)
+          states.set(device, { session: node === '' ? undefined : { node, session }, waiting, dropped });
+      }
+    });
     return devices.map((device) => states.get(device) ?? { session: undefined, waiting: 0, dropped: 0 });
   }
 
@@ -234,12 +218,11 @@ export class RedisDeviceQueues implements DeviceQueues {
     return Promise.all(ALL_PARTITIONS.map((partition) => this.#run<Reply>(script, partition, values)));
   }
 
-  #runForEach<Item, Result>(
+  #runForEach<Item extends DeviceAddress | { readonly device: DeviceAddress }, Result>(
     items: readonly Item[],
-    deviceOf: (item: Item) => DeviceAddress,
     run: (partition: number, some: readonly Item[]) => Promise<Result>,
   ): Promise<Result[]> {
-    const byPartition = groupedBy(items, (item) => partitionOf(deviceOf(item)));
+    const byPartition = groupedBy(items, (item) => partitionOf('device' in item ? item.device : item));
     const runs = byPartition.flatMap(([partition, all]) =>
       chunksOf(all, SCRIPT_DEVICES).map((some) => run(partition, some)),
     );
