@@ -83,6 +83,9 @@ const unfitting: [JsonObject, JsonValue][] = [
   [op('Increment', { amount: 1 }), Number.MAX_SAFE_INTEGER],
   [op('Decrement', { amount: 1 }), Number.MIN_SAFE_INTEGER],
   [op('Increment', { amount: 1.7e308 }), 1.7e308],
+  [op('Increment', { amount: 1 }), 2 ** 53],
+  [op('Increment', { amount: 3 }), 1e17],
+  [op('Increment', { amount: 0.5 }), 2 ** 53],
   [op('BitXor', { value: -1 }), Number.MAX_SAFE_INTEGER],
   [op('Batch', { ops: [op('Increment', { amount: 1 }), op('Add', { objects: [1] })] }), 1],
 ];
