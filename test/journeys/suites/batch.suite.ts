@@ -115,6 +115,21 @@ export function describeBatch(server: () => GatepostServer): void {
       expect((await save(requests.slice(0, 20))).status).toBe(200);
     });
 
+    it('changes a user again after its password, by the session that the save came with', async () => {
+      const own = await signUp(api);
+      const requests = [
+        change(own, { password: 'a new one', tags: { __op: 'Add', objects: [1] } }),
+        change(own, { tags: { __op: 'Add', objects: [2] } }),
+      ];
+      const { status, body } = await save(requests, own.session);
+      expect([status, Object.keys(body)]).toEqual([200, [own.id]]);
+      const { sessionToken } = body[own.id] as { sessionToken: string };
+      expect(await read(own)).toMatchObject({ tags: [1, 2] });
+      const me = (session: string) => api.get('/1.1/users/me', { session });
+      expect([(await me(sessionToken)).status, (await me(own.session)).body['code']]).toEqual([200, 211]);
+      expect((await save(requests, own.session)).body['code']).toBe(206);
+    });
+
     it('makes objects that point to each other, and changes others', async () => {
       const child = { className: '_User', cid: 'friend', key: 'friend' };
       const requests = [

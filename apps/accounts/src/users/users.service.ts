@@ -14,6 +14,9 @@ import { UsersRepository } from './users.repository.js';
 /** Reads users, decides which callers may read and change them, and changes what only their owners change. */
 @Injectable()
 export class UsersService {
+  /** The users whose session the caller has shown in a transaction: a joint save can replace the token that it came with. */
+  readonly #owned = new WeakMap<Tx, Set<string>>();
+
   constructor(
     private readonly objectAccess: ObjectAccess,
     private readonly reader: ObjectReader,
@@ -85,7 +88,7 @@ export class UsersService {
   /** The ACL restricts a session, never extends rights. @throws AppError SESSION_REQUIRED without the user's own; FORBIDDEN by the ACL */
   async assertMayWrite(caller: Caller, user: UserRow, tx?: Tx): Promise<void> {
     if (caller.isMaster) return;
-    if (!this.isOwner(caller, user)) throw appError('SESSION_REQUIRED');
+    if (!this.owns(caller, user, tx)) throw appError('SESSION_REQUIRED');
     if (grants(user.acl, 'write', ['*', user.objectId])) return;
     const self = await this.principals.ofUser(caller.appId, user.objectId, tx);
     if (!grants(user.acl, 'write', granteesOf(self))) throw writeForbidden();
@@ -115,6 +118,14 @@ export class UsersService {
 
   isOwner(caller: Caller, user: VisibleRow): boolean {
     return this.sessions.matches(caller.sessionToken, user.sessionTokenHash);
+  }
+
+  private owns(caller: Caller, user: UserRow, tx?: Tx): boolean {
+    const owned = tx && this.#owned.get(tx);
+    if (owned?.has(user.objectId) === true) return true;
+    const isOwner = this.isOwner(caller, user);
+    if (isOwner && tx !== undefined) this.#owned.set(tx, (owned ?? new Set()).add(user.objectId));
+    return isOwner;
   }
 
   private async getWithIncluded(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {

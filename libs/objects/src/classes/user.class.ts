@@ -78,7 +78,7 @@ export function requirePassword(value: unknown): string {
 /** Empty authData is ignored. Other authData must come through auth-linking as verified identities. */
 function refuseAuthData(value: JsonValue): undefined {
   const isEmpty = value === null || (isJsonObject(value) && Object.keys(value).length === 0);
-  if (!isEmpty) throw appError('INVALID_IDENTITY');
+  if (!isEmpty) throw appError('INVALID_IDENTITY', { message: 'authData: this request links no accounts.' });
   return undefined;
 }
 
