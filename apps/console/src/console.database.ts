@@ -5,6 +5,7 @@ import {
   AddSecondFactors1796800000000,
   AddTestDevices1796830000000,
   CreateConsole1796790000000,
+  FindEachTarget1796840000000,
   NameSignedInOperators1796820000000,
 } from './migrations/0.1.0-console.js';
 import {
@@ -48,6 +49,7 @@ export function consoleDatabase(url: string, poolSize: number): DatabaseOptions 
       AddOidc1796810000000,
       NameSignedInOperators1796820000000,
       AddTestDevices1796830000000,
+      FindEachTarget1796840000000,
     ],
   };
 }

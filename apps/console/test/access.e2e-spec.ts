@@ -308,6 +308,23 @@ describe('a session', () => {
     expect((await console.operators.credentials('bo@example.com'))?.passwordHash).toBe(passwordHash);
   });
 
+  it('is prolonged by its operator, and not by a page that asks by itself', async () => {
+    const visitor = await signIn();
+    const { items } = (await visitor.call(consoleApi.listMySessions)).body as {
+      items: { id: string; isCurrent: boolean }[];
+    };
+    const { id } = items.find(({ isCurrent }) => isCurrent)!;
+    await console.database.query(`UPDATE console.sessions SET used_at = now() - interval '5 minutes' WHERE id = $1`, [
+      id,
+    ]);
+    const isUsedNow = async (headers: Record<string, string>) => {
+      expect((await visitor.call(consoleApi.getSession, { headers })).status).toBe(200);
+      const sql = `SELECT used_at > now() - interval '1 minute' AS used FROM console.sessions WHERE id = $1`;
+      return (await console.database.query<{ used: boolean }>(sql, [id]))[0]?.used;
+    };
+    expect([await isUsedNow({ 'X-Gatepost-Unattended': '1' }), await isUsedNow({})]).toEqual([false, true]);
+  });
+
   it('is listed with its browser, and ended from another one', async () => {
     const [visitor, other] = [await signIn(), await signIn()];
     const { body } = await visitor.call(consoleApi.listMySessions);

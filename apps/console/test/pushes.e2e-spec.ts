@@ -342,6 +342,10 @@ describe('a device', () => {
     console.transport.answer(installationsRpc.remove, () => ({}));
     const { body } = await ask(consoleApi.deleteDevices, { body: { deviceIds: ['device1', 'device2', 'device1'] } });
     expect(body).toEqual({ deleted: 2 });
+    for (const target of ['device1', 'device2', 'device']) {
+      const { body: log } = await owner.call(consoleApi.listAudit, { query: { action: 'deleteDevices', target } });
+      expect((log as { items: unknown[] }).items).toHaveLength(target === 'device' ? 0 : 1);
+    }
     const [removed] = console.transport.requestsOf(installationsRpc.remove);
     expect(removed).toMatchObject({ caller: { appId: APP, isMaster: true }, objectIds: ['device1', 'device2'] });
   });

@@ -248,6 +248,10 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       };
       const codeOf = async ({ session }: (typeof users)[number]) =>
         (await appClient(server()).get('/1.1/users/me', { session })).body['code'];
+      await page.getByRole('toolbar').getByRole('button', { name: 'End sessions' }).click();
+      await page.getByRole('dialog').waitFor();
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
       await act();
       await page.getByText('Done for 1 of 2. Refused for 1: refused by the test').waitFor();
       await expect.poll(() => Promise.all(users.map(codeOf))).toEqual([undefined, 211]);

@@ -9,7 +9,7 @@ const time = { type: 'timestamptz', precision: 3 } as const;
 @Index('audit_begun_at_idx', ['begunAt', 'id'])
 @Index('audit_operator_id_idx', ['operatorId', 'begunAt', 'id'])
 @Index('audit_app_id_idx', ['appId', 'begunAt', 'id'])
-@Index('audit_target_idx', ['target', 'begunAt', 'id'])
+@Index('audit_targets_idx', { synchronize: false })
 @Index('audit_open_idx', ['begunAt'], { where: `outcome = 'begun'` })
 export class AuditEntity {
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'audit_pkey' })

@@ -110,13 +110,14 @@ export class AuditRepository {
 }
 
 const LONG_ACTS_JSON = JSON.stringify(Object.fromEntries(LONG_ACTS));
+/** `?`: the value. An act can have several targets: each is found. */
 const CONDITIONS = [
-  ['operatorId', 'operator_id ='],
-  ['appId', 'app_id ='],
-  ['action', 'action ='],
-  ['target', 'target ='],
-  ['from', 'begun_at >='],
-  ['to', 'begun_at <'],
+  ['operatorId', 'operator_id = ?'],
+  ['appId', 'app_id = ?'],
+  ['action', 'action = ?'],
+  ['target', "string_to_array(target, ' ') @> string_to_array(?, ' ')"],
+  ['from', 'begun_at >= ?'],
+  ['to', 'begun_at < ?'],
 ] as const;
 
 /**
@@ -139,7 +140,7 @@ function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] 
   const values: unknown[] = [];
   const value = (given: unknown) => `$${values.push(given)}`;
   const clauses = CONDITIONS.flatMap(([name, sql]) =>
-    filter[name] === undefined ? [] : [`${sql} ${value(filter[name])}`],
+    filter[name] === undefined ? [] : [sql.replace('?', () => value(filter[name]))],
   );
   if (filter.outcome !== undefined) clauses.push(outcomeClause(filter.outcome, value));
   if (filter.visible !== undefined) {

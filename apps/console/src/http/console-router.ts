@@ -191,12 +191,14 @@ class ConsoleRouter {
 
   async #signedIn(request: FastifyRequest): Promise<SignedIn | undefined> {
     const token = cookieOf(request.headers.cookie, this.#cookieName);
-    return token === undefined ? undefined : signedInOf(await this.#sessions.findSession(token));
+    // The page asks again by itself: an operator who has left the screen does not use the session.
+    const isUsed = request.headers['x-gatepost-unattended'] === undefined;
+    return token === undefined ? undefined : signedInOf(await this.#sessions.findSession(token, { isUsed }));
   }
 
   /** The operator of an act that takes long, with the rights of now. The proof counts from the beginning. @throws as `#answer` */
   async #renew(route: ConsoleRoute, request: ConsoleRequest): Promise<void> {
-    request.signedIn = signedInOf(await this.#sessions.findSession(request.operator.sessionId, 'id'));
+    request.signedIn = signedInOf(await this.#sessions.findSession(request.operator.sessionId, { by: 'id' }));
     const refusal = refusalBy({ ...route, needsProof: false }, request.signedIn, request.params);
     if (refusal !== undefined) throw refusal;
   }

@@ -225,3 +225,11 @@ export class AddTestDevices1796830000000 extends ForwardMigration {
      )`,
   ];
 }
+
+// Why: an act on several users or devices names each of them, which an index over the whole text neither finds nor always holds.
+export class FindEachTarget1796840000000 extends ForwardMigration {
+  override readonly statements = [
+    `DROP INDEX console.audit_target_idx`,
+    `CREATE INDEX audit_targets_idx ON console.audit USING gin (string_to_array(target, ' '))`,
+  ];
+}

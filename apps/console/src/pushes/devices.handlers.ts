@@ -146,7 +146,7 @@ export class DevicesHandlers {
   @Handles(consoleApi.deleteDevices)
   async delete(request: RequestOf<'deleteDevices'>): Promise<ReplyOf<'deleteDevices'>> {
     const objectIds = [...new Set(request.body.deviceIds)];
-    request.act = { target: objectIds.join(' ').slice(0, 300) };
+    request.act = { target: objectIds.join(' ') };
     await this.rpc.call(installationsRpc.remove, { caller: request.caller, className, objectIds });
     return { deleted: objectIds.length };
   }

@@ -179,7 +179,7 @@ export class UsersHandlers {
   @Handles(consoleApi.deleteUsers)
   async delete(request: RequestOf<'deleteUsers'>): Promise<ReplyOf<'deleteUsers'>> {
     const objectIds = [...new Set(request.body.userIds)];
-    request.act = { target: objectIds.join(' ').slice(0, 300) };
+    request.act = { target: objectIds.join(' ') };
     await this.rpc.call(objectsRpc.remove, { caller: request.caller, className: '_User', objectIds });
     return { deleted: objectIds.length };
   }

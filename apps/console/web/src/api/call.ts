@@ -204,12 +204,23 @@ async function respondOnce(
   const isGet = route.method === 'GET';
   const response = await answerOf(`/api${pathOf(route.path, params)}${queryText(query)}`, {
     method: route.method,
-    ...(isGet ? {} : { body: JSON.stringify(body), headers: HEADERS }),
+    ...(isGet ? { headers: isAttended() ? {} : UNATTENDED } : { body: JSON.stringify(body), headers: HEADERS }),
     ...(signal === undefined ? {} : { signal }),
   });
   noteVersion(response);
   if (!response.ok) throw errorOf(await response.json().catch(() => undefined), response);
   return response;
+}
+
+/** Without a key, a touch or a pointer for so long, requests come from the page alone: they do not prolong the session. */
+const ATTENDED_MS = 60_000;
+const UNATTENDED = { 'X-Gatepost-Unattended': '1' };
+let lastInput = Date.now();
+for (const input of ['keydown', 'pointerdown', 'pointermove', 'wheel'])
+  window.addEventListener(input, () => (lastInput = Date.now()), { capture: true, passive: true });
+
+function isAttended(): boolean {
+  return Date.now() - lastInput < ATTENDED_MS;
 }
 
 const HEADERS = { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' };

@@ -153,7 +153,7 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
               .filter(({ unverified }) => unverified > 0)
               .map(({ platform, unverified }) => (
                 <Text key={platform} size="sm">
-                  {t.overview.unverified(platform, number(unverified))}
+                  {t.overview.unverified(platform, unverified, number(unverified))}
                 </Text>
               ))}
             <DataTable

@@ -99,7 +99,7 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
   };
   const nameOfTime = (value: string) => {
     if (value === 'revoked') return t.keys.untilRevoked;
-    return value === '0' ? t.keys.endAtOnce : t.newPush.hours(Number(value));
+    return value === '0' ? t.keys.endAtOnce : t.keys.hours(Number(value));
   };
   const choice = (name: 'appKey' | 'masterKey') => (
     <Checkbox

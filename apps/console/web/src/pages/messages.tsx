@@ -1,15 +1,15 @@
 import { Badge, Button, Group, Text, TextInput } from '@mantine/core';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useCallback } from 'react';
 import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, filtersOf, onText } from '../parts/fields';
+import { Choice, DayFilters, filtersOf, onText, useTyped } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { List } from '../table/data-table';
+import { keptState, List } from '../table/data-table';
 import { useFormats, useNow, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -31,16 +31,16 @@ export function MessagesPage(): ReactNode {
   const timeZone = useTimeZone();
   const navigate = useNavigate({ from: '/apps/$appId/messages' });
   const may = useMay(appId);
-  const [recipient, setRecipient] = useState('');
+  const recipient = useRecipient();
   const change = (part: Partial<typeof search>) => {
-    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
+    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: keptState });
   };
   const filter = filtersOf(search, change);
   const filters = {
     ...chosen,
     ...momentsOf({ since, until }, timeZone),
     userId: user,
-    recipient: recipient.trim() === '' ? undefined : recipient.trim(),
+    recipient: recipient.shown === '' ? undefined : recipient.shown,
   };
   return (
     <Page
@@ -59,17 +59,14 @@ export function MessagesPage(): ReactNode {
     >
       <Panel>
         <Group gap="xs" align="flex-end">
-          {/* An address stands in no URL. */}
           {may('users.contact') && (
             <TextInput
               label={t.messages.recipient}
               size="xs"
               type="search"
-              value={recipient}
-              onChange={onText((text) => {
-                setRecipient(text);
-                if (after !== undefined) change({});
-              })}
+              value={recipient.text}
+              onChange={onText(recipient.type)}
+              onBlur={recipient.send}
             />
           )}
           <Choice
@@ -93,6 +90,20 @@ export function MessagesPage(): ReactNode {
       </Panel>
     </Page>
   );
+}
+
+/** An address stands in the history of this tab, and in no URL. */
+function useRecipient() {
+  const navigate = useNavigate({ from: '/apps/$appId/messages' });
+  const shown = useLocation({ select: ({ state }) => state.text ?? '' });
+  const store = useCallback(
+    (text: string) => {
+      const state = keptState({ text: text.trim() === '' ? undefined : text });
+      void navigate({ search: (old) => ({ ...old, after: undefined }), state: () => state, replace: true });
+    },
+    [navigate],
+  );
+  return { ...useTyped(shown, store), shown: shown.trim() };
 }
 
 function RetryAllButton({ appId }: { readonly appId: string }): ReactNode {

@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
-import { useAct, useApplications, useRead, useSession } from '../api/queries';
+import { useAct, useApplications, useMay, useRead, useSession } from '../api/queries';
 import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Icon } from '../parts/icon';
@@ -22,11 +22,14 @@ export function OperatorsPage(): ReactNode {
   const operators = useRead(consoleApi.listOperators, {});
   const [link, setLink] = useState<Link>();
   const [edited, setEdited] = useState<Operator>();
+  const mayInvite = useMay('*')('operators.write');
   return (
     <Page
       title={t.pages.operators}
       acts={
-        <AddButton text={t.operators.invite}>{(close) => <InviteDialog show={setLink} onClose={close} />}</AddButton>
+        mayInvite && (
+          <AddButton text={t.operators.invite}>{(close) => <InviteDialog show={setLink} onClose={close} />}</AddButton>
+        )
       }
     >
       {link !== undefined && <LinkAlert link={link} />}
@@ -95,9 +98,9 @@ function Rights({ operator: { isOwner, grants } }: { readonly operator: Operator
     <Group gap={4}>
       {grants.map(({ appId, role }) => (
         <Badge key={appId} color="gray">
-          {appId === '*' ? t.operators.allApplications : appId}
-          {': '}
           {t.operators.roles[role]}
+          {': '}
+          {appId === '*' ? t.operators.allApplications : appId}
         </Badge>
       ))}
     </Group>

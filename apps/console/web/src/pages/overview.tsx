@@ -95,7 +95,7 @@ function Attention({ data, appId }: DataProps): ReactNode {
         )}
         {data.unverifiedPlatforms.map(({ platform, accounts }) => (
           <li key={platform}>
-            {t.overview.unverified(platform, formats.number(accounts))}{' '}
+            {t.overview.unverified(platform, accounts, formats.number(accounts))}{' '}
             <Link to="/apps/$appId/settings" params={{ appId }} search={{ tab: 'platforms' }}>
               {t.overview.setCredentials}
             </Link>

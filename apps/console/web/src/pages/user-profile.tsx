@@ -35,6 +35,7 @@ export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
     [],
   );
   const shown = { ...typedOf(base), ...typed };
+  const verified = (isVerified: boolean) => (isVerified ? t.users.isVerified : t.users.isNotVerified);
   const fieldOf = (name: keyof Typed) => ({
     value: shown[name],
     readOnly: !may('users.write'),
@@ -52,8 +53,18 @@ export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
       >
         <Stack gap="sm">
           <TextInput label={t.users.fields.username} {...fieldOf('username')} />
-          <TextInput label={t.users.fields.email} type="email" {...fieldOf('email')} />
-          <TextInput label={t.users.fields.phone} type="tel" {...fieldOf('mobilePhoneNumber')} />
+          <TextInput
+            label={t.users.fields.email}
+            type="email"
+            description={base.email !== null && verified(base.emailVerified)}
+            {...fieldOf('email')}
+          />
+          <TextInput
+            label={t.users.fields.phone}
+            type="tel"
+            description={base.mobilePhoneNumber !== null && verified(base.mobilePhoneVerified)}
+            {...fieldOf('mobilePhoneNumber')}
+          />
           <Textarea
             label={t.user.fields}
             description={t.user.fieldsSays}

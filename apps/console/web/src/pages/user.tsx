@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { ActButton, useNotices } from '../parts/dialogs';
+import { ActButton, folded, useNotices } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
@@ -95,11 +95,11 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
       {isLocked && lock.lockedUntil !== null && (
         <Text size="sm">{t.user.lockedSays(formats.time(lock.lockedUntil))}</Text>
       )}
-      <Text size="sm">
-        {lock.failures === 0 && !isLocked
-          ? t.user.noFailures
-          : t.user.failures(lock.failures, formats.number(lock.failures))}
-      </Text>
+      {!isLocked && (
+        <Text size="sm">
+          {lock.failures === 0 ? t.user.noFailures : t.user.failures(lock.failures, formats.number(lock.failures))}
+        </Text>
+      )}
       {lock.failedAt.length > 0 && (
         <ul className="list">
           {lock.failedAt.map((at, index) => (
@@ -217,7 +217,7 @@ function DeleteButton({ appId, user }: UserProps): ReactNode {
       title={t.users.deleteTitle(1)}
       says={t.users.deleteSays}
       button={t.acts.delete}
-      typed={user.username ?? user.objectId}
+      typed={folded(user.username ?? '') || user.objectId}
       route={consoleApi.deleteUsers}
       input={{ params: { appId }, body: { userIds: [user.objectId] } }}
       done={() => t.users.deleted(1)}

@@ -1,11 +1,11 @@
 import { Button, Group, Text } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
-import { useQueryClient } from '@tanstack/react-query';
+import { useIsMutating, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { call } from '../api/call';
 import { useMay } from '../api/queries';
-import { ActButton, AskButton } from '../parts/dialogs';
+import { ActButton, AskButton, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { useProblem } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -23,7 +23,16 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
   const clear = () => {
     setChosen(new Set());
   };
-  useHotkeys([['Escape', clear]]);
+  const isActing = useIsMutating() > 0;
+  useHotkeys([
+    [
+      'Escape',
+      () => {
+        // Escape in an open dialog or menu closes only that.
+        if (!isActing && document.querySelector('[role=dialog], [role=menu]') === null) clear();
+      },
+    ],
+  ]);
   return (
     <Group gap="sm" className="selection" role="toolbar" aria-label={t.table.chosen(chosen.size)}>
       <Text size="sm" fw={600}>
@@ -61,13 +70,13 @@ const EACH_ACTS = { endSession: consoleApi.endUserSession, sendVerification: con
 type EachAct = keyof typeof EACH_ACTS;
 const EACH_ACT_NAMES = Object.keys(EACH_ACTS) as EachAct[];
 
-/** Acts that the page asks for once for each user. The toolbar then says how many were refused, and why. */
+/** Acts that the page asks for once for each user. A notice then says how many were refused, and why. */
 function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): ReactNode {
   const t = useTexts();
   const problem = useProblem();
+  const notices = useNotices();
   const queries = useQueryClient();
   const [progress, setProgress] = useState('');
-  const [outcome, setOutcome] = useState('');
   const run = async (name: EachAct) => {
     setProgress('');
     const refusals = await forEach(
@@ -79,7 +88,7 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
     );
     const reasons = countsOf(refusals.map(problem));
     const refused = [...reasons].map(([reason, count]) => t.users.each.refused(count, reason));
-    setOutcome([t.users.each.done(chosen.size - refusals.length, chosen.size), ...refused].join(' '));
+    notices.outcome([t.users.each.done(chosen.size - refusals.length, chosen.size), ...refused].join(' '));
     await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
   };
   return (
@@ -97,9 +106,6 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
           onConfirm={() => run(name)}
         />
       ))}
-      <Text size="sm" role="status">
-        {outcome}
-      </Text>
     </>
   );
 }

@@ -2,12 +2,12 @@ import { Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useCallback, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useCallback, useRef } from 'react';
 import { consoleApi, USER_ORDERS } from '#console-api';
 import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
 import { AddButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, filtersOf, onText, Segments, UrlText } from '../parts/fields';
+import { Choice, DayFilters, filtersOf, onText, Segments, UrlText, useTyped } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
@@ -18,8 +18,6 @@ import { NewUser } from './new-user';
 import { useUserColumns } from './user-columns';
 import { ConditionFilter, FROM, PERSONAL, useSearched } from './users-condition';
 import { SelectionBar } from './users-selection';
-
-const TYPING_MS = 250;
 
 export function UsersPage(): ReactNode {
   const t = useTexts();
@@ -47,49 +45,21 @@ export function UsersPage(): ReactNode {
   );
 }
 
-interface Draft {
-  readonly text: string;
-  /** The text on which it was typed, and those of its states that the URL is about to have, oldest first. */
-  readonly urls: readonly string[];
-}
-
-/** The part of a draft that counts beside the text of the URL: none once the URL has it, or has a text from elsewhere. */
-function draftAt(draft: Draft | undefined, shown: string): Draft | undefined {
-  const place = draft?.urls.lastIndexOf(shown) ?? -1;
-  if (draft === undefined || place === -1) return undefined;
-  const urls = draft.urls.slice(place);
-  if (draft.text === shown && urls.length === 1) return undefined;
-  return place === 0 ? draft : { ...draft, urls };
-}
-
-/** The text of the search field: typed here, else of the URL, which has it soon after the last key and when the field is left. */
+/** The text of the search field: typed here, else of the URL, or of the history where it looks like an address or a number. */
 function useTypedSearch() {
   const navigate = useNavigate({ from: '/apps/$appId/users' });
-  const { text: shown } = useSearched();
-  const [stored, setDraft] = useState<Draft>();
-  const draft = draftAt(stored, shown);
-  if (draft !== stored) setDraft(draft);
-  const text = draft?.text;
-  const send = useCallback(() => {
-    if (text === undefined) return;
-    const isPersonal = PERSONAL.test(text);
-    setDraft((old) => old && { ...old, urls: [...old.urls, text] });
-    void navigate({
-      search: (old) => ({ ...old, q: text === '' || isPersonal ? undefined : text, after: undefined }),
-      state: ({ where }) => keptState({ where, text: isPersonal ? text : undefined }),
-      replace: true,
-    });
-  }, [text, navigate]);
-  useEffect(() => {
-    const timer = setTimeout(send, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [send]);
-  const type = (typed: string) => {
-    setDraft({ text: typed, urls: draft?.urls ?? [shown] });
-  };
-  return { text: text ?? shown, type, send };
+  const store = useCallback(
+    (text: string) => {
+      const isPersonal = PERSONAL.test(text);
+      void navigate({
+        search: (old) => ({ ...old, q: text === '' || isPersonal ? undefined : text, after: undefined }),
+        state: ({ where }) => keptState({ where, text: isPersonal ? text : undefined }),
+        replace: true,
+      });
+    },
+    [navigate],
+  );
+  return useTyped(useSearched().text, store);
 }
 
 /** Of the URL. A change leads to the first page and keeps what stands in the history. */

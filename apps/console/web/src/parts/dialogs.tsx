@@ -148,7 +148,7 @@ export function Confirm({ title, says, button = title, typed, onConfirm, onClose
   const t = useTexts();
   const [text, setText] = useState('');
   const act = useMutation({ mutationFn: onConfirm, onSuccess: onClose });
-  const isDisabled = typed !== undefined && text.trim() !== typed;
+  const isDisabled = typed !== undefined && folded(text) !== folded(typed);
   return (
     <FormDialog
       title={title}
@@ -165,10 +165,15 @@ export function Confirm({ title, says, button = title, typed, onConfirm, onClose
         {says}
       </Text>
       {typed !== undefined && (
-        <TextInput label={t.acts.typeToConfirm(typed)} value={text} onChange={onText(setText)} data-autofocus />
+        <TextInput label={t.acts.typeToConfirm(folded(typed))} value={text} onChange={onText(setText)} data-autofocus />
       )}
     </FormDialog>
   );
+}
+
+/** White space as it is seen and typed: names may begin with it, or hold line breaks. */
+export function folded(text: string): string {
+  return text.trim().replaceAll(/\s+/g, ' ');
 }
 
 interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {
@@ -211,9 +216,10 @@ export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): Rea
 
 const UNDO_MS = 10_000;
 
-/** @returns notices: of a success, of one with Undo for ten seconds, of a failure */
+/** @returns notices: of a success, of an outcome to be read, of a success with Undo for ten seconds, of a failure */
 export function useNotices(): {
   readonly done: (text: string) => void;
+  readonly outcome: (text: string) => void;
   readonly undoable: (text: string, undo: () => Promise<unknown>) => void;
   readonly failed: (error: Error) => void;
 } {
@@ -223,6 +229,9 @@ export function useNotices(): {
     notifications.show({ ...notice, closeButtonProps: { 'aria-label': t.acts.close } });
   const done = (message: string) => {
     show({ message, color: 'good' });
+  };
+  const outcome = (message: string) => {
+    show({ message, autoClose: false });
   };
   const failed = (error: Error) => {
     show({ title: t.states.failed, message: problem(error), color: 'bad', autoClose: false });
@@ -244,5 +253,5 @@ export function useNotices(): {
     );
     const id = show({ autoClose: UNDO_MS, color: 'good', message });
   };
-  return { done, undoable, failed };
+  return { done, outcome, undoable, failed };
 }

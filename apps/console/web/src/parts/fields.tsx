@@ -8,7 +8,7 @@ import {
   type TextInputProps,
 } from '@mantine/core';
 import { useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useId, useRef } from 'react';
+import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
 import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
 import { type Texts, useTexts } from '../texts/texts';
@@ -190,4 +190,54 @@ export function Segments<Value extends string>({ label, value, options, onChange
       ))}
     </div>
   );
+}
+
+const TYPING_MS = 250;
+
+interface TypedText {
+  readonly text: string;
+  /** The stored text on which it was typed, and those of its states that are about to be stored, oldest first. */
+  readonly stored: readonly string[];
+}
+
+/** The part of a typed text that counts beside the stored one: none once it is stored, or a text from elsewhere is. */
+function typedOn(typed: TypedText | undefined, shown: string): TypedText | undefined {
+  const place = typed?.stored.lastIndexOf(shown) ?? -1;
+  if (typed === undefined || place === -1) return undefined;
+  const stored = typed.stored.slice(place);
+  if (typed.text === shown && stored.length === 1) return undefined;
+  return place === 0 ? typed : { ...typed, stored };
+}
+
+interface TypedField {
+  readonly text: string;
+  readonly type: (text: string) => void;
+  /** Stores at once, as when the field is left. */
+  readonly send: () => void;
+}
+
+/**
+ * A text that is searched for, as it is typed. The URL or the history has it soon after the last key.
+ * @param shown the stored text @param store does not change from one rendering to the next
+ */
+export function useTyped(shown: string, store: (text: string) => void): TypedField {
+  const [kept, setTyped] = useState<TypedText>();
+  const typed = typedOn(kept, shown);
+  if (typed !== kept) setTyped(typed);
+  const text = typed?.text;
+  const send = useCallback(() => {
+    if (text === undefined) return;
+    setTyped((old) => old && { ...old, stored: [...old.stored, text] });
+    store(text);
+  }, [text, store]);
+  useEffect(() => {
+    const timer = setTimeout(send, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [send]);
+  const type = (entered: string) => {
+    setTyped({ text: entered, stored: typed?.stored ?? [shown] });
+  };
+  return { text: text ?? shown, type, send };
 }

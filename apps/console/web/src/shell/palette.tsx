@@ -1,7 +1,7 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight';
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { useApplications, useMay, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
@@ -19,8 +19,17 @@ export function Palette({ appId }: { readonly appId: string | undefined }): Reac
   const pages = usePageActions(appId);
   const [settled] = useDebouncedValue(text.trim(), TYPING_MS);
   const users = useUserActions(appId, settled);
+  const field = useRef<HTMLInputElement>(null);
+  // The palette selects the first action as the operator types; users arrive later.
+  useEffect(() => {
+    const isNoneSelected = field.current?.closest('[role=dialog]')?.querySelector('[data-selected]') === null;
+    if (users.length > 0 && isNoneSelected)
+      field.current?.dispatchEvent(new KeyboardEvent('keydown', { code: 'ArrowDown', bubbles: true }));
+  }, [users]);
   return (
     <Spotlight
+      title={t.shell.search}
+      classNames={{ header: 'unseen' }}
       actions={[...pages, ...users]}
       query={text}
       onQueryChange={setText}
@@ -28,6 +37,7 @@ export function Palette({ appId }: { readonly appId: string | undefined }): Reac
       limit={12}
       shortcut={null}
       searchProps={{
+        ref: field,
         placeholder: t.shell.searchHint,
         'aria-label': t.shell.search,
         leftSection: <Icon name="search" />,

@@ -206,8 +206,8 @@ export const en = {
     away: (service: string) => `The service ${service} does not answer; its figures are missing.`,
     dead: (count: number, shown: string) =>
       `${shown} ${plural(count, 'message was', 'messages were')} refused for good in the last 24 hours.`,
-    unverified: (platform: string, accounts: string) =>
-      `${platform} has ${accounts} accounts that no credentials verify.`,
+    unverified: (platform: string, count: number, shown: string) =>
+      `${platform} has ${shown} ${plural(count, 'account', 'accounts')} without credentials that verify them.`,
     setCredentials: 'Set credentials',
     oldMasterKey: 'An old master key is still accepted.',
     notQuiet: 'quietProfile is off: answers reveal whether an account exists.',
@@ -661,6 +661,7 @@ export const en = {
     until: 'Accepted until',
     untilRevoked: 'until it is revoked',
     endAtOnce: 'not at all',
+    hours: (count: number) => `for ${count} ${plural(count, 'hour', 'hours')}`,
     rotate: 'Replace keys',
     rotateSays: 'The server makes new keys. Apps and servers with the old keys work as long as these are kept.',
     keep: 'Keep the old keys',

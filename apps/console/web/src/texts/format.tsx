@@ -110,9 +110,12 @@ export function When({ at }: { readonly at: string | null }): ReactNode {
   const formats = useFormats();
   const now = useNow();
   if (at === null) return '–';
+  const time = Date.parse(at);
+  // The clock of the page is behind by a tick at most: what has just happened is not in the future.
+  const from = time > now && time - now < TICK_MS ? time : now;
   return (
     <time dateTime={at} title={`${formats.time(at)} (${at})`}>
-      {formats.relative(at, now)}
+      {formats.relative(at, from)}
     </time>
   );
 }
