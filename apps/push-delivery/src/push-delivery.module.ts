@@ -33,7 +33,8 @@ import {
 } from './notifications/notifications.controller.js';
 import { ConnectedCounts, NotificationsRepository, PushCleanup } from './notifications/notifications.repository.js';
 import { NotificationsService } from './notifications/notifications.service.js';
-import { PushAudienceService, SendPushService } from './notifications/send-push.service.js';
+import { PushAudienceController } from './notifications/push-audience.controller.js';
+import { SendPushService } from './notifications/send-push.service.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.config.js';
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
 import { VendorOperationsModule, VendorSenderModule, VendorsModule } from './vendors/vendors.module.js';
@@ -57,15 +58,8 @@ class DispatchModule {}
 
 @Module({
   imports: [DispatchModule, InstallationsModule, VendorsModule],
-  controllers: [ConnectorsController, NotificationsController, PushOperationsController],
-  providers: [
-    ConnectedCounts,
-    NotificationsRepository,
-    NotificationsService,
-    PushAudienceService,
-    PushCleanup,
-    SendPushService,
-  ],
+  controllers: [ConnectorsController, NotificationsController, PushAudienceController, PushOperationsController],
+  providers: [ConnectedCounts, NotificationsRepository, NotificationsService, PushCleanup, SendPushService],
 })
 class NotificationsModule {}
 

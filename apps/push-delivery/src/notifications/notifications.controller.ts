@@ -4,7 +4,7 @@ import { listReply, type MaybeEncoded, RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { ConnectedCounts } from './notifications.repository.js';
 import { NotificationsService } from './notifications.service.js';
-import { PushAudienceService, SendPushService } from './send-push.service.js';
+import { SendPushService } from './send-push.service.js';
 
 type Push = typeof pushRpc;
 type PushData<Name extends keyof Push> = RpcData<Push[Name]>;
@@ -81,29 +81,8 @@ export class PushOperationsController {
   constructor(
     private readonly pushes: SendPushService,
     private readonly notifications: NotificationsService,
-    private readonly audience: PushAudienceService,
     private readonly connected: ConnectedCounts,
   ) {}
-
-  @RpcHandler(pushOperationsRpc.countTargets)
-  countTargets(push: OperationsData<'countTargets'>): OperationsReply<'countTargets'> {
-    return this.audience.countTargets(push);
-  }
-
-  @RpcHandler(pushOperationsRpc.preview)
-  preview(push: OperationsData<'preview'>): OperationsReply<'preview'> {
-    return this.audience.preview(push);
-  }
-
-  @RpcHandler(pushOperationsRpc.listConnected)
-  listConnected(page: OperationsData<'listConnected'>): OperationsReply<'listConnected'> {
-    return this.audience.listConnected(page);
-  }
-
-  @RpcHandler(pushOperationsRpc.describeDevices)
-  describeDevices(devices: OperationsData<'describeDevices'>): OperationsReply<'describeDevices'> {
-    return this.audience.describeDevices(devices);
-  }
 
   @RpcHandler(pushOperationsRpc.send)
   send({ appId, body }: OperationsData<'send'>): OperationsReply<'send'> {

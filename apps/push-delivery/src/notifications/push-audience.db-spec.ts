@@ -27,7 +27,8 @@ import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import type { PlatformCounts } from '../pushes/push.row.js';
 import type { VendorCredentials } from '../vendors/vendor-credentials.js';
 import { NotificationsRepository } from './notifications.repository.js';
-import { PushAudienceService, SendPushService } from './send-push.service.js';
+import { PushAudienceController } from './push-audience.controller.js';
+import { SendPushService } from './send-push.service.js';
 
 const APP = 'shop';
 const DEVICES = 2_500;
@@ -67,7 +68,7 @@ describe('the audience of a push', () => {
   let module: TestingModule;
   let database: PushDatabase;
   let queries: QueryDatabase;
-  let audience: PushAudienceService;
+  let audience: PushAudienceController;
   let pushes: SendPushService;
   let dispatcher: PushDispatcher;
   const count = (body: JsonObject) => audience.countTargets({ appId: APP, body: { data, ...body } });
@@ -107,7 +108,7 @@ describe('the audience of a push', () => {
     dispatcher.onApplicationBootstrap();
     const notifications = module.get(NotificationsRepository);
     pushes = new SendPushService(directory, notifications, database, new Clock(), dispatcher);
-    audience = new PushAudienceService(directory, scan, queries, credentials, queues, new Clock());
+    audience = new PushAudienceController(directory, scan, queries, credentials, queues, new Clock());
     const rows = Array.from({ length: DEVICES }, (_, n) => {
       const installationId = n % 50 === 0 ? null : `d-${n}`;
       const age = n % 11 === 0 ? 91 : 1;
