@@ -149,6 +149,16 @@ function discard(channel: Channel): void {
   channel.close().catch(() => undefined);
 }
 
+/** @returns false where the channel has closed: amqplib throws an IllegalOperationError then */
+export function whereOpen(use: () => unknown): boolean {
+  try {
+    use();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const HEARTBEAT_SECONDS = 10;
 const RECONNECT_SECONDS = 1;
 /** Maximum silence of the broker until the connection is open, in milliseconds. Heartbeats start after that. */

@@ -6,6 +6,7 @@ import { reasonOf } from '#errors';
 import type { Metrics } from '#observability';
 import { deliverEvent } from '../handlers.js';
 import { originFrom, originHeaders, REASON_HEADER, UnparseableEvent } from '../transport.js';
+import { whereOpen } from './broker-connection.js';
 import { type InFlight, type Publisher, UnroutableError } from './publisher.js';
 import type { Topology } from './topology.js';
 
@@ -60,7 +61,10 @@ export class EventConsumer {
       this.outcomes?.inc({ outcome });
     } catch (error) {
       this.logger.warn(`event ${String(message.properties.messageId)} goes back to the queue: ${String(error)}`);
-      requeue(channel, message);
+      // Where the channel has closed, the broker requeues the message by itself.
+      whereOpen(() => {
+        channel.nack(message);
+      });
     }
   }
 
@@ -115,14 +119,5 @@ export class EventConsumer {
       if (error instanceof UnroutableError) lose();
       return reasonOf(error);
     }
-  }
-}
-
-/** Requeues the message. Where the channel has closed, the broker requeues it by itself. */
-function requeue(channel: Channel, message: ConsumeMessage): void {
-  try {
-    channel.nack(message);
-  } catch {
-    // IllegalOperationError: the channel is closed.
   }
 }

@@ -4,7 +4,7 @@ import type { AmqpConnectionManager } from 'amqp-connection-manager';
 import type { Channel, ConfirmChannel, Message, MessageProperties, Options } from 'amqplib';
 import { appError, withTimeout } from '#errors';
 import { failForwarded } from '../handlers.js';
-import { ReconnectingChannel, openConnection, type Setup, socketOf } from './broker-connection.js';
+import { ReconnectingChannel, openConnection, type Setup, socketOf, whereOpen } from './broker-connection.js';
 
 /** Counts work in progress, and waits for its end. Not `ConcurrencyLimiter`, because nothing waits for a turn: the server refuses instead. */
 export class InFlight {
@@ -211,11 +211,7 @@ export class Publisher {
   send({ exchange, routingKey }: Route, content: Buffer, options: Options.Publish): void {
     if (this.#unsentBytes + content.length > MAX_PENDING_BYTES) return;
     this.#hasPublished = true;
-    try {
-      this.#transient.current?.publish(exchange, routingKey, content, options);
-    } catch {
-      // IllegalOperationError: the channel has just closed.
-    }
+    whereOpen(() => this.#transient.current?.publish(exchange, routingKey, content, options));
   }
 
   async closeChannels(): Promise<void> {

@@ -13,7 +13,7 @@ import {
   originHeaders,
   type Transport,
 } from '../transport.js';
-import { ReconnectingChannel, openConnection } from './broker-connection.js';
+import { ReconnectingChannel, openConnection, whereOpen } from './broker-connection.js';
 import { Publisher, type Route } from './publisher.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
@@ -232,15 +232,10 @@ class NodeMailbox {
         traceparent,
       });
     } finally {
-      acknowledge(channel, message);
+      // Where the channel has closed, the broker has deleted the queue.
+      whereOpen(() => {
+        channel.ack(message);
+      });
     }
-  }
-}
-
-function acknowledge(channel: Channel, message: ConsumeMessage): void {
-  try {
-    channel.ack(message);
-  } catch {
-    // IllegalOperationError: the channel is closed, and its queue deleted.
   }
 }

@@ -2,6 +2,7 @@ import type { Channel, ConsumeMessage, Message } from 'amqplib';
 import { appError } from '#errors';
 import type { Metrics } from '#observability';
 import { assertFits, type RpcTransport } from '../transport.js';
+import { whereOpen } from './broker-connection.js';
 import { expiringAfter, type Publisher } from './publisher.js';
 import type { Topology } from './topology.js';
 
@@ -107,12 +108,8 @@ export class RpcChannel implements RpcTransport {
 
   #send(channel: Channel, { id, callee, timeoutMs }: RpcRequest, content: Buffer): void {
     const options = { correlationId: id, ...expiringAfter(timeoutMs), replyTo: DIRECT_REPLY_TO, mandatory: true };
-    try {
-      channel.publish('', this.topology.rpcQueue(callee), content, options);
-    } catch {
-      // IllegalOperationError: the channel has just closed.
-      this.#fail(id, CONNECTION_LOST);
-    }
+    const isSent = whereOpen(() => channel.publish('', this.topology.rpcQueue(callee), content, options));
+    if (!isSent) this.#fail(id, CONNECTION_LOST);
   }
 
   #fail(id: string, reason: string): void {
