@@ -190,7 +190,20 @@ describe('parsePushToDevices', () => {
     [{ device_type: 'My-TV_2', device_ids: ['i'] }, { deviceType: 'My-TV_2', installationId: 'i' }, false],
     [{ device_type: 'web', device_ids: ['i', 'j'] }, { deviceType: 'web', installationId: { $in: ['i', 'j'] } }, true],
     [{ device_type: 'ios', device_ids: ['t'] }, { deviceType: 'ios', deviceToken: 't' }, true],
-    [{ device_type: 'android', device_ids: ['r'], vendor: 'mi' }, { deviceType: 'android', registrationId: 'r' }, true],
+    [
+      { device_type: 'android', device_ids: ['r'], vendor: 'mi' },
+      { deviceType: 'android', vendor: { $regex: '^(mi)(-intl)?$', $options: 'i' }, registrationId: 'r' },
+      true,
+    ],
+    [
+      { device_type: 'android', device_ids: ['r', 's'], vendor: 'a.b|c' },
+      {
+        deviceType: 'android',
+        vendor: { $regex: String.raw`^(a\.b\|c)(-intl)?$`, $options: 'i' },
+        registrationId: { $in: ['r', 's'] },
+      },
+      true,
+    ],
   ])('reads %j', (body, condition, isForSeveral) => {
     const { target } = parseDevices(body);
     expect(target).toMatchObject({ where: [condition] });

@@ -168,7 +168,7 @@ function parseDevices({ device_type: type, device_ids: ids, vendor }: JsonObject
   if (isLeftOut(type) || isLeftOut(ids))
     throw appError('KEY_REQUIRED', { message: 'device_type and device_ids are required.' });
   if (typeof type !== 'string' || !DEVICE_TYPE.test(type)) throw incorrect('device_type must be a name such as ios.');
-  return [{ deviceType: type, [idField(type, vendor)]: oneOf(parseDeviceIds(ids)) }];
+  return [{ deviceType: type, ...addressedBy(oneOf(parseDeviceIds(ids)), type, vendor) }];
 }
 
 /** Whether a request omits a member: SDKs send `null` for an omitted one. An empty string is a value, usually an invalid one. */
@@ -199,12 +199,12 @@ function assertStorable(value: JsonValue): void {
     }
 }
 
-/** @throws AppError INCORRECT_TYPE */
-function idField(type: string, vendor: JsonValue | undefined): string {
-  if (type === 'ios') return 'deviceToken';
-  if (isLeftOut(vendor)) return 'installationId';
+/** A token belongs to one vendor. @throws AppError INCORRECT_TYPE */
+function addressedBy(ids: JsonValue, type: string, vendor: JsonValue | undefined): JsonObject {
+  if (type === 'ios') return { deviceToken: ids };
+  if (isLeftOut(vendor)) return { installationId: ids };
   if (typeof vendor !== 'string' || vendor.trim() === '') throw incorrect('vendor must be a name such as mi.');
-  return 'registrationId';
+  return { vendor: vendorAmong([vendor.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)]), registrationId: ids };
 }
 
 /** A condition, or a list of conditions that all hold. */
@@ -272,10 +272,15 @@ function textsOf(blocks: readonly JsonObject[]): JsonObject {
   return { ...(title === undefined ? {} : { title }), ...(alert === undefined ? {} : { alert }) };
 }
 
-/** Android devices of these vendors, and all other devices. Vendors are named in any case; `mi-intl` reads the block `mi`. */
+/** Android devices of these vendors, and all other devices. */
 function ofVendors(vendors: readonly string[]): JsonObject {
-  const vendor = { $regex: `^(${vendors.join('|')})(-intl)?$`, $options: 'i' };
+  const vendor = vendorAmong(vendors);
   return { $or: [{ deviceType: { $ne: 'android' } }, { vendor, registrationId: { $exists: true } }] };
+}
+
+/** Installations name vendors in any case; `mi` includes `mi-intl`. */
+function vendorAmong(patterns: readonly string[]): JsonObject {
+  return { $regex: `^(${patterns.join('|')})(-intl)?$`, $options: 'i' };
 }
 
 function blockOf(data: JsonObject, platform: string): [string, JsonObject][] {
