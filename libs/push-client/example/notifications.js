@@ -3,8 +3,8 @@
 /** Needs https or localhost. */
 export const isSupported = 'serviceWorker' in navigator && 'PushManager' in window;
 
-/** Pushes reach the installation by WebSocket again. A subscription that ended in the meantime has made it invalid. */
-const WITHOUT_SUBSCRIPTION = { webPush: { __op: 'Delete' }, valid: true };
+/** Pushes reach the installation by WebSocket again. */
+const WITHOUT_SUBSCRIPTION = { webPush: { __op: 'Delete' } };
 
 /** The fields of the installation; none where notifications were never turned on in this browser. */
 export async function currentFields() {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { installationClass, type InstallationRow, newRow } from '#objects';
+import type { JsonValue } from '#contracts';
+import { type InstallationChanges, installationClass, type InstallationRow, newRow } from '#objects';
 import { applyChanges, type InstallationIdentity, registeredAmong } from './installation.rules.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
@@ -41,6 +42,29 @@ describe('applyChanges', () => {
   it('changes only the named fields', () => {
     const custom = [{ path: ['level'], operation: { kind: 'increment', amount: 2 } }] as const;
     expect(applyChanges(current, { valid: false, custom })).toEqual({ ...current, valid: false, fields: { level: 3 } });
+  });
+
+  const dead = { valid: false, invalidReason: 'fcm: UNREGISTERED' };
+  const set = (name: string, value: JsonValue) => ({
+    custom: [{ path: [name], operation: { kind: 'set', value } }] as const,
+  });
+  const remove = (name: string) => ({ custom: [{ path: [name], operation: { kind: 'delete' } }] as const });
+  it.each<[string, InstallationChanges]>([
+    ['a registration id', set('registrationId', 'r')],
+    ['the vendor of the own channel', set('vendor', 'lc')],
+    ['no vendor', remove('vendor')],
+    ['a subscription', set('webPush', {})],
+    ['no subscription', remove('webPush')],
+    ['a device token', { deviceType: 'ios', deviceToken: 't', custom: [] }],
+    ['no device token', { deviceToken: null, custom: [] }],
+  ])('with %s revokes the verdict of a push service', (_, changes) => {
+    expect(applyChanges({ ...current, ...dead }, changes)).toMatchObject({ valid: true, invalidReason: null });
+    expect(applyChanges({ ...current, ...dead }, { ...changes, valid: false })).toMatchObject({ valid: false });
+    expect(applyChanges({ ...current, valid: false }, changes)).toMatchObject({ valid: false });
+  });
+
+  it('with other fields keeps the verdict of a push service', () => {
+    expect(applyChanges({ ...current, ...dead }, set('vendors', 'lc'))).toMatchObject(dead);
   });
 
   it.each([

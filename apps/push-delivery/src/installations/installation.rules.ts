@@ -15,22 +15,27 @@ export function applyChanges(
   { custom, members: _, ...changes }: InstallationChanges,
 ): InstallationRow {
   const fields = applyFieldChanges(installation.fields, custom);
-  const namesToken = typeof changes.deviceToken === 'string' || custom.some(({ path }) => path[0] === 'registrationId');
-  const changed = { ...installation, ...validityAfter(installation, changes.valid, namesToken), ...changes, fields };
+  const namesAddress = changes.deviceToken !== undefined || custom.some(({ path }) => ADDRESS_FIELDS.has(path[0]));
+  const changed = { ...installation, ...validityAfter(installation, changes.valid, namesAddress), ...changes, fields };
   if (changed.installationId === null && changed.deviceToken === null) throw required('installationId');
   if (changed.deviceToken !== null && changed.deviceType === null) throw required('deviceType');
   return changed;
 }
 
-/** Apps register the same token after a reinstallation, so a registration with a token revokes a push service's "invalid". */
+const ADDRESS_FIELDS: ReadonlySet<string> = new Set(['registrationId', 'vendor', 'webPush']);
+
+/**
+ * A push service's "invalid" concerns the token that it was sent. Apps register the same token after a reinstallation, and SDKs that
+ * return to the WebSocket write only the vendor `lc`.
+ */
 function validityAfter(
   { invalidReason }: InstallationRow,
   valid: boolean | undefined,
-  namesToken: boolean,
+  namesAddress: boolean,
 ): Pick<InstallationRow, 'invalidReason'> & { readonly valid?: boolean } {
   if (typeof invalidReason !== 'string') return {};
   if (valid !== undefined) return { invalidReason: null };
-  return namesToken ? { invalidReason: null, valid: true } : {};
+  return namesAddress ? { invalidReason: null, valid: true } : {};
 }
 
 export function namesDevice({ installationId, deviceToken }: InstallationIdentity): boolean {
