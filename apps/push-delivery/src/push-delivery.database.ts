@@ -24,6 +24,7 @@ import {
   AddVendorChannels1796760000000,
   AddVendorLanes1796770100000,
   CountConnected1796840000000,
+  FindVendorTokens1796850000000,
   CreateDeviceQueues1796200000000,
   IndexVendorLanes1796830000000,
   NumberDrops1796820000000,
@@ -78,6 +79,7 @@ export function pushDatabase(url: string, poolSize: number): DatabaseOptions {
       NumberDrops1796820000000,
       IndexVendorLanes1796830000000,
       CountConnected1796840000000,
+      FindVendorTokens1796850000000,
     ],
   };
 }

@@ -49,6 +49,7 @@ export function withoutClaim(object: ImportedObject, field: string): ImportedObj
   return { ...object, columns: others };
 }
 
+/** Not a vendor's token of an installation: the earlier row would keep it, but the later one is the device. Its next registration decides. */
 const UNIQUE_FIELDS: Readonly<Record<ClassName, readonly string[]>> = {
   _User: ['username', 'email', 'mobilePhoneNumber'],
   _Role: ['name'],

@@ -119,6 +119,43 @@ describe('installations in PostgreSQL', () => {
     expect(await installations.find(app, objectId)).toBeDefined();
   });
 
+  it('give the token of a vendor to the device that names it last', async () => {
+    const idsOf = async () => {
+      const sql = 'SELECT installation_id AS id FROM push.installations WHERE app_id = $1 ORDER BY 1';
+      return (await database.query<{ id: string }>(sql, [app])).map(({ id }) => id);
+    };
+    const update = async (objectId: string, fields: JsonObject) =>
+      run(await writer.prepareUpdate(caller, objectId, fields, { returnNew: false }));
+    const token = { deviceType: 'android', vendor: 'HMS', registrationId: 'r' };
+    await register({ installationId: 'first', ...token });
+    await register({ installationId: 'other vendor', ...token, vendor: 'fcm' });
+    await register({ installationId: 'own channel', ...token, vendor: 'lc' });
+    const again = await register({ installationId: 'reinstalled', deviceType: 'android' });
+    expect(await idsOf()).toEqual(['first', 'other vendor', 'own channel', 'reinstalled']);
+    await update(again.objectId, { vendor: 'hms', registrationId: 'r' });
+    expect([await idsOf(), cleared]).toEqual([['other vendor', 'own channel', 'reinstalled'], addresses('first')]);
+    const own = await register({ installationId: 'own channel' });
+    await update(own.objectId, { vendor: 'fcm' });
+    expect(await idsOf()).toEqual(['own channel', 'reinstalled']);
+
+    const imported = { ...own, objectId: randomBytes(12).toString('hex'), installationId: 'imported', fields: token };
+    await database.transaction((tx) => installations.insert(tx, app, imported));
+    await update(imported.objectId, { level: 1 });
+    expect(await idsOf()).toEqual(['imported', 'own channel', 'reinstalled']);
+    await register({ installationId: 'reinstalled', ...token });
+    expect(await idsOf()).toEqual(['own channel', 'reinstalled']);
+  });
+
+  it('of concurrent registrations with one token of a vendor leave one', async () => {
+    const token = { deviceType: 'android', vendor: 'fcm', registrationId: 'r' };
+    const devices = Array.from({ length: 8 }, (_, index) => ({ installationId: `device ${index}`, ...token }));
+    await Promise.all(
+      devices.map(async (fields) => run(await writer.prepareCreate(caller, fields, { returnNew: false }))),
+    );
+    const rows = await database.query('SELECT 1 FROM push.installations WHERE app_id = $1', [app]);
+    expect(rows).toHaveLength(1);
+  });
+
   it('delete the queue of an id that no installation has any more', async () => {
     const token = { deviceType: 'ios', deviceToken: 't' };
     const first = await register({ installationId: 'first', ...token });

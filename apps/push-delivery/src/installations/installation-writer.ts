@@ -35,9 +35,11 @@ import { areSubscriptionKeys, type SubscriptionKeys } from '../vendors/web-push/
 import {
   applyChanges,
   duplicatesAmong,
+  identityOf,
   type InstallationIdentity,
   namesDevice,
   registeredAmong,
+  savedIdentity,
 } from './installation.rules.js';
 import { InstallationsRepository } from './installations.repository.js';
 
@@ -69,7 +71,7 @@ export class InstallationWriter implements ObjectWrites {
     const { objectId, changes: parsed } = installationClass.parseNew(fields, requester.isMaster);
     const changes = withSubscriptionToken(parsed, this.config.vendors?.internalNetworks ?? []);
     const context = await this.access.contextOf(requester);
-    const identity = { ...changes, objectId };
+    const identity = identityOf(changes, objectId);
     return {
       objectId: objectId ?? newObjectId(this.clock.now()),
       identity,
@@ -77,7 +79,7 @@ export class InstallationWriter implements ObjectWrites {
         const known = await this.lockRegistered(tx, requester.appId, identity);
         context.assertMay(known === undefined ? 'create' : 'update', CLASS);
         if (known !== undefined) context.assertMayWrite(known);
-        const saved = await this.save(tx, context, known, (current) => applyChanges(current, changes));
+        const saved = await this.save(tx, context, known, { changes });
         const isNew = known === undefined;
         const isShown = returnNew && (isNew || context.mayGet(CLASS, saved));
         return { objectId: saved.objectId, isNew, result: answer(saved, { isNew, isShown, fields }) };
@@ -99,19 +101,17 @@ export class InstallationWriter implements ObjectWrites {
     const isRegistration = namesDevice(changes);
     if (!isRegistration) context.assertMay('update', CLASS);
     const condition = context.conditionOf(CLASS, where);
-    const identity = { ...changes, objectId };
+    const identity = identityOf(changes, objectId);
     return {
       objectId,
       identity,
       run: async (tx) => {
-        const known = await this.lockKnown(tx, requester.appId, identity, isRegistration);
+        const known = await this.lockKnown(tx, requester.appId, { ...identity, objectId }, isRegistration);
         if (known === undefined && !isRegistration) throw appError('NOT_FOUND');
         context.assertMay(known === undefined ? 'create' : 'update', CLASS);
         if (known !== undefined) context.assertMayWrite(known);
         await condition.assertMet(tx, known ?? { objectId, acl: null });
-        const saved = await this.save(tx, context, known, (row) =>
-          applyChanges(known === undefined ? { ...row, objectId } : row, changes),
-        );
+        const saved = await this.save(tx, context, known, { changes, objectId });
         const whole = installationClass.present(saved, { viewer: 'owner' });
         const isNew = known === undefined;
         const isShown = returnNew && (isNew || context.mayGet(CLASS, saved));
@@ -151,20 +151,21 @@ export class InstallationWriter implements ObjectWrites {
 
   /**
    * Saves the installation and removes others of the same device: a device has one queue and gets a push once. @param before undefined for
-   * a new installation @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation to be removed refuses
+   * a new installation, which gets `objectId` @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation to be removed refuses
    */
   private async save(
     tx: Tx,
     context: AccessContext,
     before: InstallationRow | undefined,
-    change: (current: InstallationRow) => InstallationRow,
+    { changes, objectId }: { readonly changes: InstallationChanges; readonly objectId?: string },
   ): Promise<InstallationRow> {
     const { appId } = context.scope;
     const now = this.clock.now();
-    const changed = change(before ?? newRow(installationClass, newObjectId(now), now));
+    const changed = applyChanges(before ?? newRow(installationClass, objectId ?? newObjectId(now), now), changes);
     const saved = before === undefined ? changed : { ...changed, ...touched(before, now) };
     assertObjectSize(saved.fields, this.config.objectLimitBytes);
-    const duplicates = duplicatesAmong(await this.installations.lockMatching(tx, appId, saved), saved);
+    const same = await this.installations.lockMatching(tx, appId, savedIdentity(saved, changes));
+    const duplicates = duplicatesAmong(same, saved);
     for (const duplicate of duplicates) context.assertMayWrite(duplicate);
     if (duplicates.length > 0) await this.installations.remove(tx, appId, idsOf(duplicates));
     if (before === undefined) await this.installations.insert(tx, appId, saved);

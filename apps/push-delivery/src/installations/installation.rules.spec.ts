@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '#contracts';
 import { type InstallationChanges, installationClass, type InstallationRow, newRow } from '#objects';
-import { applyChanges, type InstallationIdentity, registeredAmong } from './installation.rules.js';
+import {
+  applyChanges,
+  identityOf,
+  type InstallationIdentity,
+  registeredAmong,
+  savedIdentity,
+} from './installation.rules.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
 const row = (objectId: string, fields: Partial<InstallationRow>): InstallationRow => ({
@@ -36,6 +42,44 @@ describe('registeredAmong', () => {
   });
 });
 
+const set = (name: string, value: JsonValue) => ({
+  custom: [{ path: [name], operation: { kind: 'set', value } }] as const,
+});
+const remove = (name: string) => ({ custom: [{ path: [name], operation: { kind: 'delete' } }] as const });
+
+describe('savedIdentity', () => {
+  const saved = (vendor: string) => row('a', { installationId: 'i', fields: { vendor, registrationId: 'r' } });
+
+  it.each([set('registrationId', 'r'), set('vendor', 'HMS')])('has the token of the vendor after %j', (changes) => {
+    expect(savedIdentity(saved('HMS'), changes)).toMatchObject({ vendor: 'hms', registrationId: 'r' });
+  });
+
+  it.each<[string, InstallationRow, InstallationChanges]>([
+    ['the own channel', saved('LC'), set('vendor', 'LC')],
+    ['a vendor without a token', row('a', { fields: { vendor: 'fcm' } }), set('vendor', 'fcm')],
+    ['a token without a vendor', row('a', { fields: { registrationId: 'r' } }), remove('vendor')],
+    ['another field', saved('fcm'), set('level', 1)],
+  ])('has no token for %s', (_, installation, changes) => {
+    const identity = savedIdentity(installation, changes);
+    expect(identity).not.toHaveProperty('vendor');
+    expect(identity).not.toHaveProperty('registrationId');
+  });
+});
+
+describe('identityOf', () => {
+  it.each<[InstallationChanges, string | undefined]>([
+    [set('registrationId', 'r'), 'r'],
+    [remove('registrationId'), undefined],
+    [set('vendor', 'fcm'), undefined],
+  ])('reads %j', (changes, registrationId) => {
+    expect(identityOf({ installationId: 'i', ...changes }, 'o')).toMatchObject({
+      objectId: 'o',
+      installationId: 'i',
+      registrationId,
+    });
+  });
+});
+
 describe('applyChanges', () => {
   const current = row('a', { installationId: 'i', fields: { level: 1 } });
 
@@ -45,10 +89,6 @@ describe('applyChanges', () => {
   });
 
   const dead = { valid: false, invalidReason: 'fcm: UNREGISTERED' };
-  const set = (name: string, value: JsonValue) => ({
-    custom: [{ path: [name], operation: { kind: 'set', value } }] as const,
-  });
-  const remove = (name: string) => ({ custom: [{ path: [name], operation: { kind: 'delete' } }] as const });
   it.each<[string, InstallationChanges]>([
     ['a registration id', set('registrationId', 'r')],
     ['the vendor of the own channel', set('vendor', 'lc')],

@@ -7,6 +7,9 @@ export interface InstallationIdentity {
   readonly installationId?: string | null | undefined;
   readonly deviceType?: string | null | undefined;
   readonly deviceToken?: string | null | undefined;
+  /** In lower case. */
+  readonly vendor?: string | undefined;
+  readonly registrationId?: string | undefined;
 }
 
 /** @throws AppError KEY_REQUIRED without an identifying id or token; INCORRECT_TYPE if an operation does not fit the stored value */
@@ -52,6 +55,27 @@ export function registeredAmong(
     found.find((row) => row.objectId === identity.objectId && !isOtherDevice(row, identity)) ??
     found.find((row) => isSameToken(row, identity))
   );
+}
+
+/** As far as a request names it. */
+export function identityOf(changes: InstallationChanges, objectId: string | undefined): InstallationIdentity {
+  const set = changes.custom.findLast(({ path }) => path[0] === 'registrationId')?.operation;
+  const registrationId = set?.kind === 'set' && typeof set.value === 'string' ? set.value : undefined;
+  return { ...changes, objectId, registrationId };
+}
+
+const OWN_CHANNEL = 'lc';
+
+/**
+ * The saved installation, with the token of its vendor if the request names that: then the device is here now, while a change of other
+ * fields may concern an installation that the device has left.
+ */
+export function savedIdentity(saved: InstallationRow, { custom }: InstallationChanges): InstallationIdentity {
+  const { vendor, registrationId } = saved.fields;
+  const isNamed = custom.some(({ path }) => path[0] === 'vendor' || path[0] === 'registrationId');
+  if (!isNamed || typeof vendor !== 'string' || typeof registrationId !== 'string') return saved;
+  const name = vendor.toLowerCase();
+  return name === OWN_CHANNEL ? saved : { ...saved, vendor: name, registrationId };
 }
 
 export function duplicatesAmong(found: readonly InstallationRow[], installation: InstallationRow): InstallationRow[] {

@@ -23,7 +23,8 @@ beforeAll(async () => {
     `INSERT INTO push.installations
        (app_id, object_id, partition, installation_id, device_type, device_token, fields, created_at, updated_at)
      SELECT $1, lpad(to_hex(n), 24, '0'), n % 64, 'device' || n, CASE n % 2 WHEN 0 THEN 'ios' ELSE 'android' END,
-            'token' || n, jsonb_build_object('channels', jsonb_build_array('all', 'c' || n % 500), 'level', n % 1000),
+            'token' || n, jsonb_build_object('channels', jsonb_build_array('all', 'c' || n % 500), 'level', n % 1000,
+              'vendor', 'HMS', 'registrationId', CASE n % 2 WHEN 0 THEN 'registration' || n END),
             timestamptz '2026-01-01' + n * interval '1 second', now()
        FROM generate_series(1::bigint, $2) AS n`,
     [app, INSTALLATIONS],
@@ -72,9 +73,16 @@ describe(`among ${INSTALLATIONS} installations`, () => {
       installationId: 'device7',
       deviceType: 'android',
       deviceToken: 'token7',
+      vendor: 'hms',
+      registrationId: 'registration8',
     };
     await expectQuick(
-      ['installations_pkey', 'installations_installation_id_key', 'installations_device_token_key'],
+      [
+        'installations_pkey',
+        'installations_installation_id_key',
+        'installations_device_token_key',
+        'installations_registration_idx',
+      ],
       // EXPLAIN takes no lock that outlives its statement.
       (within) => installations.lockMatching(within as never, app, identity),
     );

@@ -50,14 +50,16 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     );
   }
 
-  /** Finds by one of the ids, or by both type and token; locks until the transaction ends. */
+  /** Finds by one of the ids, or by a token with its type or vendor; locks until the transaction ends. */
   async lockMatching(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow[]> {
-    const { objectId, installationId, deviceType, deviceToken } = identity;
+    const { objectId, installationId, deviceType, deviceToken, vendor, registrationId } = identity;
+    const sought = [objectId, installationId, deviceType, deviceToken, vendor, registrationId];
     const rows = await tx.query<object>(
       `SELECT ${this.statements.columns} FROM push.installations
-        WHERE app_id = $1 AND (object_id = $2 OR installation_id = $3 OR (device_type = $4 AND device_token = $5))
+        WHERE app_id = $1 AND (object_id = $2 OR installation_id = $3 OR (device_type = $4 AND device_token = $5)
+                               OR (lower(fields->>'vendor') = $6 AND fields->>'registrationId' = $7))
         ORDER BY object_id FOR UPDATE`,
-      [appId, objectId ?? null, installationId ?? null, deviceType ?? null, deviceToken ?? null],
+      [appId, ...sought.map((value) => value ?? null)],
     );
     return rows.map((row) => this.toRow(row));
   }
@@ -109,7 +111,8 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     const objectIds = identities.flatMap(({ objectId }) => objectId ?? []);
     const installationIds = identities.flatMap(({ installationId }) => installationId ?? []);
     return tx.query<InstallationIdentity>(
-      `SELECT object_id AS "objectId", installation_id AS "installationId", device_token AS "deviceToken"
+      `SELECT object_id AS "objectId", installation_id AS "installationId", device_token AS "deviceToken",
+              fields->>'registrationId' AS "registrationId"
          FROM push.installations WHERE app_id = $1 AND (object_id = ANY ($2) OR installation_id = ANY ($3))`,
       [appId, objectIds, installationIds],
       'installations.presentIdentities',
@@ -117,11 +120,12 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
   }
 }
 
-function namesOf({ objectId, installationId, deviceToken }: InstallationIdentity): string[] {
+function namesOf({ objectId, installationId, deviceToken, registrationId }: InstallationIdentity): string[] {
   return [
     ...(objectId === undefined ? [] : [`object ${objectId}`]),
     ...(typeof installationId !== 'string' ? [] : [`installation ${installationId}`]),
     ...(typeof deviceToken !== 'string' ? [] : [`token ${deviceToken}`]),
+    ...(typeof registrationId !== 'string' ? [] : [`registration ${registrationId}`]),
   ];
 }
 

@@ -226,7 +226,19 @@ const createConnectedCounts = `
   )`;
 const indexOldConnectedCounts = `CREATE INDEX connected_counts_at_idx ON push.connected_counts (at)`;
 
+// Why: a token of a vendor belongs to one installation, so each registration that names one looks for others.
+export class FindVendorTokens1796850000000 extends ForwardMigration {
+  readonly transaction = false;
+
+  override readonly statements = indexesBesideTraffic('push', TOKEN_INDEX);
+}
+
 const LANE_INDEXES = {
   vendor_batches_lane_idx: 'vendor_batches (is_bulk, app_id, lane, next_at, id)',
   vendor_batches_expires_at_idx: 'vendor_batches (expires_at)',
+};
+
+const TOKEN_INDEX = {
+  installations_registration_idx: `installations (app_id, lower(fields->>'vendor'), (fields->>'registrationId'))
+    WHERE fields->>'registrationId' IS NOT NULL`,
 };

@@ -168,6 +168,7 @@ export class RequestIdEntity {
 @Unique('installations_installation_id_key', ['appId', 'installationId'])
 @Index('installations_fields_idx', { synchronize: false })
 @Index('installations_newest_idx', ['appId', 'createdAt', 'objectId'])
+@Index('installations_registration_idx', { synchronize: false })
 @Index('installations_scan_idx', { synchronize: false })
 @Index('installations_targets_idx', ['appId', 'partition', 'objectId'])
 export class InstallationEntity {
