@@ -117,6 +117,17 @@ export const JOB_COLUMNS = `
 /** SQL: true in half of the statements. Work released during an outage is often the oldest: it must get neither every slot nor none. */
 export const AT_TIMES = '(SELECT random() < 0.5)';
 
+/** SQL: by application, the running pushes with flow control, which hold their slots for long. */
+export const PACED = `
+  paced AS (
+    SELECT app_id, count(*) AS running FROM push.notifications
+     WHERE status = 'in-queue' AND is_bulk AND flow_control IS NOT NULL AND lease_until > now() GROUP BY app_id
+  )`;
+/** Their number, with `PACED`. */
+export function pacedOf(appId: string): string {
+  return `coalesce((SELECT running FROM paced WHERE paced.app_id = ${appId}), 0)`;
+}
+
 /**
  * SQL: a scheduled push that is due gets the next number and waits for its turn. The acceptance of a push does this
  * first for its application, so scheduled pushes precede those accepted after their time.

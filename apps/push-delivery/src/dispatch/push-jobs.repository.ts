@@ -3,7 +3,7 @@ import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
 import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { AT_TIMES, FIRST_STATISTICS, JOB_COLUMNS } from './lanes.repository.js';
+import { AT_TIMES, FIRST_STATISTICS, JOB_COLUMNS, PACED, pacedOf } from './lanes.repository.js';
 import type { PushJob, ScanPosition } from '../pushes/push.row.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
@@ -12,7 +12,6 @@ interface Progress extends Pick<PushJob, 'position' | 'counts'> {
 }
 
 type HeldJob = Pick<PushJob, 'appId' | 'objectId' | 'lease'>;
-type PositionedJob = HeldJob & Pick<PushJob, 'position'>;
 
 /** Large pushes as jobs. Every change names the lease, so a process that has lost the lease changes nothing. */
 @Injectable()
@@ -37,10 +36,17 @@ export class PushJobsRepository {
   }
 
   /** @returns false, and records nothing, if the lease is lost, the push was removed, or it has left the position */
-  async advance(job: PositionedJob, progress: Progress, share?: VendorShare): Promise<boolean> {
+  async advance(
+    job: HeldJob & Pick<PushJob, 'position'>,
+    { position, counts, isDone }: Progress,
+    share?: VendorShare,
+  ): Promise<boolean> {
+    const { appId, objectId, lease, position: old } = job;
+    const progress = [position.partition, position.objectId, JSON.stringify(counts), isDone];
+    const values = [appId, objectId, lease, ...progress, old.partition, old.objectId];
+    const record = async (within: Queryable) => (await within.query<object>(ADVANCE, values, 'pushJobs.advance'))[0];
     const shares = share === undefined ? [] : [share];
-    const record = (within: Queryable) => this.#advance(within, job, progress);
-    return (await recordWithShares(this.database, { appId: job.appId, shares }, record)) !== undefined;
+    return (await recordWithShares(this.database, { appId, shares }, record)) !== undefined;
   }
 
   async progressOf({ appId, objectId, lease }: HeldJob): Promise<Omit<Progress, 'isDone'> | undefined> {
@@ -53,61 +59,56 @@ export class PushJobsRepository {
     return progress;
   }
 
-  async fail({ appId, objectId, lease }: HeldJob, reason: string): Promise<void> {
-    await this.database.query(
-      `UPDATE push.notifications
-          SET status = 'error', error = $4, next_tally_at = now() + ${FIRST_STATISTICS}, lease_until = NULL, updated_at = now()
-        WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
-      [appId, objectId, lease, reason],
-    );
+  async fail(job: HeldJob, reason: string): Promise<void> {
+    await this.#change(job, FAILED, [reason]);
   }
 
   /** After a complete page: the next holder repeats nothing. */
-  async yield({ appId, objectId, lease }: HeldJob): Promise<void> {
-    await this.database.query(
-      `UPDATE push.notifications SET lease_owner = NULL, lease_until = NULL
-        WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
-      [appId, objectId, lease],
-      'pushJobs.yield',
-    );
+  async yield(job: HeldJob): Promise<void> {
+    await this.#change(job, 'lease_owner = NULL, lease_until = now()', []);
   }
 
-  async release({ appId, objectId, lease }: HeldJob, failures: number, delaySeconds: number): Promise<void> {
-    await this.database.query(
-      `UPDATE push.notifications SET failures = $4, lease_until = now() + make_interval(secs => $5)
-        WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
-      [appId, objectId, lease, failures, delaySeconds],
-    );
+  async release(job: HeldJob, failures: number, delaySeconds: number): Promise<void> {
+    await this.#change(job, 'failures = $4, lease_until = now() + make_interval(secs => $5)', [failures, delaySeconds]);
   }
 
-  async #advance(
-    within: Queryable,
-    { appId, objectId, lease, position: old }: PositionedJob,
-    { position, counts, isDone }: Progress,
-  ): Promise<object | undefined> {
-    const progress = [position.partition, position.objectId, JSON.stringify(counts), isDone];
-    const [row] = await within.query<object>(
-      ADVANCE,
-      [appId, objectId, lease, ...progress, old.partition, old.objectId],
-      'pushJobs.advance',
+  /** Whether an application with fewer running pushes with flow control has one that is due. */
+  async isTurnOfOthers({ appId }: Pick<PushJob, 'appId'>): Promise<boolean> {
+    return (await this.database.query(IS_TURN_OF_OTHERS, [appId], 'pushJobs.isTurnOfOthers')).length > 0;
+  }
+
+  async #change({ appId, objectId, lease }: HeldJob, changes: string, values: readonly unknown[]): Promise<void> {
+    await this.database.query(
+      `UPDATE push.notifications SET ${changes} WHERE app_id = $1 AND object_id = $2 AND lease_owner = $3 AND status = 'in-queue'`,
+      [appId, objectId, lease, ...values],
     );
-    return row;
   }
 }
 
 const IS_EARLIER = `earlier.status = 'in-queue' AND earlier.is_bulk AND earlier.flow_control IS NULL`;
-
 const POSITION = `json_build_object('partition', cursor_partition, 'objectId', cursor_object_id)`;
+const FAILED = `status = 'error', error = $4, next_tally_at = now() + ${FIRST_STATISTICS}, lease_until = NULL, updated_at = now()`;
 
-/** An earlier large push blocks unless it has flow control or is in a later partition. `lease_owner` marks begun pushes. */
+/** An earlier large push blocks unless it has flow control or is in a later partition. */
+const IS_DUE = `
+  n.status = 'in-queue' AND n.is_bulk AND (n.lease_until IS NULL OR n.lease_until <= now())
+    AND NOT EXISTS (SELECT 1 FROM push.notifications AS earlier
+                     WHERE ${IS_EARLIER} AND earlier.app_id = n.app_id AND earlier.seq < n.seq
+                       AND earlier.cursor_partition <= n.cursor_partition)`;
+
+const IS_TURN_OF_OTHERS = `
+  WITH ${PACED}
+  SELECT 1 FROM push.notifications AS n
+   WHERE n.app_id <> $1 AND n.flow_control IS NOT NULL AND ${IS_DUE}
+     AND (${pacedOf('n.app_id')} = 0 OR ${pacedOf('n.app_id')} + 1 < ${pacedOf('$1')}) LIMIT 1`;
+
+/** `lease_owner` marks begun pushes; one with flow control that has given way waits behind those that waited before it. */
 const CLAIM = `
-  WITH due AS (
+  WITH ${PACED}, due AS (
     SELECT app_id, object_id, lease_owner FROM push.notifications AS n
-     WHERE status = 'in-queue' AND is_bulk AND (flow_control IS NOT NULL) = $4 AND (lease_until IS NULL OR lease_until <= now())
-       AND NOT EXISTS (SELECT 1 FROM push.notifications AS earlier
-                        WHERE ${IS_EARLIER} AND earlier.app_id = n.app_id AND earlier.seq < n.seq
-                          AND earlier.cursor_partition <= n.cursor_partition)
-     ORDER BY lease_owner IS NOT NULL AND ${AT_TIMES}, due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED
+     WHERE (flow_control IS NOT NULL) = $4 AND ${IS_DUE}
+     ORDER BY CASE WHEN $4 THEN ${pacedOf('n.app_id')} END, lease_owner IS NOT NULL AND ${AT_TIMES},
+              CASE WHEN $4 THEN coalesce(lease_until, due_at) ELSE due_at END, seq LIMIT $1 FOR UPDATE SKIP LOCKED
   )
   UPDATE push.notifications AS n SET lease_owner = $2, lease_until = now() + make_interval(secs => $3)
     FROM due

@@ -18,6 +18,8 @@ const FIRST_PAGE = 200;
 const PAGE = 2_000;
 /** Then the push gives way to others. */
 const MAX_WAIT_MS = 10_000;
+/** Then a push with flow control may give way to another application's. */
+const MIN_TURN_MS = 1_000;
 /** Pages of an earlier attempt reach further if installations were added in between, or if they were larger. */
 const REPEATED_PAGES = 2;
 
@@ -38,7 +40,7 @@ export interface RunTools {
   readonly onPartition: () => void;
 }
 
-/** `lost`: held by another process, or removed; `blocked`: by an earlier push; `waiting`: for a dependency, while others need the slot. */
+/** `lost`: held by another process, or removed; `blocked`: by an earlier push, or others' turn; `waiting`: for a dependency, while others need the slot. */
 export type RunEnd = 'done' | 'expired' | 'lost' | 'stopped' | 'blocked' | 'waiting';
 
 /** Finds devices, enqueues the message, wakes connected devices and records the progress, page by page. */
@@ -51,6 +53,7 @@ export class PushRun {
   #repeatedDevices: number;
   #pageSize: number;
   #progressAt = performance.now();
+  #turnAt = performance.now();
 
   constructor(
     job: PushJob,
@@ -84,6 +87,14 @@ export class PushRun {
     return performance.now() - this.#progressAt >= MAX_WAIT_MS && this.areOthersHeldUp();
   }
 
+  /** Not after an attempt that may have processed a page in part: this run alone knows of it. */
+  async #isTurnOfOthers(): Promise<boolean> {
+    const hasHadTurn = performance.now() - this.#turnAt >= MIN_TURN_MS && this.#repeatedDevices === 0;
+    if (!hasHadTurn || !this.areOthersHeldUp()) return false;
+    this.#turnAt = performance.now();
+    return this.tools.jobs.isTurnOfOthers(this.#job);
+  }
+
   #isStopping(): boolean {
     return this.signal.aborted;
   }
@@ -91,6 +102,7 @@ export class PushRun {
   async #page(): Promise<RunEnd | undefined> {
     await this.#flow?.turn(this.signal);
     if (this.tools.clock.now() >= this.#job.expiresAt) return 'expired';
+    if (this.#flow !== undefined && (await this.#isTurnOfOthers())) return 'blocked';
     const until = await this.tools.jobs.limitOf(this.#job);
     if (until !== undefined && !isBehind(until, this.#job.position)) return 'blocked';
     const page = await this.#scan.next(this.#job.position, this.#limit(), until);
