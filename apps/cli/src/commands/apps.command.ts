@@ -17,6 +17,7 @@ import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
 import { secretFrom } from './credentials.command.js';
 
+const UNTIL_REVOKED = 'until-revoked';
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400 };
 
 const keysEnvironment = environment.pick({ GATEPOST_APP_KEY: true, GATEPOST_MASTER_KEY: true });
@@ -111,9 +112,9 @@ function rotateKeys(withServer: WithServer): Command {
     .option('--master-key', 'only the master key')
     .option('--keep-old <time>', 'keep the old keys valid for this time: 30m, 12h, 90d, or until-revoked', secondsOf)
     .description('create new keys; the old ones stop working within a second, unless they are kept')
-    .action((id: string, { keepOld, ...only }: { keepOld?: number | null } & OnlyKeys) =>
+    .action((id: string, { keepOld, ...only }: { keepOld?: number | typeof UNTIL_REVOKED } & OnlyKeys) =>
       withServer(async (rpc) => {
-        const kept = keepOld === undefined ? {} : { keepOldSeconds: keepOld };
+        const kept = keepOld === undefined ? {} : { keepOldSeconds: keepOld === UNTIL_REVOKED ? null : keepOld };
         printKeys((await rpc.call(applicationsRpc.rotateKeys, { id, ...whichOf(only), ...kept })).application);
       }),
     );
@@ -137,9 +138,9 @@ function whichOf(only: OnlyKeys): { appKey: boolean; masterKey: boolean } {
   return { appKey: isBoth || only.appKey === true, masterKey: isBoth || only.masterKey === true };
 }
 
-/** A time such as 90d; null for `until-revoked`. @throws InvalidArgumentError */
-export function secondsOf(text: string): number | null {
-  if (text === 'until-revoked') return null;
+/** A time such as 90d. Commander turns a null into ''. @throws InvalidArgumentError */
+function secondsOf(text: string): number | typeof UNTIL_REVOKED {
+  if (text === UNTIL_REVOKED) return text;
   const [, count, unit = ''] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
   if (count === undefined) throw new InvalidArgumentError('Expected 30m, 12h, 90d or until-revoked.');
   return Number(count) * (SECONDS[unit] ?? 0);
