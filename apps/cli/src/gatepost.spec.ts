@@ -1,20 +1,33 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { operatorSocketPath } from '#bootstrap';
-import { application, applicationsRpc } from '#contracts';
+import {
+  application,
+  applicationsRpc,
+  deliveriesRpc,
+  diagnosticsRpc,
+  identitiesRpc,
+  platformsRpc,
+  type RpcContract,
+  type ShownDelivery,
+  vendorsRpc,
+} from '#contracts';
 import { type ServedOperators, serveOperators } from '#messaging';
 import { FakeTransport } from '#testing';
 import { runGatepost } from './gatepost.js';
 
-const CONTRACTS = [applicationsRpc].flatMap((group) => Object.values(group));
+const CONTRACTS = [applicationsRpc, deliveriesRpc, diagnosticsRpc, identitiesRpc, platformsRpc, vendorsRpc].flatMap(
+  (group) => Object.values<RpcContract>(group),
+);
 const SHOP = application.parse({
   id: 'shop',
   name: 'Shop',
   appKey: 'key',
-  masterKey: 'master',
+  masterKey: randomUUID(),
   settings: {},
   createdAt: '2026-01-01T00:00:00.000Z',
 });
@@ -69,5 +82,76 @@ describe('the time for which old keys are kept', () => {
   it.each(['', '90', '0d', '-1d', '1w', '1.5h', 'forever', '90 d'])('is not %j', async (text) => {
     expect(await rotateKeys(`--keep-old=${text}`)).toMatchObject({ status: 1, stderr: expect.stringContaining('90d') });
     expect(services.calls).toEqual([]);
+  });
+});
+
+describe('the doctor on mails that wait', () => {
+  const MINUTE_MS = 60_000;
+  const healthy = {
+    instance: randomUUID(),
+    service: 'standalone',
+    host: 'host',
+    pid: 1,
+    version: '0.1.0',
+    node: process.version,
+    isProduction: false,
+    now: new Date().toISOString(),
+    problems: [],
+    servers: [],
+    settings: {},
+  };
+  const queuedAgo = (minutes: number): ShownDelivery => ({
+    id: randomUUID(),
+    appId: 'shop',
+    channel: 'mail',
+    kind: 'verifyEmail',
+    recipient: 'ada@example.com',
+    userId: null,
+    status: 'queued',
+    attempts: 0,
+    attemptLog: [],
+    lastError: null,
+    createdAt: new Date(Date.now() - minutes * MINUTE_MS).toISOString(),
+    expiresAt: new Date(Date.now() + MINUTE_MS).toISOString(),
+    nextAttemptAt: null,
+    settledAt: null,
+  });
+
+  /** @param queued the queue of the service mail, newest first */
+  const doctor = async (queued: readonly ShownDelivery[]) => {
+    services
+      .answer(diagnosticsRpc.standalone, () => healthy)
+      .answer(applicationsRpc.list, () => ({ applications: [SHOP] }))
+      .answer(platformsRpc.list, () => ({ platforms: [] }))
+      .answer(identitiesRpc.count, () => ({ platforms: [] }))
+      .answer(vendorsRpc.listLanes, () => ({ lanes: [], senders: 1 }))
+      .answer(deliveriesRpc.list, ({ status, to = healthy.now, limit }) => {
+        const found = queued.filter((each) => each.status === status && each.createdAt < to);
+        const deliveries = found.slice(0, limit);
+        return { deliveries, next: found.length > limit ? deliveries.at(-1)! : null };
+      });
+    return gatepost('doctor');
+  };
+
+  it('finds late ones behind 500 new ones', async () => {
+    const queued = [
+      ...Array.from({ length: 500 }, () => queuedAgo(5)),
+      ...Array.from({ length: 300 }, () => queuedAgo(120)),
+    ];
+    const { status, stdout } = await doctor(queued);
+    expect([status, stdout]).toEqual([
+      1,
+      expect.stringContaining('- 300 mails or text messages have been waiting for'),
+    ]);
+  });
+
+  it('says that there may be more than it has counted', async () => {
+    const { stdout } = await doctor(Array.from({ length: 501 }, () => queuedAgo(11)));
+    expect(stdout).toContain('- 500 or more mails or text messages have been waiting for');
+  });
+
+  it('finds nothing while none waits for long', async () => {
+    const { status, stdout } = await doctor([queuedAgo(9)]);
+    expect([status, stdout]).toEqual([0, 'No problems found.\n']);
   });
 });

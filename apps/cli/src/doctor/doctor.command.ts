@@ -198,24 +198,23 @@ export function applicationFindings({ id, masterKey, settings }: Application, is
 }
 
 async function checkDeliveries(rpc: RpcClient, { id: appId }: Application): Promise<Finding[]> {
-  const waiting = await Promise.all(
-    (['queued', 'failed'] as const).map(async (status) => {
-      const { deliveries } = await rpc.call(deliveriesRpc.list, { appId, status, limit: MAX_DELIVERY_LIST_LIMIT });
-      return deliveries;
-    }),
-  );
-  return deliveryFindings(appId, waiting.flat(), new Date());
+  const to = new Date(Date.now() - LONG_MS).toISOString();
+  const waiting = (status: ShownDelivery['status']) =>
+    rpc.call(deliveriesRpc.list, { appId, status, to, limit: MAX_DELIVERY_LIST_LIMIT });
+  const pages = await Promise.all([waiting('queued'), waiting('failed')]);
+  const late = pages.flatMap(({ deliveries }) => deliveries);
+  const isMore = pages.some(({ next }) => next !== null);
+  return deliveryFindings(appId, late, isMore);
 }
 
 /** Messages that wait need an action of the operator, recipients that refuse a message do not. */
-export function deliveryFindings(appId: string, waiting: readonly ShownDelivery[], now: Date): Finding[] {
-  const late = waiting.filter(({ createdAt }) => now.getTime() - Date.parse(createdAt) > LONG_MS);
+export function deliveryFindings(appId: string, late: readonly ShownDelivery[], isMore: boolean): Finding[] {
   if (late.length === 0) return [];
   const subject = late.length === 1 ? 'mail or text message has' : 'mails or text messages have';
   const error = late.find(({ lastError }) => lastError !== null)?.lastError ?? 'no attempt was made yet';
   return [
     {
-      problem: `${late.length} ${subject} been waiting for over 10 minutes: ${quoted(error)}.`,
+      problem: `${late.length}${isMore ? ' or more' : ''} ${subject} been waiting for over 10 minutes: ${quoted(error)}.`,
       remedy: `npm run gatepost -- mails list --app ${appId}`,
     },
   ];
