@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { fileOf, Manifests, selects, type Workload } from './manifests.js';
@@ -51,6 +51,11 @@ describe.each(overlays)('in %s', (overlay) => {
   it('deployments select their own pods and no others', () => {
     for (const { metadata, spec } of manifests.all('Deployment'))
       expect(chosenBy(spec?.selector).map(({ name }) => name)).toEqual([metadata.name]);
+  });
+
+  it('the ordered upgrade of docs/kubernetes.md replaces every deployment', () => {
+    const [, names = ''] = /^for name in (.+); do$/m.exec(readFileSync('docs/kubernetes.md', 'utf8')) ?? [];
+    expect(names.split(' ').toSorted()).toEqual(manifests.names('Deployment').toSorted());
   });
 
   it('services lead to a port that the pods of one deployment have', () => {
