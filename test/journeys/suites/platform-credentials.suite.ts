@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -43,7 +44,12 @@ export function describePlatformCredentials(server: () => GatepostServer): void 
     });
 
     it('are replaced as a whole, also with a secret from standard input and under a key of their own', async () => {
-      await platforms('set', app.id, 'lc_apple', 'clientId=com.shop', 'teamId=T1', `privateKey=@${file}`);
+      const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+      const keyFile = join(newFolder('secrets'), 'AuthKey.p8');
+      writeFileSync(keyFile, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+      const ofCodes = ['teamId=T1', 'keyId=K1', `privateKey=@${keyFile}`];
+      const { status } = await platforms('set', app.id, 'lc_apple', 'clientId=com.shop', ...ofCodes);
+      expect(status).toBe(0);
       await platforms('set', app.id, 'lc_apple', 'clientId=com.shop,com.web');
       expect(await listed()).toMatch(/^lc_apple\n {2}clientId +com\.shop,com\.web\nlc_weapp\n/);
       const args = ['platforms', 'set', app.id, 'shop_tv', '--kind', 'lc_weapp', 'appId=wx2', 'appSecret=-'];
@@ -63,6 +69,10 @@ export function describePlatformCredentials(server: () => GatepostServer): void 
       await expectRefusal([...set, 'lc_weapp', 'appId=wx1', `appSecret=${secret}`], /appSecret is a secret.*=@.*=-/);
       await expectRefusal([...set, 'lc_weapp', 'appId=wx1'], /^appSecret: is missing/);
       await expectRefusal([...set, 'lc_weapp', 'appId=', `appSecret=@${file}`], /^appId: must be 1 to 255/);
+      await expectRefusal(
+        [...set, 'lc_alipay', 'appId=1', `privateKey=@${file}`],
+        /^privateKey: must be the app's RSA/,
+      );
       await expectRefusal([...set, 'weixin', '--kind', 'qq', 'appId=1'], /^"weixin" is a platform of its own/);
       await expectRefusal(['set', unique('unknown'), 'weixin', 'appId=1'], /^There is no application/);
       await expectRefusal(['list', unique('unknown')], /^There is no application/);

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { ApplicationDirectory } from '#admission';
@@ -67,7 +68,12 @@ describe('the platform credentials of applications', () => {
   });
 
   it('are replaced as a whole', async () => {
-    await set('lc_apple', { clientId: 'com.shop', teamId: 'T', keyId: 'K', privateKey: APP_SECRET });
+    const { privateKey } = generateKeyPairSync('ec', {
+      namedCurve: 'P-256',
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    });
+    await set('lc_apple', { clientId: 'com.shop', teamId: 'T', keyId: 'K', privateKey });
     await set('lc_apple', { clientId: 'com.shop,com.shop.web' });
     expect(await service.find(appId, 'lc_apple', 'lc_apple')).toEqual({ clientId: 'com.shop,com.shop.web' });
     expect(await service.list(appId)).toMatchObject([{ shown: { clientId: 'com.shop,com.shop.web' }, secrets: [] }]);

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyExportOptions, type KeyObject } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { PlatformKind } from '#contracts';
 import { joinCredentials, parseCredentials } from './credentials.service.js';
@@ -13,10 +14,10 @@ const refusal = (platform: string, kind: PlatformKind, fields: Record<string, st
 
 describe('the credentials that an operator gives', () => {
   it('are split into shown and secret fields', () => {
-    const fields = { clientId: 'com.shop', keyId: 'K', privateKey: 'hush' };
-    const parts = parseCredentials('lc_apple', 'lc_apple', fields);
-    expect(parts).toEqual({ shown: { clientId: 'com.shop', keyId: 'K' }, secrets: { privateKey: 'hush' } });
-    expect(joinCredentials('lc_apple', parts)).toEqual(fields);
+    const fields = { appId: 'wx1', appSecret: 'hush' };
+    const parts = parseCredentials('lc_weapp', 'lc_weapp', fields);
+    expect(parts).toEqual({ shown: { appId: 'wx1' }, secrets: { appSecret: 'hush' } });
+    expect(joinCredentials('lc_weapp', parts)).toEqual(fields);
   });
 
   it.each([
@@ -35,6 +36,40 @@ describe('the credentials that an operator gives', () => {
 
   it('name at least one client of Apple', () => {
     expect(refusal('lc_apple', 'lc_apple', { clientId: ' , ' }).message).toBe('clientId: must name an id');
+  });
+
+  const pem = (key: KeyObject, type: 'pkcs1' | 'pkcs8' | 'sec1' = 'pkcs8') =>
+    String(key.export({ format: 'pem', type } as KeyExportOptions<'pem'>));
+  const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).privateKey;
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey;
+  const ofApple = { clientId: 'com.shop', teamId: 'T', keyId: 'K', privateKey: pem(ec('P-256')) };
+
+  it.each([
+    ['an identity token alone', 'lc_apple', { clientId: 'com.shop' }],
+    ['codes of Apple', 'lc_apple', ofApple],
+    ['a PEM key of Alipay', 'lc_alipay', { appId: '2021', privateKey: pem(rsa, 'pkcs1') }],
+    ['a Base64 key of Alipay', 'lc_alipay', { appId: '2021', privateKey: pem(rsa).replace(/-----.*-----\n/g, '') }],
+  ] as const)('are accepted for %s', (_, kind, fields) => {
+    expect(joinCredentials(kind, parseCredentials(kind, kind, fields))).toEqual(fields);
+  });
+
+  it.each([
+    ['lc_apple', { ...ofApple, privateKey: 'this is no key' }, /^privateKey: must be the \.p8 file/],
+    ['lc_apple', { ...ofApple, privateKey: pem(ec('P-384')) }, /^privateKey: .*curve P-256/],
+    ['lc_apple', { ...ofApple, privateKey: pem(rsa) }, /^privateKey: .*curve P-256/],
+    ['lc_apple', { clientId: 'com.shop', keyId: 'K' }, /^teamId: is missing\. Codes need teamId, keyId and privateKey/],
+    ['lc_apple', { clientId: 'com.shop', teamId: 'T', keyId: 'K' }, /^privateKey: is missing/],
+    ['lc_alipay', { appId: '2021', privateKey: 'this is no key' }, /^privateKey: must be the app's RSA private key/],
+    ['lc_alipay', { appId: '2021', privateKey: pem(ec('P-256')) }, /^privateKey: must be the app's RSA private key/],
+  ] as const)('without a usable key of %s are refused (%#)', (kind, fields, text) => {
+    const error = refusal(kind, kind, fields);
+    expect([error.errorName, error.message]).toEqual(['INCORRECT_TYPE', expect.stringMatching(text)]);
+    expect(error.message).not.toMatch(/no key|BEGIN/);
+  });
+
+  it('are still read if they were stored without a usable key', () => {
+    const stored = { shown: { clientId: 'com.shop', keyId: 'K' }, secrets: { privateKey: 'this is no key' } };
+    expect(joinCredentials('lc_apple', stored)).toEqual({ ...stored.shown, ...stored.secrets });
   });
 
   it('have the kind of the platform if its name is a kind', () => {

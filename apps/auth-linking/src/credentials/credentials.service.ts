@@ -19,6 +19,7 @@ import {
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { SealedCredentials, Sealer } from '#security';
+import { signingProblem } from '../platforms/signing-keys.js';
 import { CredentialsRepository, type CredentialsRow } from './credentials.repository.js';
 
 type RowKey = Pick<CredentialsRow, 'appId' | 'platform'>;
@@ -114,7 +115,7 @@ export function parseCredentials(platform: string, kind: PlatformKind, fields: F
     throw refused(`"${platform}" is a platform of its own: it cannot have credentials of the kind "${kind}".`);
   if (isUnionIdEntryName(platform) || platform === ANONYMOUS_PLATFORM)
     throw refused(`"${platform}" is not a third-party platform.`);
-  const problem = credentialProblem(kind, PLATFORM_CREDENTIALS[kind], fields);
+  const problem = credentialProblem(kind, PLATFORM_CREDENTIALS[kind], fields) ?? signingProblem(kind, fields);
   if (problem !== undefined) throw refused(problem);
   return splitCredentials(PLATFORM_CREDENTIALS[kind], fields);
 }

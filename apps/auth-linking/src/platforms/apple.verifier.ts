@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, customFetch, errors, importPKCS8, jwtVerify, type JWTVerifyGetKey, SignJWT } from 'jose';
+import { createRemoteJWKSet, customFetch, errors, jwtVerify, type JWTVerifyGetKey, SignJWT } from 'jose';
 import type { PlatformCredentials } from '#contracts';
 import { AppError } from '#errors';
 import {
@@ -17,6 +17,7 @@ import {
   requireUid,
   unavailable,
 } from './platform.rules.js';
+import { appleKey } from './signing-keys.js';
 
 type Credentials = PlatformCredentials<'lc_apple'>;
 
@@ -122,10 +123,8 @@ async function clientSecret(clientId: string, { teamId, keyId, privateKey }: Cre
   if (teamId === undefined || keyId === undefined || privateKey === undefined) {
     throw refusal('lc_apple', 'this application accepts no code, only an identity_token');
   }
-  const key = await importPKCS8(privateKey, 'ES256').catch(() => {
-    // No cause, because it may quote the key.
-    throw unavailable('lc_apple', 'the private key among our credentials is not readable');
-  });
+  const key = appleKey(privateKey);
+  if (key === undefined) throw unavailable('lc_apple', 'the private key among our credentials is not readable');
   return new SignJWT()
     .setProtectedHeader({ alg: 'ES256', kid: keyId })
     .setIssuer(teamId)

@@ -1,4 +1,4 @@
-import { createPrivateKey, createSign, type KeyObject } from 'node:crypto';
+import { createSign } from 'node:crypto';
 import { z } from 'zod';
 import type { JsonObject, PlatformCredentials, PlatformKind } from '#contracts';
 import type { AppError } from '#errors';
@@ -12,6 +12,7 @@ import {
   requireToken,
   unavailable,
 } from './platform.rules.js';
+import { alipayKey } from './signing-keys.js';
 
 const miniProgramSession = z.object({
   openid: responseId,
@@ -167,29 +168,9 @@ function alipayForm(
     .sort()
     .map((name) => `${name}=${form[name] ?? ''}`)
     .join('&');
-  return { ...form, sign: createSign('RSA-SHA256').update(signed).sign(rsaKey(privateKey), 'base64') };
-}
-
-/** The platform's tools write keys as PEM or as bare Base64, in PKCS#8 or PKCS#1. */
-function rsaKey(text: string): KeyObject {
-  for (const key of [
-    text,
-    { key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' },
-    { key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs1' },
-  ] as const) {
-    const parsed = parseRsaKey(key);
-    if (parsed !== undefined) return parsed;
-  }
-  throw unavailable('lc_alipay', 'the private key among our credentials is not readable');
-}
-
-function parseRsaKey(key: Parameters<typeof createPrivateKey>[0]): KeyObject | undefined {
-  try {
-    const parsed = createPrivateKey(key);
-    return parsed.asymmetricKeyType === 'rsa' ? parsed : undefined;
-  } catch {
-    return undefined;
-  }
+  const key = alipayKey(privateKey);
+  if (key === undefined) throw unavailable('lc_alipay', 'the private key among our credentials is not readable');
+  return { ...form, sign: createSign('RSA-SHA256').update(signed).sign(key, 'base64') };
 }
 
 /** The platform expects China Standard Time: `2026-01-31 18:00:00`. */
