@@ -12,6 +12,7 @@ import {
   newFolder,
   selfSignedCertificate,
   startServices,
+  testRun,
   useServer,
 } from '#testing';
 
@@ -37,6 +38,13 @@ describe('the doctor on a deployment (operations, "Doctor")', () => {
   it('finds nothing where nothing is wrong, having asked every process', async () => {
     const { status, stdout, stderr } = await gatepost(running(), 'doctor');
     expect([status, stdout, stderr]).toEqual([0, 'No problems found.\n', '']);
+  });
+
+  it('names the reason for which a command cannot use the broker', async () => {
+    const url = new URL(testRun().amqpUrl);
+    url.password = 'wrong';
+    const { status, stdout, stderr } = await gatepost({ env: { AMQP_URL: url.href } }, 'doctor');
+    expect([status, stdout, stderr]).toEqual([1, '', 'AMQP_URL: RabbitMQ refused the login.\n']);
   });
 
   it('finds a certificate that is not trusted', async () => {

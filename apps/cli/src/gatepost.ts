@@ -15,7 +15,7 @@ import { pushCommand } from './commands/push.command.js';
 import { templatesCommand } from './commands/templates.command.js';
 import { vendorsCommand } from './commands/vendors.command.js';
 import { doctorCommand } from './doctor/doctor.command.js';
-import { connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
+import { brokerError, connectToServer, SilentServiceError, type WithServer } from './operator-connection.js';
 import { rescueCommand } from './rescue/rescue.command.js';
 import { secretsCommand } from './secrets/secrets.command.js';
 import { runCommand, type Terminal } from './terminal.js';
@@ -122,7 +122,7 @@ function deadLettersOf(variables: NodeJS.ProcessEnv): WithDeadLetters {
       );
     await serverOf(variables)(async (rpc) => {
       const letters = await DeadLetters.open(url, namespace).catch((cause: unknown) => {
-        throw new StartError('No message broker answers at AMQP_URL.', { cause });
+        throw brokerError(cause);
       });
       try {
         await work(letters, rpc);

@@ -1,6 +1,6 @@
 import { operatorSocketPath, StartError } from '#bootstrap';
 import type { RpcContract, RpcReply } from '#contracts';
-import { isAppError } from '#errors';
+import { isAppError, messageOf } from '#errors';
 import { BrokerQueues, OperatorSocket, RabbitTransport, type RpcClient, type RpcTransport } from '#messaging';
 import { AuditedRpcClient } from './audited-calls.js';
 
@@ -80,11 +80,10 @@ async function connectToStandalone(dataDirectory: string): Promise<OperatorConne
 
 async function connectToServices(url: string, namespace: string): Promise<OperatorConnection> {
   const transport = new RabbitTransport({ url, namespace, connectionName: 'gatepost-cli' });
-  if (!(await isConnectedInTime(transport))) {
+  const queues = await openQueues(transport, url, namespace).catch(async (cause: unknown) => {
     await transport.close();
-    throw new StartError('No message broker answers at AMQP_URL.');
-  }
-  const queues = await BrokerQueues.open(url, namespace);
+    throw brokerError(cause);
+  });
   const deployment = { ...deploymentBehind(queues), brokerProblem: () => transport.problem() };
   return {
     rpc: new AuditedRpcClient(namingSilence(transport), async () => (await queues.replicas('console')) > 0),
@@ -94,6 +93,17 @@ async function connectToServices(url: string, namespace: string): Promise<Operat
       await transport.close();
     },
   };
+}
+
+/** @throws Error that says why the broker cannot be used */
+async function openQueues(transport: RabbitTransport, url: string, namespace: string): Promise<BrokerQueues> {
+  if (!(await isConnectedInTime(transport))) throw new Error(transport.problem());
+  return BrokerQueues.open(url, namespace);
+}
+
+/** @param cause says why the broker cannot be used */
+export function brokerError(cause: unknown): StartError {
+  return new StartError(`AMQP_URL: ${messageOf(cause)}.`, { cause });
 }
 
 function deploymentBehind(queues: BrokerQueues): Omit<Deployment, 'brokerProblem'> {

@@ -8,6 +8,7 @@ import amqplib, { type Channel, type ChannelModel } from 'amqplib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, newNamespace, testRun } from '#testing';
 import { RpcClient } from '../src/messaging.module.js';
+import { DeadLetters } from '../src/rabbit/operator-queues.js';
 import type { RabbitTransport } from '../src/rabbit/rabbit.transport.js';
 import { Topology } from '../src/rabbit/topology.js';
 import { openRabbit, RETRY_DELAYS_MS } from './open-rabbit.js';
@@ -141,5 +142,34 @@ describe('a host that accepts connections and is silent', () => {
       expect(transport.isConnected()).toBe(true);
     }, 15_000);
     await transport.close();
+  });
+});
+
+describe('a RabbitMQ that cannot be used', () => {
+  const changed = (change: (url: URL) => void) => {
+    const url = new URL(testRun().amqpUrl);
+    change(url);
+    return url.href;
+  };
+
+  it.each([
+    ['the login', (url: URL) => (url.password = 'wrong'), /^RabbitMQ refused the login$/],
+    [
+      'the virtual host',
+      (url: URL) => (url.pathname = '/none'),
+      /^RabbitMQ refused the virtual host: it does not exist/,
+    ],
+    ['the port', (url: URL) => (url.port = '1'), /^RabbitMQ does not answer \(ECONNREFUSED\)$/],
+  ])('names what is wrong: %s', async (_, change, reason) => {
+    const url = changed(change);
+    const transport = openRabbit(newNamespace(), url);
+    try {
+      await eventually(() => {
+        expect(transport.problem()).toMatch(reason);
+      });
+    } finally {
+      await transport.close();
+    }
+    await expect(DeadLetters.open(url, newNamespace())).rejects.toThrow(reason);
   });
 });

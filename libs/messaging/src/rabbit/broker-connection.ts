@@ -165,6 +165,21 @@ const RECONNECT_SECONDS = 1;
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 10_000;
 
+const failures = new WeakMap<AmqpConnectionManager, string>();
+
+/** Why the last attempt to connect failed; undefined before it ends, and while connected. */
+export function failureOf(connection: AmqpConnectionManager): string | undefined {
+  return failures.get(connection);
+}
+
+export function describeFailure(error: Error): string {
+  if (error.message.includes('ACCESS-REFUSED')) return 'RabbitMQ refused the login';
+  // The broker's reason is lost in amqplib, which expected another reply to the request for the virtual host.
+  if (error.message.includes('ConnectionOpenOk'))
+    return 'RabbitMQ refused the virtual host: it does not exist, or the user has no permission for it';
+  return `RabbitMQ does not answer (${(error as NodeJS.ErrnoException).code ?? error.message})`;
+}
+
 /** Opens a connection in the background that reconnects by itself. @param name shown in RabbitMQ's list of connections, and in the log */
 export function openConnection(url: string, name: string): AmqpConnectionManager {
   const logger = new Logger('RabbitMQ');
@@ -181,12 +196,14 @@ export function openConnection(url: string, name: string): AmqpConnectionManager
     },
   });
   connection.on('connectFailed', ({ err }) => {
+    failures.set(connection, describeFailure(err));
     logger.warn(`${name}: cannot connect: ${err.message}`);
   });
   connection.on('disconnect', ({ err }) => {
     logger.warn(`${name}: disconnected: ${err.message}`);
   });
   connection.on('connect', ({ connection: opened }) => {
+    failures.delete(connection);
     coalesceWrites(socketOf(opened));
     logger.log(`${name}: connected`);
   });

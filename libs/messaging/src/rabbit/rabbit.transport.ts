@@ -13,7 +13,7 @@ import {
   originHeaders,
   type Transport,
 } from '../transport.js';
-import { ReconnectingChannel, openConnection, whereOpen } from './broker-connection.js';
+import { failureOf, openConnection, ReconnectingChannel, whereOpen } from './broker-connection.js';
 import { Publisher, type Route } from './publisher.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
@@ -99,7 +99,7 @@ export class RabbitTransport implements Transport {
   problem(): string | undefined {
     const { blockedFor } = this.#publisher;
     if (blockedFor !== undefined) return `RabbitMQ accepts no messages: ${blockedFor}`;
-    return this.isConnected() ? undefined : 'not connected';
+    return this.isConnected() ? undefined : (failureOf(this.#consuming) ?? 'not connected');
   }
 
   createServer(service: string): RabbitServer {
