@@ -139,7 +139,10 @@ export class Metrics extends PushMetrics {
     name: 'gatepost_database_pool_connections',
     help: 'Open connections to PostgreSQL',
     by: 'all with a database',
-    labels: { pool: 'the schema; `<schema>-queries` for queries that clients define', state: ['used', 'idle'] },
+    labels: {
+      pool: 'the schema; for queries of clients `<schema>-queries`, with an index `<schema>-indexed-queries`',
+      state: ['used', 'idle'],
+    },
   });
 
   readonly databaseLimit = this.gauge({

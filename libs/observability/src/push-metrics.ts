@@ -104,7 +104,7 @@ export abstract class PushMetrics extends MetricCatalogue {
 
   readonly pushLogins = this.counter({
     name: 'gatepost_push_logins_total',
-    help: 'Device logins that received a response',
+    help: 'Answered device logins',
     by: 'connectors',
     labels: { outcome: ['ok', 'limited'] },
   });
