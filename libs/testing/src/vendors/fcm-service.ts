@@ -63,9 +63,14 @@ interface FcmDelivery {
 interface Refusal {
   readonly status: number;
   readonly code: string;
-  /** The code of FcmError; undefined: mistakes in fields. */
+  /** The code of FcmError. */
   readonly fcmCode?: string;
+  /** The field with a mistake. */
+  readonly field?: string;
 }
+
+const TYPES = 'type.googleapis.com/google';
+const INVALID_MESSAGE: Refusal = { status: 400, code: 'INVALID_ARGUMENT', field: 'message' };
 
 /**
  * A local stand-in of Firebase Cloud Messaging and Google's sign-in, as strict as their documentation. The token decides what happens:
@@ -166,13 +171,13 @@ export class FcmService {
       stream.end(JSON.stringify({ name: `projects/${PROJECT}/messages/${randomUUID()}` }));
       return;
     }
-    const { status, code, fcmCode } = refusal;
-    const detail =
-      fcmCode === undefined
-        ? { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ field: 'message' }] }
-        : { '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: fcmCode };
+    const { status, code, fcmCode, field } = refusal;
+    const details = [
+      ...(fcmCode === undefined ? [] : [{ '@type': `${TYPES}.firebase.fcm.v1.FcmError`, errorCode: fcmCode }]),
+      ...(field === undefined ? [] : [{ '@type': `${TYPES}.rpc.BadRequest`, fieldViolations: [{ field }] }]),
+    ];
     stream.respond({ ':status': status, 'content-type': 'application/json' });
-    stream.end(JSON.stringify({ error: { code: status, message: code, status: code, details: [detail] } }));
+    stream.end(JSON.stringify({ error: { code: status, message: code, status: code, details } }));
   }
 
   #refusalOf(headers: IncomingHttpHeaders, body: string): Refusal | undefined {
@@ -180,18 +185,19 @@ export class FcmService {
     if (!this.accessTokens.has(token)) return { status: 401, code: 'UNAUTHENTICATED' };
     if (headers[':path'] !== `/v1/projects/${PROJECT}/messages:send`) return { status: 403, code: 'PERMISSION_DENIED' };
     const parsed = request.safeParse(JSON.parse(body));
-    if (!parsed.success) return { status: 400, code: 'INVALID_ARGUMENT' };
+    if (!parsed.success) return INVALID_MESSAGE;
     const { notification: shown, data } = parsed.data.message;
     const size = Buffer.byteLength(JSON.stringify({ notification: shown, data }));
-    return size > MAX_BYTES ? { status: 400, code: 'INVALID_ARGUMENT' } : undefined;
+    return size > MAX_BYTES ? INVALID_MESSAGE : undefined;
   }
 
   #accept(body: string): Refusal | undefined {
     const { message, validate_only: isCheck } = JSON.parse(body) as { message: Json; validate_only?: boolean };
     const token = String(message['token']);
     if (token.startsWith('gone-')) return { status: 404, code: 'NOT_FOUND', fcmCode: 'UNREGISTERED' };
-    if (token.startsWith('invalid-') || isCheck === true)
-      return { status: 400, code: 'INVALID_ARGUMENT', fcmCode: 'INVALID_ARGUMENT' };
+    const invalid = { status: 400, code: 'INVALID_ARGUMENT', fcmCode: 'INVALID_ARGUMENT' };
+    if (token.startsWith('invalid-')) return { ...invalid, field: 'message.token' };
+    if (isCheck === true) return invalid;
     if (token.startsWith('other-app-'))
       return { status: 403, code: 'PERMISSION_DENIED', fcmCode: 'SENDER_ID_MISMATCH' };
     if (token.startsWith('once503-') && !this.#retried.has(token)) {

@@ -241,6 +241,7 @@ function fcmReason(text: string, status: number): { reason: string; isAboutToken
   const details = Array.isArray(error['details']) ? error['details'].filter(isJsonObject) : [];
   const code = details.map((detail) => detail['errorCode']).find((one) => typeof one === 'string') ?? error['status'];
   const reason = typeof code === 'string' && CODE.test(code) ? code : `status ${status}`;
-  const hasViolations = details.some((detail) => 'fieldViolations' in detail);
-  return { reason, isAboutToken: details.some((detail) => 'errorCode' in detail) && !hasViolations };
+  const violations = details.flatMap((detail) => detail['fieldViolations'] ?? []);
+  const isOfToken = violations.every((violation) => objectOr(violation)['field'] === 'message.token');
+  return { reason, isAboutToken: details.some((detail) => 'errorCode' in detail) && isOfToken };
 }

@@ -58,6 +58,7 @@ describe('a message for FCM', () => {
 describe('an answer of FCM', () => {
   const answer = (status: string, errorCode?: string, details: object[] = []) =>
     JSON.stringify({ error: { status, details: [...(errorCode === undefined ? [] : [{ errorCode }]), ...details] } });
+  const violating = (...fields: string[]) => ({ fieldViolations: fields.map((field) => ({ field })) });
 
   it.each([
     [404, answer('NOT_FOUND', 'UNREGISTERED'), undefined, { kind: 'invalid', reason: 'UNREGISTERED' }],
@@ -69,7 +70,19 @@ describe('an answer of FCM', () => {
     ],
     [
       400,
-      answer('INVALID_ARGUMENT', undefined, [{ fieldViolations: [] }]),
+      answer('INVALID_ARGUMENT', 'INVALID_ARGUMENT', [violating('message.token')]),
+      undefined,
+      { kind: 'invalid', reason: 'INVALID_ARGUMENT', isDoubtful: true },
+    ],
+    [
+      400,
+      answer('INVALID_ARGUMENT', 'INVALID_ARGUMENT', [violating('message.token', 'message.android.ttl')]),
+      undefined,
+      { kind: 'rejected', reason: 'INVALID_ARGUMENT' },
+    ],
+    [
+      400,
+      answer('INVALID_ARGUMENT', undefined, [violating('message.data')]),
       undefined,
       { kind: 'rejected', reason: 'INVALID_ARGUMENT' },
     ],
