@@ -88,11 +88,12 @@ describe('the example page of the push client, in Chromium', () => {
     const key = await appClient(server()).get('/1.1/push/webPushKey');
     expect(key.body['publicKey']).toMatch(/^B[\w-]{86}$/);
 
-    const id = await push({ title: 'Canteen', alert: 'Lunch is <b>ready</b>' });
+    const id = await push({ title: 'Canteen', alert: 'Lunch is <b>ready</b>', id: 7 });
     await eventually(() => {
       expect(vendors().webPush.deliveriesTo(subscription!)).toHaveLength(1);
     });
     const [{ message } = { message: {} }] = vendors().webPush.deliveriesTo(subscription!);
+    expect(message).toMatchObject({ id: 7, _id: id });
     await devTools.send('ServiceWorker.deliverPushMessage', {
       origin: new URL(url).origin,
       registrationId: registrations.at(-1) ?? '',

@@ -1,6 +1,6 @@
 // Receives pushes from the browser's push service, also while no page is open: shows a notification, and tells the open pages.
 self.addEventListener('push', (event) => {
-  const { id, ...data } = event.data.json();
+  const { _id: id, ...data } = event.data.json();
   event.waitUntil(Promise.all([notify(id, data), passToPages({ id, data })]));
 });
 

@@ -135,6 +135,6 @@ interface BrowserMessage {
 
 function browserMessage({ objectId, message: { bodies, body } }: VendorPush): BrowserMessage {
   const message = JSON.parse(bodies['web'] ?? body) as JsonObject;
-  const text = JSON.stringify({ id: objectId, ...message });
+  const text = JSON.stringify({ id: objectId, ...message, _id: objectId });
   return { text, isSilent: message['silent'] === true, isTooLarge: Buffer.byteLength(text) > MAX_TEXT_BYTES };
 }
