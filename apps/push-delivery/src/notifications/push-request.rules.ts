@@ -3,6 +3,7 @@ import { appError, type AppError } from '#errors';
 import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels, storedBytes } from '#objects';
 import { PLATFORMS } from '../dispatch/delivery-counts.rules.js';
 import type { MessageBodies, NewNotification, StoredMessage } from '../pushes/push.row.js';
+import { ANDROID_VENDORS } from '../vendors/vendor-blocks.rules.js';
 
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
@@ -237,9 +238,6 @@ function oneOf(ids: string[]): JsonValue {
   return first !== undefined && others.length === 0 ? first : { $in: ids };
 }
 
-/** Blocks for the push services of phone vendors. */
-const VENDORS = ['mi', 'hms', 'honor', 'mz', 'vivo', 'oppo', 'fcm'];
-
 interface PushMessageParts {
   readonly message: MessageBodies;
   /** Undefined: all. */
@@ -251,7 +249,7 @@ interface PushMessageParts {
 /** Each body has the expiry in milliseconds, because devices drop expired messages. */
 export function messageForDevices(data: JsonObject, added: JsonObject, expiresAt: Date): PushMessageParts {
   const blocks = new Map(PLATFORMS.flatMap((platform) => blockOf(data, platform)));
-  const ofVendor = new Map(VENDORS.flatMap((vendor) => blockOf(data, vendor)));
+  const ofVendor = new Map([...ANDROID_VENDORS.keys()].flatMap((vendor) => blockOf(data, vendor)));
   const shared = without(data, [...blocks.keys(), ...ofVendor.keys()]);
   const isForAll = blocks.size + ofVendor.size === 0 || Object.keys(shared).length > 0;
   const isForVendors = !isForAll && ofVendor.size > 0 && !blocks.has('android');

@@ -1,5 +1,6 @@
 import { DEFAULT_PROFILE, type JsonObject } from '#contracts';
 import type { PushJob, TargetedInstallation, VendorAddress } from '../pushes/push.row.js';
+import { ANDROID_VENDORS } from './vendor-blocks.rules.js';
 import { laneName, laneVendor, type VendorChannelKey } from './vendor-channel.rules.js';
 
 export interface VendorShare {
@@ -41,17 +42,6 @@ interface Route {
 }
 
 const APPLE_PLATFORMS: ReadonlySet<string> = new Set(['ios', 'macos', 'tvos', 'watchos']);
-/** By an installation's `vendor` (facts of LeanCloud's SDKs). */
-const VENDOR_NAMES: ReadonlyMap<string, string> = new Map([
-  ['fcm', 'fcm'],
-  ['hms', 'huawei'],
-  ['honor', 'honor'],
-  ['mi', 'xiaomi'],
-  ['mi-intl', 'xiaomi'],
-  ['mz', 'meizu'],
-  ['oppo', 'oppo'],
-  ['vivo', 'vivo'],
-]);
 
 export const OUTSIDE_CHINA = 'intl';
 
@@ -112,10 +102,11 @@ export function isSameApp(topic: string, bundleId: string): boolean {
 }
 
 function androidRoute({ prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {
-  const vendor = VENDOR_NAMES.get(address.vendor?.toLowerCase() ?? '');
+  const name = address.vendor?.toLowerCase() ?? '';
+  const isAbroad = name === 'mi-intl';
+  const { vendor } = ANDROID_VENDORS.get(isAbroad ? 'mi' : name) ?? {};
   if (vendor === undefined || !address.hasRegistrationId) return {};
   const profile = address.profile ?? DEFAULT_PROFILE;
-  const isAbroad = address.vendor?.toLowerCase() === 'mi-intl';
   const channel = all.find(
     (one) => one.vendor === vendor && one.profile === profile && (one.part === OUTSIDE_CHINA) === isAbroad,
   );

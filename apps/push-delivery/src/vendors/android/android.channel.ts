@@ -3,6 +3,7 @@ import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
+import { ANDROID_VENDORS } from '../vendor-blocks.rules.js';
 import {
   type CheckProblem,
   objectIn,
@@ -58,8 +59,8 @@ export interface AndroidSend extends Pick<VendorPush, 'keyNo' | 'isRepeat'> {
 
 /** The vendor's requests and answers, without time-outs, retries and connections. */
 export interface AndroidProtocol {
-  /** Blocks of `data`; the last one overrides the others. */
-  readonly blocks: readonly string[];
+  /** Its members of `data`. */
+  readonly block: string;
   readonly tokensPerRequest: number;
   readonly signIn?: {
     readonly call: (now: Date) => VendorCall;
@@ -76,7 +77,6 @@ export interface AndroidProtocol {
 }
 
 const DEFAULT_CHANNEL_MEMBERS = new Set(['alert', 'title', 'silent', 'action', 'badge', 'sound']);
-const BLOCKS = new Set(['mi', 'hms', 'honor', 'mz', 'vivo', 'oppo', 'fcm']);
 
 const NO_TOKEN = 'no-device-has-this-token';
 const CHECK_LIFE_MS = 3_600_000;
@@ -190,22 +190,22 @@ export class AndroidChannel implements VendorChannel {
   #messageOf(push: VendorPush): AndroidMessage {
     const { protocol, title, clock } = this.options;
     if (this.#last?.push !== push)
-      this.#last = { push, message: androidMessage(push, { blocks: protocol.blocks, title, now: clock.now() }) };
+      this.#last = { push, message: androidMessage(push, { block: protocol.block, title, now: clock.now() }) };
     return this.#last.message;
   }
 }
 
 export function androidMessage(
   push: VendorPush,
-  { blocks, title, now }: { readonly blocks: readonly string[]; readonly title: string; readonly now: Date },
+  { block: name, title, now }: { readonly block: string; readonly title: string; readonly now: Date },
 ): AndroidMessage {
   const payload = push.message.bodies['android'] ?? push.message.body;
   const body = JSON.parse(payload) as JsonObject;
-  const block = Object.assign({}, ...blocks.map((name) => objectOr(push.data[name]))) as JsonObject;
+  const block = objectOr(push.data[name]);
   const alert = block['alert'] ?? body['alert'];
   const own = objectOr(alert);
   const custom = Object.entries(body).filter(
-    ([name]) => !DEFAULT_CHANNEL_MEMBERS.has(name) && !name.startsWith('_') && !BLOCKS.has(name),
+    ([name]) => !DEFAULT_CHANNEL_MEMBERS.has(name) && !name.startsWith('_') && !ANDROID_VENDORS.has(name),
   );
   return {
     pushId: push.objectId,

@@ -22,7 +22,7 @@ const protocolOf = (name: string): AndroidProtocol => {
   if (protocol === undefined) throw new Error(name);
   return protocol;
 };
-const messageOf = (data: JsonObject, { blocks }: AndroidProtocol) => {
+const messageOf = (data: JsonObject, { block }: AndroidProtocol) => {
   const message = { body: JSON.stringify(data), bodies: {} };
   const expiresAt = new Date('2026-12-01T01:00:00Z');
   const push = {
@@ -35,7 +35,7 @@ const messageOf = (data: JsonObject, { blocks }: AndroidProtocol) => {
     keyNo: 0,
     isRepeat: false,
   };
-  return androidMessage(push, { blocks, title: 'Shop', now: NOW });
+  return androidMessage(push, { block, title: 'Shop', now: NOW });
 };
 /** The first request of a message to two tokens, with its form as the vendor reads it. */
 const requested = async (name: string, data: JsonObject) => {

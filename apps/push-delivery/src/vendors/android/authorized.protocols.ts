@@ -32,7 +32,7 @@ export function huaweiProtocol(
   urls: { readonly push: string; readonly token: string },
 ): AndroidProtocol {
   return {
-    blocks: ['hms'],
+    block: 'hms',
     tokensPerRequest: TOKENS,
     signIn: signIn(`${urls.token}/oauth2/v3/token`, appId, appSecret),
     send: async ({ message, tokens, accessToken }, call) => {
@@ -75,7 +75,7 @@ export function honorProtocol(
   urls: { readonly push: string; readonly token: string },
 ): AndroidProtocol {
   return {
-    blocks: ['honor'],
+    block: 'honor',
     tokensPerRequest: TOKENS,
     signIn: signIn(`${urls.token}/auth/token`, clientId, clientSecret),
     send: async ({ message, tokens, accessToken, now }, call) => {
@@ -176,7 +176,7 @@ export function xiaomiProtocol(
     replaced.feedback === '' ? FEEDBACK_URLS[region === 'cn' ? 'china' : 'abroad'] : replaced.feedback;
   const headers = { authorization: `key=${appSecret}` };
   return {
-    blocks: ['mi'],
+    block: 'mi',
     tokensPerRequest: TOKENS,
     send: async ({ message, tokens }, call) => {
       const answer = await call({

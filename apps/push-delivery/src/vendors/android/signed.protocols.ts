@@ -34,7 +34,7 @@ export function oppoProtocol(
   url: string,
 ): AndroidProtocol {
   return {
-    blocks: ['oppo'],
+    block: 'oppo',
     tokensPerRequest: OPPO_TOKENS,
     refuses: refusesSilent,
     signIn: {
@@ -118,7 +118,7 @@ export function vivoProtocol(
   url: string,
 ): AndroidProtocol {
   return {
-    blocks: ['vivo'],
+    block: 'vivo',
     tokensPerRequest: VIVO_TOKENS,
     refuses: refusesSilent,
     signIn: {
@@ -221,7 +221,7 @@ const MEIZU_CREDENTIALS = new Set(['1006', '110000', '110001', '110004']);
 /** Meizu's push service. It answers over HTTP without TLS only. */
 export function meizuProtocol({ appId, appSecret }: VendorCredentials<'meizu'>, url: string): AndroidProtocol {
   return {
-    blocks: ['mz'],
+    block: 'mz',
     tokensPerRequest: MEIZU_TOKENS,
     refuses: refusesSilent,
     send: async ({ message, tokens }, call) => {
