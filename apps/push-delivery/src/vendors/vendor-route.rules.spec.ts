@@ -47,6 +47,7 @@ const route = (target: TargetedInstallation, channels: VendorChannelKey[], apnsA
 describe('the route of an Apple device', () => {
   const A = apns('TEAMAAAAAA', 'com.a');
   const B = apns('TEAMBBBBBB', 'com.b', 'com.c');
+  const INHOUSE = apns('TEAMCCCCCC', 'com.a.inhouse');
 
   it.each([
     [{ topic: 'com.a' }, [A, B], {}, 'apns/_default/TEAMAAAAAA/prod'],
@@ -67,6 +68,10 @@ describe('the route of an Apple device', () => {
     [{ topic: 'com.x' }, [A, B], {}, 'apns: no credentials for the topic'],
     [{ topic: 'com.a' }, [android('fcm')], {}, 'apns: no credentials'],
     [{ topic: 'com.a' }, [A, apns('TEAMCCCCCC', 'com.a')], {}, 'apns: several teams, and none is named'],
+    [{ topic: 'com.a.inhouse' }, [A, INHOUSE], {}, 'apns/_default/TEAMCCCCCC/prod'],
+    [{ topic: 'com.a.inhouse.voip', teamId: 'LeanCloud' }, [A, INHOUSE], {}, 'apns/_default/TEAMCCCCCC/prod'],
+    [{ topic: 'com.a.voip' }, [A, INHOUSE], {}, 'apns/_default/TEAMAAAAAA/prod'],
+    [{ topic: 'com.a.inhouse', teamId: 'TEAMAAAAAA' }, [A, INHOUSE], {}, 'apns/_default/TEAMAAAAAA/prod'],
   ])('that says %j, with %j and %j, is %s', (address, channels, app, expected) => {
     expect(route(device('ios', { hasToken: true, ...address }), channels, app)).toBe(expected);
   });

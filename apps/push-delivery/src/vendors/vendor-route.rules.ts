@@ -87,18 +87,19 @@ function appleRoute({ message, prod }: RoutedPush, address: VendorAddress, all: 
   const { topic = address.topic, teamId = address.teamId } = message.apns ?? {};
   // A team without credentials is a placeholder, or the former team of an app that was transferred.
   const named = teams.filter(({ part }) => part === teamId);
-  const candidates = (named.length > 0 ? named : teams).filter(({ topics }) =>
-    topic === null ? topics.length === 1 : topics.some((known) => isSameApp(topic, known)),
-  );
+  const candidates = teamsOf(topic, named.length > 0 ? named : teams);
   const [team] = candidates;
   if (team !== undefined && candidates.length === 1) return { lane: laneName(team, prod) };
   if (candidates.length > 1) return { missing: ['apns', 'several teams, and none is named'] };
   return { missing: ['apns', topic === null ? 'no topic' : 'no credentials for the topic'] };
 }
 
-/** Suffixed topics, such as `.voip`, belong to the app. */
-export function isSameApp(topic: string, bundleId: string): boolean {
-  return topic === bundleId || topic.startsWith(`${bundleId}.`);
+/** A topic may have a suffix, such as `.voip`, and one team's bundle id may begin another's: the longest one counts. */
+function teamsOf(topic: string | null, teams: readonly VendorChannelKey[]): readonly VendorChannelKey[] {
+  if (topic === null) return teams.filter(({ topics }) => topics.length === 1);
+  const bundleIds = teams.flatMap(({ topics }) => topics).filter((known) => `${topic}.`.startsWith(`${known}.`));
+  const longest = bundleIds.reduce((one, other) => (other.length > one.length ? other : one), '');
+  return teams.filter(({ topics }) => topics.includes(longest));
 }
 
 function androidRoute({ prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {
