@@ -79,6 +79,29 @@ describe('the memory of a device', () => {
     expect(written.map(({ seen }) => seen)).toEqual([['a'], ['a', 'b', 'c']]);
   });
 
+  it('writes once at a time, whenever the saves come', async () => {
+    const seen = { writes: 0, most: 0, last: 0 };
+    const store: DeviceStore = {
+      load: () => ({ installationId: 'device', seen: [] }),
+      save: async (state) => {
+        seen.writes += 1;
+        seen.most = Math.max(seen.most, seen.writes);
+        seen.last = state.seen.length;
+        for (let turn = 0; turn < 3; turn += 1) await Promise.resolve();
+        seen.writes -= 1;
+      },
+    };
+    const memory = await DeviceMemory.load(store, undefined, noError);
+    const saves: Promise<void>[] = [];
+    for (let number = 0; number < 100; number += 1) {
+      memory.add(`id${number}`);
+      saves.push(memory.save());
+      await Promise.resolve();
+    }
+    await Promise.all(saves);
+    expect(seen).toEqual({ writes: 0, most: 1, last: 100 });
+  });
+
   it('reports a failing store, and continues', async () => {
     const errors: Error[] = [];
     const full: DeviceStore = {

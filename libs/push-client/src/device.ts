@@ -94,8 +94,9 @@ export class DeviceMemory {
 
   /** Calls during a write share the next one. A store that fails is reported: the device recognises repeated messages until its next start. */
   save(): Promise<void> {
+    if (this.#next !== undefined) return this.#next;
     if (this.#writing === undefined) return this.#write();
-    this.#next ??= this.#writing.then(() => {
+    this.#next = this.#writing.then(() => {
       this.#next = undefined;
       return this.#write();
     });
