@@ -19,6 +19,7 @@ import { ApplicationsModule } from './applications/applications.module.js';
 import { EmailsController } from './emails/emails.controller.js';
 import { IdentitiesController } from './identities/identities.controller.js';
 import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
+import { LockoutsController } from './login/lockouts.controller.js';
 import { LoginController } from './login/login.controller.js';
 import { MailSender, MailTokens } from './messages/mail-sender.js';
 import { MessageAllowancesRepository } from './messages/message-allowances.repository.js';
@@ -218,7 +219,7 @@ class PhoneNumbersModule {}
 
 @Module({
   imports: [PasswordsModule, PhoneNumbersModule, SessionsModule, UsersModule],
-  controllers: [LoginController, IdentitiesController, EmailsController],
+  controllers: [LoginController, LockoutsController, IdentitiesController, EmailsController],
 })
 class LoginModule {}
 

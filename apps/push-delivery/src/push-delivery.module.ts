@@ -31,7 +31,8 @@ import {
   NotificationsController,
   PushOperationsController,
 } from './notifications/notifications.controller.js';
-import { ConnectedCounts, NotificationsRepository, PushCleanup } from './notifications/notifications.repository.js';
+import { ConnectedCounts } from './notifications/connected-counts.js';
+import { NotificationsRepository, PushCleanup } from './notifications/notifications.repository.js';
 import { NotificationsService } from './notifications/notifications.service.js';
 import { PushAudienceController } from './notifications/push-audience.controller.js';
 import { SendPushService } from './notifications/send-push.service.js';

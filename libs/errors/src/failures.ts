@@ -96,16 +96,13 @@ export async function abortableSleep(ms: number, signal: AbortSignal): Promise<v
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
-const FIRST_MS = 100;
-const LONGEST_MS = 5_000;
-
 /** Waiting times between attempts: each twice the last, by default from 0.1 to 5 seconds. */
 export class Backoff {
   #lastMs = 0;
 
   constructor(
-    private readonly longestMs = LONGEST_MS,
-    private readonly firstMs = FIRST_MS,
+    private readonly longestMs = 5_000,
+    private readonly firstMs = 100,
   ) {}
 
   /** Whether there was a waiting time since the last reset. */

@@ -1,19 +1,10 @@
 import { Controller, Logger } from '@nestjs/common';
-import {
-  accountsRpc,
-  type Caller,
-  type JsonObject,
-  lockoutsRpc,
-  type RpcData,
-  type RpcReply,
-  type VisibleUser,
-} from '#contracts';
+import { accountsRpc, type Caller, type JsonObject, type RpcData, type RpcReply, type VisibleUser } from '#contracts';
 import { appError, messageOf } from '#errors';
 import { RpcHandler } from '#messaging';
 import { isAbsent, isStorableText } from '#objects';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.module.js';
 import { type Credentials, givenBy, parseCredentials, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/sms-codes.service.js';
 import { SessionTokens } from '../sessions/sessions.module.js';
@@ -23,7 +14,6 @@ import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.j
 import { UsersRepository } from '../users/users.repository.js';
 
 type Accounts = typeof accountsRpc;
-type Lockouts = typeof lockoutsRpc;
 
 @Controller()
 export class LoginController {
@@ -37,7 +27,6 @@ export class LoginController {
     private readonly passwords: PasswordsService,
     private readonly sessions: SessionTokens,
     private readonly byCode: PhoneLoginService,
-    private readonly lockouts: LockoutService,
     private readonly counts: DailyCounts,
   ) {}
 
@@ -47,32 +36,6 @@ export class LoginController {
     const user = await (byCode ? this.byCode.logIn(caller, credentials) : this.logInByPassword(caller, credentials));
     this.counts.countLogin(caller.appId);
     return { user };
-  }
-
-  @RpcHandler(lockoutsRpc.list)
-  async listLockouts({ appId, limit, after }: RpcData<Lockouts['list']>): Promise<RpcReply<Lockouts['list']>> {
-    await this.applications.assertKnown(appId);
-    const cursor = after && { userId: after.userId, lockedUntil: new Date(after.lockedUntil) };
-    const locked = await this.lockouts.list(appId, { limit, after: cursor });
-    const usernames = await this.users.usernames(
-      appId,
-      locked.map(({ userId }) => userId),
-    );
-    const lockedUsers = locked.map(({ userId, lockedUntil }) => ({
-      userId,
-      username: usernames.get(userId) ?? null,
-      lockedUntil: lockedUntil.toISOString(),
-    }));
-    return { lockedUsers };
-  }
-
-  @RpcHandler(lockoutsRpc.get)
-  async getLockout({ appId, user: name }: RpcData<Lockouts['get']>): Promise<RpcReply<Lockouts['get']>> {
-    await this.applications.assertKnown(appId);
-    const user = (await this.users.find(appId, name)) ?? (await this.users.findByIdentifier(appId, 'username', name));
-    if (user === undefined) throw appError('USER_NOT_FOUND', { message: `There is no user "${name}" in ${appId}.` });
-    const { objectId: userId, username } = user;
-    return { userId, username, ...(await this.lockouts.describe({ appId, userId })) };
   }
 
   /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */

@@ -2,7 +2,7 @@ import { Controller, Inject } from '@nestjs/common';
 import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
 import { listReply, type MaybeEncoded, RpcHandler } from '#messaging';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { ConnectedCounts } from './notifications.repository.js';
+import { ConnectedCounts } from './connected-counts.js';
 import { NotificationsService } from './notifications.service.js';
 import { SendPushService } from './send-push.service.js';
 

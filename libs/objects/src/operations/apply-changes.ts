@@ -25,18 +25,15 @@ function applyOperation(operation: Operation, current: JsonValue | undefined): J
 function increment(current: JsonValue | undefined = 0, amount: number): number {
   if (typeof current !== 'number') throw incorrect('Increment and Decrement work on numbers only.');
   const sum = current + amount;
-  if (!Number.isFinite(sum) || isRounded(current, amount, sum))
-    throw incorrect('The result exceeds the exact integer range.');
+  if (isInexact(current, amount, sum)) throw incorrect('The result exceeds the exact integer range.');
   return sum;
 }
 
-/** Whether rounding would falsify a sum of integers, now or with the next step, or hide the amount. Fractions are rounded as usual. */
-function isRounded(current: number, amount: number, sum: number): boolean {
-  if (sum === current) return amount !== 0;
-  if (Number.isSafeInteger(sum) || !Number.isInteger(current) || !Number.isInteger(amount)) return false;
-  return (
-    (Number.isSafeInteger(current) && Number.isSafeInteger(amount)) || BigInt(current) + BigInt(amount) !== BigInt(sum)
-  );
+/** Whether the amount is lost, or a sum of integers leaves their exact range or is rounded. Fractions are rounded as usual. */
+function isInexact(current: number, amount: number, sum: number): boolean {
+  if (!Number.isFinite(sum) || sum === current) return amount !== 0;
+  if (Number.isSafeInteger(sum) || ![current, amount].every(Number.isInteger)) return false;
+  return [current, amount].every(Number.isSafeInteger) || BigInt(current) + BigInt(amount) !== BigInt(sum);
 }
 
 function listOf(current: JsonValue | undefined = []): readonly JsonValue[] {
