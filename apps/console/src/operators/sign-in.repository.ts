@@ -82,10 +82,10 @@ export class SignInRepository {
     const [row] = await this.database.query<Omit<SessionRow, 'needsSecondFactor'>>(
       `WITH used AS (
          UPDATE console.sessions SET used_at = now()
-          WHERE $6 AND ${by} = $1 AND used_at < now() - interval '${MARK_USED_SECONDS} seconds'
+          WHERE $5 AND ${by} = $1 AND used_at < now() - interval '${MARK_USED_SECONDS} seconds'
             AND used_at > now() - $2::interval AND ends_at > now())
        SELECT ${OPERATOR_COLUMNS}, s.id AS "sessionId", s.created_at AS "sessionCreatedAt", s.used_at AS "usedAt",
-              least(s.ends_at, (CASE WHEN $6 THEN now() ELSE s.used_at END + $2::interval)::timestamptz(3)) AS "endsAt", s.proven_at AS "provenAt",
+              least(s.ends_at, (CASE WHEN $5 THEN now() ELSE s.used_at END + $2::interval)::timestamptz(3)) AS "endsAt", s.proven_at AS "provenAt",
               COALESCE(s.password_tag = ${CREDENTIAL_TAGS.issuer}, false) AS "isByIssuer"
          FROM console.sessions s JOIN console.operators o ON o.id = s.operator_id
         WHERE s.${by} = $1 AND s.ends_at > now() AND s.used_at > now() - $2::interval AND NOT o.is_disabled
