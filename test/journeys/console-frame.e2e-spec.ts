@@ -70,10 +70,10 @@ it('finds a user by the search of all pages, and opens it with Enter', async () 
   const username = unique('palette');
   const user = await signUp(appClient(server()), { username });
   const page = await open('devices');
-  await page.keyboard.press('Control+K');
-  const dialog = page.getByRole('dialog', { name: 'Search or jump to' });
-  await dialog.getByRole('textbox').fill(username);
-  await dialog.getByRole('button', { name: username }).waitFor();
+  await page.getByRole('button', { name: 'Search' }).click();
+  const palette = page.getByRole('dialog', { name: 'Search or jump to' });
+  await palette.getByLabel('Search').fill(username);
+  await palette.locator('[data-selected]', { hasText: username }).waitFor();
   await page.keyboard.press('Enter');
   await page.waitForURL(`**/users/${user.id}`);
 });
