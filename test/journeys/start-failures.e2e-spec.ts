@@ -95,15 +95,19 @@ describe('what cannot start says why', () => {
     const folder = newFolder('data');
     writeFileSync(join(folder, 'secret'), '');
     expect(await failedStart(folder)).toMatch(/The secret in .*secret is truncated/);
-    expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
+    expect(existsSync(join(folder, 'postgres', 'PG_VERSION'))).toBe(false);
   });
 
-  it('a database whose password is lost, and makes no new one', async () => {
+  it.each([
+    ['postgres-password', 'secret', /password of the database is missing: restore .*postgres-password/],
+    ['secret', 'postgres-password', /The secret that seals stored values is missing: restore .*secret from a backup/],
+  ])('a database whose file %s is lost, and makes no new one', async (_, kept, message) => {
     const folder = newFolder('data');
     mkdirSync(join(folder, 'postgres'));
     writeFileSync(join(folder, 'postgres', 'PG_VERSION'), '17\n');
-    expect(await failedStart(folder)).toMatch(/password of the database is missing: restore .*postgres-password/);
-    expect(existsSync(join(folder, 'postgres-password'))).toBe(false);
+    writeFileSync(join(folder, kept), 'x'.repeat(43));
+    expect(await failedStart(folder)).toMatch(message);
+    expect(readdirSync(folder).toSorted()).toEqual([kept, 'postgres'].toSorted());
   });
 
   it('a service that lacks what it needs', async () => {

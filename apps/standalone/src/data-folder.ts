@@ -45,6 +45,7 @@ import { messageOf } from '#errors';
 import { OperatorSocket, type RpcTransport, type ServedOperators, serveOperators } from '#messaging';
 
 const SECRET = 'secret';
+const DATABASE_PASSWORD = 'postgres-password';
 const ACCEPTED_SECRETS = 'accepted-secrets';
 const SECRET_BYTES = 32;
 const SECRET_LENGTH = Math.ceil((SECRET_BYTES * 8) / 6);
@@ -71,11 +72,22 @@ export class DataFolder {
   }
 
   secret(): string {
-    return this.storedSecret(SECRET);
+    return storedSecret(this.file(SECRET));
   }
 
-  storedSecret(name: string): string {
-    return storedSecret(this.file(name));
+  databasePassword(): string {
+    return storedSecret(this.file(DATABASE_PASSWORD));
+  }
+
+  /** For a folder with a database: new secrets would fit neither it nor its sealed values. @throws StartError */
+  assertComplete(isSecretGiven: boolean): void {
+    const [password, secret] = [this.file(DATABASE_PASSWORD), this.file(SECRET)];
+    if (!existsSync(password))
+      throw new StartError(`The password of the database is missing: restore ${password} from a backup.`);
+    if (!isSecretGiven && !existsSync(secret))
+      throw new StartError(
+        `The secret that seals stored values is missing: restore ${secret} from a backup, or set GATEPOST_SECRET to it.`,
+      );
   }
 
   /** Earlier secrets, which still open the values that they sealed. */

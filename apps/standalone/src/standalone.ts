@@ -189,13 +189,13 @@ async function setUpLink(env: Environment, transport: InProcessTransport, consol
 function embeddedPostgres(folder: DataFolder, env: Environment): EmbeddedPostgres {
   const user = postgresUser();
   const cluster = clusterFolder(folder.path, user);
-  const passwordFile = folder.file('postgres-password');
-  if (existsSync(join(cluster, 'PG_VERSION')) && !existsSync(passwordFile))
-    throw new StartError(`The password of the database is missing: restore ${passwordFile} from a backup.`);
+  if (existsSync(join(cluster, 'PG_VERSION'))) folder.assertComplete(env.GATEPOST_SECRET !== undefined);
+  // Before the database, which would count as one whose secret is lost.
+  secretsOf(env, folder);
   return new EmbeddedPostgres({
     binaries: postgresBinaries(user),
     folder: cluster,
-    password: folder.storedSecret('postgres-password'),
+    password: folder.databasePassword(),
     logFile: folder.file('postgres.log'),
     user,
     connections: connectionsOf(env),
