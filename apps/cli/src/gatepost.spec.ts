@@ -6,23 +6,35 @@ import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { operatorSocketPath } from '#bootstrap';
 import {
+  accountsIndexesRpc,
   application,
   applicationsRpc,
   deliveriesRpc,
   diagnosticsRpc,
   identitiesRpc,
   platformsRpc,
+  pushIndexesRpc,
+  pushOperationsRpc,
   type RpcContract,
   type ShownDelivery,
   vendorsRpc,
 } from '#contracts';
+import { appError } from '#errors';
 import { type ServedOperators, serveOperators } from '#messaging';
 import { FakeTransport } from '#testing';
 import { runGatepost } from './gatepost.js';
 
-const CONTRACTS = [applicationsRpc, deliveriesRpc, diagnosticsRpc, identitiesRpc, platformsRpc, vendorsRpc].flatMap(
-  (group) => Object.values<RpcContract>(group),
-);
+const CONTRACTS = [
+  accountsIndexesRpc,
+  applicationsRpc,
+  deliveriesRpc,
+  diagnosticsRpc,
+  identitiesRpc,
+  platformsRpc,
+  pushIndexesRpc,
+  pushOperationsRpc,
+  vendorsRpc,
+].flatMap((group) => Object.values<RpcContract>(group));
 const SHOP = application.parse({
   id: 'shop',
   name: 'Shop',
@@ -82,6 +94,38 @@ describe('the time for which old keys are kept', () => {
   it.each(['', '90', '0d', '-1d', '1w', '1.5h', 'forever', '90 d'])('is not %j', async (text) => {
     expect(await rotateKeys(`--keep-old=${text}`)).toMatchObject({ status: 1, stderr: expect.stringContaining('90d') });
     expect(services.calls).toEqual([]);
+  });
+});
+
+describe('an unknown application', () => {
+  beforeEach(() => {
+    services
+      .fail(applicationsRpc.get, appError('NOT_FOUND', { message: 'There is no application "nope".' }))
+      .answer(pushOperationsRpc.countDevices, () => ({ platforms: {}, connected: 0 }))
+      .answer(accountsIndexesRpc.list, () => ({ indexes: [] }))
+      .answer(pushIndexesRpc.list, () => ({ indexes: [] }))
+      .answer(accountsIndexesRpc.listSlowQueries, () => ({ questions: [] }))
+      .answer(pushIndexesRpc.listSlowQueries, () => ({ questions: [] }))
+      .answer(deliveriesRpc.list, () => ({ deliveries: [], next: null }))
+      .answer(deliveriesRpc.retryDead, () => ({ retried: 0 }));
+  });
+
+  it.each([
+    'push devices nope',
+    'indexes list nope',
+    'indexes suggest nope',
+    'mails list --app nope',
+    'mails retry --dead --app nope',
+  ])('is refused by %s', async (command) => {
+    expect(await gatepost(...command.split(' '))).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: 'There is no application "nope".\n',
+    });
+  });
+
+  it('is none of a command that names none', async () => {
+    expect(await gatepost('mails', 'list')).toMatchObject({ status: 0, stdout: 'There are none.\n' });
   });
 });
 

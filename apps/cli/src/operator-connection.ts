@@ -1,5 +1,5 @@
 import { operatorSocketPath, StartError } from '#bootstrap';
-import type { RpcContract, RpcReply } from '#contracts';
+import { applicationsRpc, type RpcContract, type RpcReply } from '#contracts';
 import { isAppError, messageOf } from '#errors';
 import { BrokerQueues, OperatorSocket, RabbitTransport, type RpcClient, type RpcTransport } from '#messaging';
 import { AuditedRpcClient } from './audited-calls.js';
@@ -146,6 +146,13 @@ type PerInstanceContract = RpcContract & { readonly reply: { readonly _output: I
 interface Replies<C extends RpcContract> {
   readonly answers: RpcReply<C>[];
   readonly expected: number;
+}
+
+/** Without accounts the command goes on: its own service may answer. @throws AppError NOT_FOUND */
+export async function assertApplication(rpc: RpcClient, id: string): Promise<void> {
+  await rpc.call(applicationsRpc.get, { id }).catch((error: unknown) => {
+    if (!(error instanceof SilentServiceError)) throw error;
+  });
 }
 
 /** Repeats a request until every process has replied, or a limit is reached. @throws SilentServiceError if none replies */

@@ -15,7 +15,7 @@ import {
   type SlowQuery,
   userSearchRpc,
 } from '#contracts';
-import { SilentServiceError, type WithServer } from '../operator-connection.js';
+import { assertApplication, SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print, reportFailure } from '../terminal.js';
 
 const POLL_MS = 500;
@@ -68,6 +68,7 @@ function list(withServer: WithServer): Command {
     .description('list the indexes of an application: class, fields, state, size')
     .action((appId: string) =>
       withServer(async (rpc) => {
+        await assertApplication(rpc, appId);
         const indexes = await fromAll(async (contract) => (await rpc.call(contract.list, { appId })).indexes);
         if (indexes.length === 0) print(`${appId} has no indexes of custom fields.`);
         for (const index of indexes) print(lineOf(index));
@@ -93,6 +94,7 @@ function suggest(withServer: WithServer): Command {
     .addHelpText('after', '\nQueries are shown with fields and operators, never with values.')
     .action((appId: string) =>
       withServer(async (rpc) => {
+        await assertApplication(rpc, appId);
         const questions = await fromAll(
           async (contract) => (await rpc.call(contract.listSlowQueries, { appId })).questions,
         );

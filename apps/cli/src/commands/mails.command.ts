@@ -8,7 +8,7 @@ import {
   type ShownDelivery,
 } from '#contracts';
 import type { RpcClient } from '#messaging';
-import type { WithServer } from '../operator-connection.js';
+import { assertApplication, type WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
 
 const DEFAULT_LIMIT = 50;
@@ -43,6 +43,7 @@ function list(withServer: WithServer): Command {
     .option('--limit <count>', 'maximum number of messages', limitOf, DEFAULT_LIMIT)
     .action(({ app, status, to, limit }: ListOptions) =>
       withServer(async (rpc) => {
+        if (app !== undefined) await assertApplication(rpc, app);
         const wanted: RpcData<typeof deliveriesRpc.list> = { appId: app, status, recipient: to, limit };
         const { deliveries } = await rpc.call(deliveriesRpc.list, wanted);
         if (deliveries.length === 0) print('There are none.');
@@ -77,6 +78,7 @@ function retry(withServer: WithServer): Command {
           print(`${id} is sent again.`);
           return;
         }
+        if (app !== undefined) await assertApplication(rpc, app);
         const total = await retryAllDead(rpc, app);
         print(total === 0 ? 'There is nothing to send again.' : `${total} are sent again.`);
       });

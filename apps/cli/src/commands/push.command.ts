@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { quoted } from '#bootstrap';
 import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
-import type { WithServer } from '../operator-connection.js';
+import { assertApplication, type WithServer } from '../operator-connection.js';
 import { print, sourceOf, valueFrom } from '../terminal.js';
 
 type Status = RpcReply<typeof pushOperationsRpc.getStatus>;
@@ -67,6 +67,7 @@ function devices(withServer: WithServer): Command {
     .description('count the devices of an application: all installations, targets of a push to all, and connected now')
     .action((appId: string) =>
       withServer(async (rpc) => {
+        await assertApplication(rpc, appId);
         const { platforms, connected } = await rpc.call(pushOperationsRpc.countDevices, { appId });
         for (const [platform, { installations, targeted }] of Object.entries(platforms))
           print(`${quoted(platform)}  ${installations} installations  ${targeted} targeted`);
