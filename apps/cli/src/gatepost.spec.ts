@@ -129,6 +129,25 @@ describe('an unknown application', () => {
   });
 });
 
+describe('the target of a push', () => {
+  const send = (...options: string[]) => {
+    services.answer(pushOperationsRpc.send, () => ({ objectId: 'push', createdAt: '2026-01-01T00:00:00.000Z' }));
+    return gatepost('push', 'send', 'shop', '--alert', 'Hi', ...options);
+  };
+  const targets = () => services.requestsOf(pushOperationsRpc.send).map(({ body }) => body['where']);
+
+  it('is a device that matches conditions', async () => {
+    expect(await send('--device', 'a', '--where', '{"deviceType":"ios"}')).toMatchObject({ status: 0 });
+    expect(targets()).toEqual([{ deviceType: 'ios', installationId: 'a' }]);
+  });
+
+  it('is not a device and a condition for its id', async () => {
+    const { status, stderr } = await send('--device', 'a', '--where', '{"installationId":"b"}');
+    expect([status, stderr]).toEqual([1, 'error: use --device, or installationId in --where, not both\n']);
+    expect(targets()).toEqual([]);
+  });
+});
+
 describe('the doctor on mails that wait', () => {
   const MINUTE_MS = 60_000;
   const healthy = {

@@ -79,6 +79,8 @@ function devices(withServer: WithServer): Command {
 /** A forgotten target must not send a push to all devices. */
 function mistakeIn({ alert, data, device, channel, where, all }: SendOptions): string | undefined {
   if ((alert === undefined) === (data === undefined)) return 'use --alert or --data';
+  if (device !== undefined && where !== undefined && 'installationId' in where)
+    return 'use --device, or installationId in --where, not both';
   const hasTarget = [device, channel, where].some((part) => part !== undefined);
   return hasTarget === (all === true) ? 'name a target by --device, --channel and --where, or use --all' : undefined;
 }
