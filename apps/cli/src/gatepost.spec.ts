@@ -92,7 +92,10 @@ describe('the time for which old keys are kept', () => {
   });
 
   it.each(['', '90', '0d', '-1d', '1w', '1.5h', 'forever', '90 d'])('is not %j', async (text) => {
-    expect(await rotateKeys(`--keep-old=${text}`)).toMatchObject({ status: 1, stderr: expect.stringContaining('90d') });
+    expect(await rotateKeys(`--keep-old=${text}`)).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('90d') as string,
+    });
     expect(services.calls).toEqual([]);
   });
 });
