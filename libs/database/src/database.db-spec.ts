@@ -1,9 +1,10 @@
 import { inspect } from 'node:util';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { isAppError } from '#errors';
 import { eventually, newDatabase, TcpProxy } from '#testing';
 import type { DatabaseOptions } from './data-source.js';
-import { Database } from './database.js';
+import { Database, type Tx } from './database.js';
 import { isRefusedPattern, violatedUniqueConstraint } from './driver-error.js';
 import { migrate } from './migrate.js';
 
@@ -65,6 +66,54 @@ describe('a Database', () => {
     });
     await expect(failing).rejects.toThrow('no');
     expect([await names(), callback.mock.calls.length]).toEqual([[], 0]);
+  });
+
+  describe('with work that may be repeated', () => {
+    const fail = (state: string) => `DO $$ BEGIN RAISE 'of the test' USING ERRCODE = '${state}'; END $$`;
+    const runsUntil = async (work: (tx: Tx, run: number) => Promise<void>) => {
+      let runs = 0;
+      const outcome = database.repeatable(async (tx) => {
+        runs += 1;
+        await work(tx, runs);
+      });
+      return { error: await outcome.catch((thrown: unknown) => thrown), runs };
+    };
+
+    it('runs it again after a deadlock, and calls back for the run that is committed alone', async () => {
+      const callbacks: number[] = [];
+      const { error, runs } = await runsUntil(async (tx, run) => {
+        tx.afterCommit(() => callbacks.push(run));
+        await tx.query(insert, [`run ${run}`]);
+        if (run < 3) await tx.query(fail('40P01'));
+      });
+      expect([error, runs, callbacks, await names()]).toEqual([undefined, 3, [3], ['run 3']]);
+    });
+
+    it('runs it three times at most', async () => {
+      const { error, runs } = await runsUntil((tx) => tx.query(fail('40P01')).then(() => undefined));
+      expect([isAppError(error, 'SERVICE_UNAVAILABLE'), runs]).toEqual([true, 3]);
+    });
+
+    it.each(['57014', '55P03', '23505'])('does not run it again after SQLSTATE %s', async (state) => {
+      const { error, runs } = await runsUntil((tx) => tx.query(fail(state)).then(() => undefined));
+      expect([error instanceof Error, runs]).toEqual([true, 1]);
+    });
+
+    it('commits both of two that wait for each other', async () => {
+      await database.query("INSERT INTO sample.things (name) VALUES ('a'), ('b')");
+      const lock = 'SELECT FROM sample.things WHERE name = $1 FOR UPDATE';
+      let waiting = 0;
+      const crossing = (rows: readonly string[]) =>
+        database.repeatable(async (tx) => {
+          await tx.query(lock, [rows[0]]);
+          waiting += 1;
+          await vi.waitUntil(() => waiting >= 2);
+          await tx.query(lock, [rows[1]]);
+          return rows;
+        });
+      expect(await Promise.all([crossing(['a', 'b']), crossing(['b', 'a'])])).toHaveLength(2);
+      expect(waiting).toBe(3);
+    });
   });
 
   it('cancels reads at their time, and gives the connection its own time back', async () => {

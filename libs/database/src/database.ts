@@ -1,11 +1,16 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { appError } from '#errors';
 import { inSpan, isTracing, type Metrics, type SpanOptions } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
-import { isStatementTimeout, translateDriverError } from './driver-error.js';
+import { isDeadlock, isStatementTimeout, translateDriverError } from './driver-error.js';
 import { runPrepared, type Statement } from './statement.js';
 
+/** PostgreSQL finds a deadlock after a second, and the callers of a service wait five or more. */
+const MAX_RUNS = 3;
+/** Two transactions that begin again at the same time would meet again. */
+const LONGEST_PAUSE_MS = 50;
 const SHOWN_SQL_LENGTH = 1_000;
 const FIRST_WORD = /^\s*(\w+)/;
 const TABLE = /\b(?:FROM|INTO|UPDATE|JOIN)\s+([a-z_]+\.[a-z_]+)/;
@@ -116,6 +121,14 @@ export class Database implements SqlExecutor {
     return result;
   }
 
+  /**
+   * As `transaction`, but a deadlock with other transactions repeats it from the beginning. The work may only change the database: it
+   * keeps nothing from a run that was rolled back, and callbacks of that run are not called.
+   */
+  repeatable<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return repeatDeadlocked(MAX_RUNS, () => this.transaction(work));
+  }
+
   /** As `transaction`, for reads that may take too long. @throws AppError QUERY_TIMED_OUT where a statement takes more than `timeoutMs` */
   async readInTime<T>(timeoutMs: number, work: (tx: Tx) => Promise<T>): Promise<T> {
     try {
@@ -163,6 +176,16 @@ export class Database implements SqlExecutor {
       throw translateDriverError(error, 'connect');
     }
   }
+}
+
+async function repeatDeadlocked<T>(runs: number, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (runs === 1 || !isDeadlock(error)) throw error;
+  }
+  await sleep(Math.random() * LONGEST_PAUSE_MS);
+  return repeatDeadlocked(runs - 1, work);
 }
 
 interface Runner {

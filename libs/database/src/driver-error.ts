@@ -29,6 +29,7 @@ const NETWORK_CODES = new Set([
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const QUERY_CANCELED = '57014';
+const DEADLOCK = '40P01';
 /** A deadlock, and a lock that was not free in time. */
 const LOCK_CONFLICT = /^(40P01|55P03)$/;
 const INVALID_REGULAR_EXPRESSION = '2201B';
@@ -87,7 +88,16 @@ export function translateDriverError(error: unknown, sql: string): unknown {
 }
 
 export function isStatementTimeout(error: unknown): boolean {
-  return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === QUERY_CANCELED;
+  return isTransientFailure(error, QUERY_CANCELED);
+}
+
+/** Transactions waited for each other, and PostgreSQL has rolled this one back. */
+export function isDeadlock(error: unknown): boolean {
+  return isTransientFailure(error, DEADLOCK);
+}
+
+function isTransientFailure(error: unknown, sqlState: string): boolean {
+  return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === sqlState;
 }
 
 /** For a reason outside of the statement: not for want of disk or memory or at its timeout, where the same work would end the same way. */
