@@ -118,7 +118,7 @@ export class ApplicationsRepository {
 
   /** The application, whose concurrent changes wait for the end of the transaction. */
   async lock(tx: Tx, id: string): Promise<ApplicationRow | undefined> {
-    await tx.query('SELECT 1 FROM accounts.applications WHERE id = $1 FOR UPDATE', [id]);
+    await tx.query('SELECT 1 FROM accounts.applications WHERE id = $1 FOR NO KEY UPDATE', [id]);
     return this.find(id, tx);
   }
 

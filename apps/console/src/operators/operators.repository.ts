@@ -114,7 +114,7 @@ export class OperatorsRepository {
   /** @throws AppError NOT_FOUND, or NO_EFFECT if the stored grants are not `former` */
   async setGrants(id: string, grants: readonly Grant[], former: readonly Grant[]): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const rows = await tx.query('SELECT 1 FROM console.operators WHERE id = $1 FOR UPDATE', [id]);
+      const rows = await tx.query('SELECT 1 FROM console.operators WHERE id = $1 FOR NO KEY UPDATE', [id]);
       if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
       const stored = await tx.query<Grant>(
         'SELECT app_id AS "appId", role FROM console.grants WHERE operator_id = $1',
@@ -134,7 +134,7 @@ export class OperatorsRepository {
     await this.database.transaction(async (tx) => {
       const owners = await tx.query<{ id: string; isActive: boolean }>(
         `SELECT id, ${IS_ACTIVE} AS "isActive" FROM console.operators
-          WHERE is_owner ORDER BY id FOR UPDATE`,
+          WHERE is_owner ORDER BY id FOR NO KEY UPDATE`,
       );
       const isLast = !owners.some((owner) => owner.isActive && owner.id !== id);
       const isOwnerNow = owners.some((owner) => owner.isActive && owner.id === id);

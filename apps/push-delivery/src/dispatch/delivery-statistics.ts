@@ -56,7 +56,7 @@ export class DeliveryStatisticsRepository {
 const RECORD = `
   UPDATE push.notifications AS n SET counts = $3, next_tally_at = coalesce($4, next_tally_at)
     FROM (SELECT app_id, object_id, counts FROM push.notifications
-           WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL FOR UPDATE) AS before
+           WHERE app_id = $1 AND object_id = $2 AND next_tally_at IS NOT NULL FOR NO KEY UPDATE) AS before
    WHERE n.app_id = before.app_id AND n.object_id = before.object_id
   RETURNING before.counts`;
 
@@ -67,7 +67,7 @@ const SETTLE = `
 const CLAIM_DUE = `
   UPDATE push.notifications AS n SET next_tally_at = now() + ${CLAIM_TIME}
     FROM (SELECT app_id, object_id FROM push.notifications WHERE next_tally_at <= now()
-           ORDER BY next_tally_at LIMIT $1 FOR UPDATE SKIP LOCKED) AS due
+           ORDER BY next_tally_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED) AS due
    WHERE n.app_id = due.app_id AND n.object_id = due.object_id
   RETURNING n.app_id AS "appId", n.object_id AS "objectId", counts, due_at AS "dueAt", expires_at AS "expiresAt"`;
 

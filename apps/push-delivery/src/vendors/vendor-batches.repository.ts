@@ -157,7 +157,7 @@ const MAX_BADGE = 2_147_483_647;
 
 /** In the order in which registrations lock them. */
 const LOCK_INSTALLATIONS = `
-  SELECT 1 FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id FOR UPDATE`;
+  SELECT 1 FROM push.installations WHERE app_id = $1 AND object_id = ANY ($2) ORDER BY object_id FOR NO KEY UPDATE`;
 
 const COUNT_BADGES_UP = `
   UPDATE push.installations AS i

@@ -207,7 +207,7 @@ const INVALIDATE = `
     FROM (SELECT one.app_id, one.object_id FROM unnest($4::text[]) AS token
             JOIN push.installations AS one ON one.fields @> jsonb_build_object('registrationId', token)
            WHERE one.app_id = $1 AND lower(one.fields->>'vendor') = ANY ($3)
-           ORDER BY one.object_id FOR UPDATE OF one) AS target
+           ORDER BY one.object_id FOR NO KEY UPDATE OF one) AS target
    WHERE i.app_id = target.app_id AND i.object_id = target.object_id AND i.valid AND i.updated_at < $2
   RETURNING i.object_id`;
 

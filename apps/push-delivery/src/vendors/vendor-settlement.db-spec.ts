@@ -134,6 +134,19 @@ describe('the settlement of a batch', () => {
     expect(await state()).toMatchObject({ isDoubted: false });
   });
 
+  it('waits for no settlement of another batch that refers to the same device', async () => {
+    await useLane('fcm/_default//prod');
+    const ids = await addDevices(1);
+    const batch = await claimed(ids);
+    const dead: Outcome = { kind: 'invalid', reason: 'UNREGISTERED' };
+    // As the foreign key of a device that takes development pushes.
+    await database.transaction(async (tx) => {
+      await tx.query('SELECT FROM push.installations WHERE object_id = ANY ($1) FOR KEY SHARE', [ids]);
+      await settlements.settle(batch, settlementFor(ids, [dead]), answersOf([dead]));
+    });
+    expect(await invalidAmong(ids)).toEqual(ids);
+  });
+
   it('doubts a lane with too many of them, in a push and across processes, until enough answers are good', async () => {
     await useLane('oppo/_default//prod');
     await settle(times(40, good));

@@ -174,7 +174,7 @@ const SETTLE = `
        AND (NOT one."isDoubtful" OR (${ARE_DEAD} AND NOT EXISTS (
              SELECT 1 FROM push.development_devices AS known
               WHERE held.vendor = 'apns' AND known.app_id = i.app_id AND known.object_id = i.object_id)))
-     ORDER BY i.object_id FOR UPDATE OF i
+     ORDER BY i.object_id FOR NO KEY UPDATE OF i
   ), invalidated AS (
     UPDATE push.installations AS i SET valid = false, invalid_reason = dead.reason
       FROM dead WHERE i.app_id = dead.app_id AND i.object_id = dead.object_id
