@@ -1,4 +1,5 @@
 import type { GatepostServer } from '#testing';
+import { describeJointSaveRaces } from './joint-saves.races.js';
 import { describeLockoutRaces } from './lockout.races.js';
 import { describeSignUpRaces } from './sign-ups.races.js';
 import { describeTokenRaces } from './tokens.races.js';
@@ -10,4 +11,5 @@ export function describeAccountRaces(server: () => GatepostServer): void {
   describeLockoutRaces(server);
   describeTokenRaces(server);
   describeUpdateRaces(server);
+  describeJointSaveRaces(server);
 }

@@ -42,7 +42,6 @@ export type { QueryClass, QueryScope } from './query/query.js';
 export {
   assertObjectSize,
   changedFields,
-  inLockOrder,
   isAbsent,
   newObjectId,
   pickKeys,

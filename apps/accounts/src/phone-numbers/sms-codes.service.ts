@@ -86,7 +86,7 @@ export class SmsCodesService {
   /** The code is redeemed with `work` or not at all. @throws AppError INVALID_SMS_CODE where a concurrent request has redeemed it */
   async redeem<T>(key: SmsCodeKey, code: string, work: (tx: Tx) => Promise<T>): Promise<T> {
     const testCode = await this.testCode(key);
-    return this.database.transaction(async (tx) => {
+    return this.database.repeatable(async (tx) => {
       if (testCode !== undefined) await this.createTestCode(tx, key, testCode);
       const isRedeemed = await this.repository.redeem(tx, key, this.hashes(key, code), this.clock.now());
       if (!isRedeemed) throw appError('INVALID_SMS_CODE');

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { Database, migrate } from '#database';
 import { compileFind, type ObjectRow, parseWhere, roleClass } from '#objects';
 import { ObjectRepository, type QueryDatabase } from '#objects/store';
@@ -62,6 +62,47 @@ it('inserts, changes and removes roles and their members', async () => {
   await database.transaction((tx) => roles.remove(tx, APP, ['parent']));
   expect(await roles.find(APP, 'parent')).toBeUndefined();
   expect(await roles.find(APP, 'child')).toMatchObject({ objectId: 'child' });
+});
+
+it('makes each of two roles a member of the other, while both are changed', async () => {
+  const names = ['left', 'right'];
+  await database.transaction(async (tx) => {
+    for (const name of names) await roles.insert(tx, APP, roleOf(name));
+  });
+  let locked = 0;
+  await Promise.all(
+    names.map((name, index) =>
+      database.transaction(async (tx) => {
+        const role = (await roles.lock(tx, APP, name))!;
+        locked += 1;
+        await vi.waitUntil(() => locked === names.length);
+        await roles.update(tx, APP, { ...role, fields: { changed: true } });
+        await roles.changeMembers(tx, APP, name, [member('addRelation', names[1 - index]!)]);
+      }),
+    ),
+  );
+  for (const [index, name] of names.entries()) expect(await childrenOf(name)).toEqual([{ id: names[1 - index] }]);
+});
+
+it('locks roles for changes, and for removals also against becoming a member', async () => {
+  const names = ['changed', 'removed'];
+  const free = async (lock: string) => {
+    const sql = `SELECT object_id AS id FROM accounts.roles WHERE object_id = ANY ($1) FOR ${lock} SKIP LOCKED`;
+    return (await database.query<{ id: string }>(sql, [names])).map(({ id }) => id);
+  };
+  await database.transaction(async (tx) => {
+    for (const name of names) await roles.insert(tx, APP, roleOf(name));
+  });
+  const locks = [{ objectId: 'removed', rowLock: 'UPDATE' }, { objectId: 'changed' }] as const;
+  await database.transaction(async (tx) => {
+    await roles.lockMany(tx, APP, locks);
+    expect([await free('NO KEY UPDATE'), await free('KEY SHARE')]).toEqual([[], ['changed']]);
+  });
+  await database.transaction(async (tx) => {
+    for (const { objectId, ...lock } of locks)
+      await roles.lock(tx, APP, objectId, 'rowLock' in lock ? lock.rowLock : undefined);
+    expect([await free('NO KEY UPDATE'), await free('KEY SHARE')]).toEqual([[], ['changed']]);
+  });
 });
 
 it('measures custom fields and ACLs of the roles that the caller may read', async () => {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { ApplicationSettings, Caller, JsonObject, ObjectWrite } from '#contracts';
 import type { Tx } from '#database';
 import { appError } from '#errors';
-import { changedFields, changedRoots, inLockOrder, type UserChanges, userClass } from '#objects';
+import { changedFields, changedRoots, type UserChanges, userClass } from '#objects';
 import {
   type CreateOptions,
   ObjectAccess,
@@ -66,6 +66,7 @@ export class UserObjectWrites implements ObjectWrites {
   prepareRemove(caller: Caller, objectId: string, { condition }: RemovalAccess): PreparedWrite<void> {
     return {
       objectId,
+      rowLock: 'UPDATE',
       run: async (tx) => {
         const isRemoved = await this.transactions.remove(tx, caller, objectId, async (current) => {
           await this.users.assertMayWrite(caller, current, tx);
@@ -83,7 +84,7 @@ export class UserObjectWrites implements ObjectWrites {
   }
 
   lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void> {
-    return this.repository.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
+    return this.repository.lockMany(tx, appId, writes);
   }
 
   async prepareChange(
@@ -119,7 +120,7 @@ export class UserObjectWrites implements ObjectWrites {
       const user = isContentChange(changes, options) ? await this.changeContent(caller, objectId, changed) : undefined;
       return user === undefined ? this.transactions.run(run) : changeResponse(user, fields, options);
     };
-    return { objectId, run, runAlone };
+    return { objectId, ...(changesUniqueValue(changes) ? { rowLock: 'UPDATE' } : {}), run, runAlone };
   }
 
   private changeContent(
@@ -156,7 +157,12 @@ function assertMaySetPassword(caller: Caller, current: UserRow, { requireOldPass
 
 function asObjectWrite(write: PreparedWrite<JsonObject>, { isNew }: { readonly isNew: boolean }): PreparedWrite {
   const { objectId } = write;
-  return { objectId, run: async (tx) => ({ objectId, isNew, result: await write.run(tx) }) };
+  return { ...write, run: async (tx) => ({ objectId, isNew, result: await write.run(tx) }) };
+}
+
+/** A password may renew the session token, which is unique too. */
+function changesUniqueValue(changes: UserChanges): boolean {
+  return ['username', 'email', 'mobilePhoneNumber', 'password'].some((name) => Object.hasOwn(changes, name));
 }
 
 function isContentChange(changes: UserChanges, { where, identities }: UpdateOptions): boolean {

@@ -28,7 +28,7 @@ export class UserTransactions {
   ) {}
 
   run<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.database.transaction(work);
+    return this.database.repeatable(work);
   }
 
   /** @throws AppError IDENTITY_TAKEN where another user has one of its identities */
@@ -87,7 +87,7 @@ export class UserTransactions {
 
   /** Removes the user unless `check` throws. @returns false where there is none */
   async remove(tx: Tx, origin: MailOrigin, objectId: string, check: UserCheck): Promise<boolean> {
-    const current = await this.users.lock(tx, origin.appId, objectId);
+    const current = await this.users.lock(tx, origin.appId, objectId, 'UPDATE');
     if (current === undefined) return false;
     await check(current);
     await this.users.remove(tx, origin.appId, [objectId]);

@@ -126,7 +126,7 @@ export class InstallationWriter implements ObjectWrites {
       objectId,
       identity: { objectId },
       run: async (tx) => {
-        const current = await this.installations.lock(tx, appId, objectId);
+        const current = await this.installations.lock(tx, appId, objectId, 'UPDATE');
         if (current === undefined) throw appError('NOT_FOUND');
         context.assertMayWrite(current);
         await condition.assertMet(tx, current);
@@ -180,7 +180,7 @@ export class InstallationWriter implements ObjectWrites {
     identity: InstallationIdentity & { readonly objectId: string },
     isRegistration: boolean,
   ): Promise<InstallationRow | undefined> {
-    const named = await this.installations.lock(tx, appId, identity.objectId);
+    const named = await this.installations.lock(tx, appId, identity.objectId, 'UPDATE');
     return named === undefined && isRegistration ? this.lockRegistered(tx, appId, identity) : named;
   }
 

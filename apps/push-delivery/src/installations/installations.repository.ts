@@ -50,7 +50,7 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     );
   }
 
-  /** Finds by one of the ids, or by a token with its type or vendor; locks until the transaction ends. */
+  /** Finds by one of the ids, or by a token with its type or vendor; locks until the transaction ends, also for a removal. */
   async lockMatching(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow[]> {
     const { objectId, installationId, deviceType, deviceToken, vendor, registrationId } = identity;
     const sought = [objectId, installationId, deviceType, deviceToken, vendor, registrationId];

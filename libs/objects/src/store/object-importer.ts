@@ -130,7 +130,7 @@ export class ObjectImporter<Row extends ObjectRow> {
   async #store(appId: string, prepared: Prepared<Row>, onSent?: () => void): Promise<boolean> {
     if (prepared.accepted.length === 0) return true;
     try {
-      await this.parts.database.transaction(async (tx) => {
+      await this.parts.database.repeatable(async (tx) => {
         await this.#assertUnchanged(tx, appId, prepared.accepted);
         await this.#storeRows(tx, appId, prepared, onSent);
       });
@@ -146,7 +146,12 @@ export class ObjectImporter<Row extends ObjectRow> {
     const read = accepted.flatMap(({ current }) => current ?? []);
     if (read.length === 0) return;
     const ids = read.map(({ objectId }) => objectId);
-    await this.parts.objects.lockMany(tx, appId, ids);
+    // An import may change unique values.
+    await this.parts.objects.lockMany(
+      tx,
+      appId,
+      read.map(({ objectId }) => ({ objectId, rowLock: 'UPDATE' })),
+    );
     const locked = new Map((await this.parts.objects.findEach(tx, appId, ids)).map((row) => [row.objectId, row]));
     const isSame = read.every(
       ({ objectId, updatedAt }) => locked.get(objectId)?.updatedAt.getTime() === updatedAt.getTime(),

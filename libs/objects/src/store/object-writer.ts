@@ -6,9 +6,9 @@ import type { FieldDefinitions, ObjectChanges, ObjectRow } from '../class-defini
 import { newRow, type ObjectClass } from '../object-class.js';
 import { applyChanges } from '../operations/apply-changes.js';
 import { changedRoots } from '../operations/change.js';
-import { assertObjectSize, changedFields, inLockOrder, newObjectId, readOnlyKey, touched } from '../stored-object.js';
+import { assertObjectSize, changedFields, newObjectId, readOnlyKey, touched } from '../stored-object.js';
 import type { ObjectAccess } from './object-access.js';
-import type { ObjectRepository } from './object.repository.js';
+import type { LockedObject, ObjectRepository } from './object.repository.js';
 import type { CreateOptions, ObjectWrites, PreparedWrite, RemovalAccess, Requester } from './stored-classes.js';
 
 interface WriterParts<Row extends ObjectRow> {
@@ -60,7 +60,7 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     return {
       objectId,
       run: async (tx) => {
-        const current = await this.lockOne(tx, requester.appId, objectId);
+        const current = await this.lockOne(tx, requester.appId, { objectId });
         context.assertMayWrite(current);
         await condition.assertMet(tx, current);
         this.assertImmutable(current, changes);
@@ -76,10 +76,12 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
   }
 
   prepareRemove({ appId }: Requester, objectId: string, { context, condition }: RemovalAccess): PreparedWrite<void> {
+    const rowLock = 'UPDATE';
     return {
       objectId,
+      rowLock,
       run: async (tx) => {
-        const current = await this.lockOne(tx, appId, objectId);
+        const current = await this.lockOne(tx, appId, { objectId, rowLock });
         context.assertMayWrite(current);
         await condition.assertMet(tx, current);
         await this.parts.objects.remove(tx, appId, [objectId]);
@@ -88,12 +90,11 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
   }
 
   async lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void> {
-    if (writes.length > 1)
-      await this.parts.objects.lockMany(tx, appId, inLockOrder(writes.map(({ objectId }) => objectId)));
+    if (writes.length > 1) await this.parts.objects.lockMany(tx, appId, writes);
   }
 
-  private async lockOne(tx: Tx, appId: string, objectId: string): Promise<Row> {
-    const row = await this.parts.objects.lock(tx, appId, objectId);
+  private async lockOne(tx: Tx, appId: string, { objectId, rowLock }: LockedObject): Promise<Row> {
+    const row = await this.parts.objects.lock(tx, appId, objectId, rowLock);
     if (row === undefined) throw appError('NOT_FOUND');
     return row;
   }

@@ -23,6 +23,15 @@ import type { RelationChange } from '../operations/change.js';
 import type { CompiledCount, CompiledFind } from '../query/compile.js';
 import { countRows, listBounded, type ListedTable, lookUp, type QueryDatabase } from './query-database.js';
 
+/** UPDATE, for a removal and for changes of unique values, also waits for transactions that refer to the object by a foreign key. */
+type RowLock = 'NO KEY UPDATE' | 'UPDATE';
+
+/** An object and the lock that its write needs. Default: NO KEY UPDATE. */
+export interface LockedObject {
+  readonly objectId: string;
+  readonly rowLock?: RowLock;
+}
+
 export interface ObjectEntity {
   appId: string;
   objectId: string;
@@ -118,16 +127,27 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return countRows(within, query);
   }
 
-  lock(tx: Tx, appId: string, objectId: string): Promise<Row | undefined> {
+  lock(tx: Tx, appId: string, objectId: string, rowLock: RowLock = 'NO KEY UPDATE'): Promise<Row | undefined> {
     const { table, columns } = this.statements;
-    const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = $2 FOR UPDATE`;
-    return this.first(tx.query(sql, [appId, objectId], `${table}.lock`));
+    const sql = `SELECT ${columns} FROM ${table} WHERE app_id = $1 AND object_id = $2 FOR ${rowLock}`;
+    return this.first(tx.query(sql, [appId, objectId], `${table}.lock.${rowLock}`));
   }
 
-  async lockMany(tx: Tx, appId: string, objectIds: readonly string[]): Promise<void> {
+  /**
+   * In the order of the ids, the stronger locks in a second step: then only transactions hold it up that refer to the objects, and one that
+   * refers to several does so in the same order.
+   */
+  async lockMany(tx: Tx, appId: string, objects: readonly LockedObject[]): Promise<void> {
     const { table } = this.statements;
-    const sql = `SELECT FROM ${table} WHERE app_id = $1 AND object_id = ANY($2) ORDER BY object_id FOR UPDATE`;
-    await tx.query(sql, [appId, objectIds]);
+    const strong = objects.filter(({ rowLock }) => rowLock === 'UPDATE');
+    const locks: [RowLock, readonly LockedObject[]][] = [
+      ['NO KEY UPDATE', strong.length === objects.length ? [] : objects],
+      ['UPDATE', strong],
+    ];
+    for (const [rowLock, locked] of locks.filter(([, { length }]) => length > 0)) {
+      const sql = `SELECT FROM ${table} WHERE app_id = $1 AND object_id = ANY($2) ORDER BY object_id FOR ${rowLock}`;
+      await tx.query(sql, [appId, locked.map(({ objectId }) => objectId)]);
+    }
   }
 
   async insert(within: SqlExecutor, appId: string, row: Row): Promise<void> {

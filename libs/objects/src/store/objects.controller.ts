@@ -67,7 +67,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
       context.assertMay('delete', className);
       const access = { context, condition: context.conditionOf(className, where) };
       const removals = inLockOrder(objectIds).map((objectId) => writes.prepareRemove(requester, objectId, access));
-      await this.database.transaction(async (tx) => {
+      await this.database.repeatable(async (tx) => {
         await writes.lock(tx, requester.appId, removals);
         for (const removal of removals) await removal.run(tx);
       });
@@ -87,7 +87,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
         const fields = { ...write.fields, ...pointersToChildren(write, ids) };
         prepared.push({ write, prepared: await this.prepare(requester, { ...write, fields }) });
       }
-      return this.database.transaction(async (tx) => {
+      return this.database.repeatable(async (tx) => {
         await this.lock(tx, requester.appId, prepared);
         const results: RpcReply<ObjectsRpc['saveAll']>['results'] = [];
         for (const { write, prepared: one } of prepared) {
@@ -114,7 +114,7 @@ export function objectsRpcController(contract: ObjectsRpc): Type {
     }
 
     private runOne(appId: string, className: string, write: PreparedWrite): Promise<WriteResult> {
-      return this.database.transaction(async (tx) => {
+      return this.database.repeatable(async (tx) => {
         await this.classes.of(className).writes.lock(tx, appId, [write]);
         return write.run(tx);
       });

@@ -14,7 +14,7 @@ import type { ObjectClass } from '../object-class.js';
 import type { QueryClass, QueryScope } from '../query/query.js';
 import type { FieldIndexed } from './field-indexes.js';
 import type { ImportRules } from './import-judgement.js';
-import type { ObjectRepository } from './object.repository.js';
+import type { LockedObject, ObjectRepository } from './object.repository.js';
 import type { UpdateCondition } from './query-database.js';
 
 /** The caller of a request. A service without users receives the principal with the request. */
@@ -26,11 +26,9 @@ export interface WriteResult {
   readonly result: JsonObject;
 }
 
-/** Validated as far as possible without its object, with passwords hashed: the rest is quick. */
-export interface PreparedWrite<T = WriteResult> {
-  /** The object that the transaction locks before its first write. */
-  readonly objectId: string;
-  /** @throws AppError where the object's state or its ACL refuses; then the transaction must not be committed */
+/** Validated as far as possible without its object, with passwords hashed: the rest is quick. It names the object to lock first. */
+export interface PreparedWrite<T = WriteResult> extends LockedObject {
+  /** It may run again in another transaction. @throws AppError where the object's state or its ACL refuses: then there must be no commit */
   run(tx: Tx): Promise<T>;
 }
 
@@ -60,7 +58,7 @@ export interface ObjectWrites {
   prepareRemove(requester: Requester, objectId: string, access: RemovalAccess): PreparedWrite<void>;
   /** Refuses a joint save that would take too long, before its first write is prepared. @throws AppError NOT_SUPPORTED */
   assertSaveable?(writes: readonly Pick<ObjectWrite, 'fields'>[]): void;
-  /** Locks all objects of the writes in one order, so that concurrent transactions cannot deadlock. */
+  /** Locks all objects of the writes in one order. Two transactions can still deadlock, by unique values: they must be repeatable. */
   lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void>;
 }
 
