@@ -150,6 +150,16 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       });
     });
 
+    it("count a Mac's badge up by the block of Macs, and no other", async () => {
+      const [mac, phone] = [appleToken(), appleToken()];
+      const devices = await Promise.all([iphone(mac, { deviceType: 'macos', badge: 7 }), iphone(phone, { badge: 4 })]);
+      await settled(await push(devices, { data: { macos: { alert: 'hi', badge: 'Increment' }, ios: { alert: 'x' } } }));
+      const payloads = [mac, phone].map((token) => vendors().apns.deliveriesTo(token)[0]?.payload);
+      expect(payloads).toEqual([{ aps: { alert: 'hi', badge: 8 } }, { aps: { alert: 'x' } }]);
+      const badges = await Promise.all(devices.map(async (one) => (await installation(one))['badge']));
+      expect(badges).toEqual([8, 4]);
+    });
+
     it('reach an Android device through FCM, with the payload that its SDK reads', async () => {
       const registrationId = unique('token');
       const fields = { deviceType: 'android', installationId: unique('android'), vendor: 'fcm', registrationId };

@@ -24,7 +24,7 @@ let appId: string;
 const share = {
   objectId: 'push',
   isBulk: false,
-  countsBadges: true,
+  badges: new Set(DEVICES),
   lanes: new Map([['apns/_default/TEAM/prod', DEVICES]]),
   missing: new Map(),
 };
@@ -55,7 +55,7 @@ const whileRegistering = async (work: () => Promise<unknown>) => {
 const recorded = async () => {
   const [row] = await database.query(
     `SELECT (SELECT count(*)::int FROM push.vendor_batches WHERE app_id = $1) AS batches,
-            (SELECT array_agg((fields->>'badge')::int) FROM push.installations WHERE app_id = $1) AS badges,
+            (SELECT array_agg((fields->>'badge')::int ORDER BY object_id) FROM push.installations WHERE app_id = $1) AS badges,
             (SELECT status FROM push.notifications WHERE app_id = $1 AND object_id = 'push') AS status`,
     [appId],
   );
@@ -88,6 +88,15 @@ it('keeps the lease of a lane free for its renewal while badges are counted up',
   });
   expect(await finished).toBe('released');
   expect(await recorded()).toEqual({ batches: 1, badges: [2, 2], status: 'done' });
+});
+
+it('counts badges up on the devices of a batch whose push says so, alone', async () => {
+  await addPush('push');
+  expect(await lanes.finish(await claimLane(), ends, [{ ...share, badges: new Set(['b']) }])).toBe('released');
+  expect(await recorded()).toEqual({ batches: 1, badges: [1, 2], status: 'done' });
+  expect(await database.query('SELECT targets, badges FROM push.vendor_batches WHERE app_id = $1', [appId])).toEqual([
+    { targets: DEVICES, badges: [1, 2] },
+  ]);
 });
 
 it('keeps the lease of a large push free for its renewal while badges are counted up', async () => {
@@ -251,7 +260,7 @@ it('ends the other pushes of a group where one is removed meanwhile', async () =
   await database.transaction(async (tx) => {
     await tx.query(`DELETE FROM push.notifications WHERE app_id = $1 AND object_id = 'removed'`, [appId]);
     const both = [...ends, { objectId: 'removed', status: 'done', counts: COUNTS }] as const;
-    finished = lanes.finish(lane, both, [share, { ...share, objectId: 'removed', countsBadges: false }]);
+    finished = lanes.finish(lane, both, [share, { ...share, objectId: 'removed', badges: new Set<string>() }]);
     await sleep(200);
   });
   expect(await finished).toBe('released');

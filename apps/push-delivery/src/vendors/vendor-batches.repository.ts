@@ -4,7 +4,7 @@ import type { Vendor, VendorCounts } from '#contracts';
 import type { Queryable, Tx } from '#database';
 import { LEASE_SECONDS } from '../pushes/leases.js';
 import { badgesOf, countsOfShare, type VendorShare } from './vendor-route.rules.js';
-import { laneVendor, type VendorPush, type VendorTarget } from './vendor-channel.rules.js';
+import type { VendorPush, VendorTarget } from './vendor-channel.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
 
 /** A crash repeats at most the batches in progress. */
@@ -69,13 +69,14 @@ async function addVendorShares(tx: Tx, appId: string, shares: readonly VendorSha
 async function batchesOf(
   tx: Tx,
   appId: string,
-  { objectId, isBulk, countsBadges }: VendorShare,
+  { objectId, isBulk, badges: counted }: VendorShare,
   { lane, targets }: { readonly lane: string; readonly targets: readonly string[] },
 ): Promise<object[]> {
-  const badges = countsBadges && laneVendor(lane) === 'apns' ? await countBadgesUp(tx, appId, targets) : undefined;
+  const counting = targets.filter((id) => counted.has(id));
+  const badges = await countBadgesUp(tx, appId, counting);
   return chunksOf(targets, BATCH_SIZE).map((own) => {
-    const counted = badges === undefined ? {} : { badges: own.map((id) => badges.get(id) ?? 1) };
-    return { objectId, isBulk, lane, targets: own, ...counted };
+    const shown = badges.size === 0 ? {} : { badges: own.map((id) => badges.get(id) ?? 1) };
+    return { objectId, isBulk, lane, targets: own, ...shown };
   });
 }
 
@@ -84,6 +85,7 @@ async function countBadgesUp(
   appId: string,
   objectIds: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
+  if (objectIds.length === 0) return new Map();
   const rows = await tx.query<{ objectId: string; badge: number }>(COUNT_BADGES_UP, [appId, objectIds]);
   return new Map(rows.map(({ objectId, badge }) => [objectId, badge]));
 }

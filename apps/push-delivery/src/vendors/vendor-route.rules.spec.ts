@@ -31,10 +31,10 @@ const android = (vendor: VendorChannelKey['vendor'], profile = '_default', part 
   part,
   topics: [],
 });
-const push = (apnsApp: object = {}) => ({
+const push = (apnsApp: object = {}, bodies: Record<string, string> = {}) => ({
   objectId: 'push',
   prod: 'prod' as const,
-  message: { body: '{"badge":"Increment"}', bodies: {}, apns: apnsApp },
+  message: { body: '{"badge":"Increment"}', bodies, apns: apnsApp },
 });
 const route = (target: TargetedInstallation, channels: VendorChannelKey[], apnsApp: object = {}) => {
   const { installations, share } = routePage(push(apnsApp), [target], { channels, isBulk: false });
@@ -115,10 +115,28 @@ describe('a page of devices', () => {
     expect(share).toEqual({
       objectId: 'push',
       isBulk: true,
-      countsBadges: true,
+      badges: new Set(['a', 'b', 'c']),
       lanes: new Map([['apns/_default/TEAMAAAAAA/prod', ['a', 'b', 'c']]]),
       missing: new Map(),
     });
+  });
+});
+
+describe('the badges that a push counts up', () => {
+  const once = '{"alert":"x"}';
+  it.each<[Record<string, string>, string[]]>([
+    [{}, ['ios', 'macos', 'tvos', 'watchos']],
+    [{ ios: '{"badge":3}' }, ['macos', 'tvos', 'watchos']],
+    [{ macos: '{"aps":{"badge":"Increment"},"badge":1}', ios: once, tvos: once, watchos: once }, ['macos']],
+    [{ ios: once, macos: once, tvos: once, watchos: once }, []],
+  ])('with the bodies %j are those of %j', (bodies, expected) => {
+    const devices = ['ios', 'macos', 'tvos', 'watchos', 'android'].map((deviceType) => ({
+      ...device(deviceType, { hasToken: true, hasRegistrationId: true, vendor: 'fcm' }),
+      objectId: deviceType,
+    }));
+    const channels = [apns('TEAMAAAAAA', 'com.a'), android('fcm')];
+    const { share } = routePage(push({}, bodies), devices, { channels, isBulk: true });
+    expect([...(share?.badges ?? [])]).toEqual(expected);
   });
 });
 

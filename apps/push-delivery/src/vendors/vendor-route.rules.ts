@@ -6,15 +6,15 @@ import { laneName, laneVendor, type VendorChannelKey } from './vendor-channel.ru
 export interface VendorShare {
   readonly objectId: string;
   readonly isBulk: boolean;
-  readonly countsBadges: boolean;
+  /** Apple devices whose badges go up by one. */
+  readonly badges: ReadonlySet<string>;
   readonly lanes: ReadonlyMap<string, readonly string[]>;
   /** By vendor and reason, the number of devices that take another channel. */
   readonly missing: ReadonlyMap<string, ReadonlyMap<string, number>>;
 }
 
-export function badgesOf({ countsBadges, lanes }: VendorShare): readonly string[] {
-  if (!countsBadges) return [];
-  return [...lanes].flatMap(([lane, ids]) => (laneVendor(lane) === 'apns' ? ids : []));
+export function badgesOf({ badges }: VendorShare): readonly string[] {
+  return [...badges];
 }
 
 export function countsOfShare({ objectId, lanes, missing }: VendorShare): readonly object[] {
@@ -53,18 +53,20 @@ export function routePage(
 ): { installations: TargetedInstallation[]; share: VendorShare | undefined } {
   const lanes = new Map<string, string[]>();
   const missing = new Map<string, Map<string, number>>();
+  const counting = new Set([...APPLE_PLATFORMS].filter((platform) => countsBadgesUp(push, platform)));
+  const badges = new Set<string>();
   const routed = installations.map((installation) => {
     const { lane, missing: reason } = routeOf(push, installation, channels);
     if (reason !== undefined) count(missing, ...reason);
     if (lane === undefined) return installation;
+    if (counting.has(installation.deviceType ?? '')) badges.add(installation.objectId);
     const targets = lanes.get(lane);
     if (targets === undefined) lanes.set(lane, [installation.objectId]);
     else targets.push(installation.objectId);
     return { ...installation, lane };
   });
   if (lanes.size === 0 && missing.size === 0) return { installations: routed, share: undefined };
-  const countsBadges = countsBadgesUp(push);
-  return { installations: routed, share: { objectId: push.objectId, isBulk, countsBadges, lanes, missing } };
+  return { installations: routed, share: { objectId: push.objectId, isBulk, badges, lanes, missing } };
 }
 
 function routeOf(push: RoutedPush, installation: TargetedInstallation, channels: readonly VendorChannelKey[]): Route {
@@ -116,8 +118,8 @@ function androidRoute({ prod }: RoutedPush, address: VendorAddress, all: readonl
     : { lane: laneName(channel, prod) };
 }
 
-function countsBadgesUp({ message }: RoutedPush): boolean {
-  const body = JSON.parse(message.bodies['ios'] ?? message.body) as JsonObject;
+function countsBadgesUp({ message }: RoutedPush, platform: string): boolean {
+  const body = JSON.parse(message.bodies[platform] ?? message.body) as JsonObject;
   const native = body['aps'];
   const isNative = typeof native === 'object' && native !== null && !Array.isArray(native);
   return (isNative ? native['badge'] : body['badge']) === 'Increment';

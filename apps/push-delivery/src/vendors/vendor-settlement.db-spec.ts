@@ -333,7 +333,13 @@ describe('the settlement of a batch', () => {
     await useLane('meizu/_default//prod');
     const ids = await addDevices(1);
     const { objectId } = await claimed(ids);
-    const share = { objectId, isBulk: false, countsBadges: false, lanes: new Map([[lane, ids]]), missing: new Map() };
+    const share = {
+      objectId,
+      isBulk: false,
+      badges: new Set<string>(),
+      lanes: new Map([[lane, ids]]),
+      missing: new Map(),
+    };
     // PostgreSQL rounds half of the times up to the next millisecond.
     for (let round = 0; round < 20; round += 1) {
       const [added] =
