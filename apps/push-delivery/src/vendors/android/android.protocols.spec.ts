@@ -76,17 +76,37 @@ describe('a message for an Android vendor', () => {
           ttl: '3600s',
           category: 'WORK',
           target_user_type: 1,
-          notification: { ...own, tag: ID, click_action: { type: 1, intent: INTENT } },
+          notification: { tag: ID, click_action: { type: 1, intent: INTENT } },
         },
         token: ['a', 'b'],
       },
     });
-    const native = await requested('huawei', { ...DATA, hms: { message: { data: 'own', android: { ttl: '5s' } } } });
-    expect(native.json?.['message']).toEqual({
-      data: 'own',
-      android: { ttl: '5s', notification: { tag: ID } },
-      token: ['a', 'b'],
-    });
+  });
+
+  it.each<[JsonObject, JsonObject]>([
+    [
+      { data: 'own', android: { ttl: '5s' } },
+      { data: 'own', android: { ttl: '5s' } },
+    ],
+    [
+      { notification: { title: 'T', body: 'B' } },
+      { notification: { title: 'T', body: 'B' }, android: { ttl: '3600s', notification: { tag: ID } } },
+    ],
+    [
+      { android: { notification: { title: 'T', body: 'B', tag: 'own' } } },
+      { android: { ttl: '3600s', notification: { title: 'T', body: 'B', tag: 'own' } } },
+    ],
+  ])('in the native form %j of Huawei stays what it is', async (message, expected) => {
+    const { json } = await requested('huawei', { ...DATA, hms: { message } });
+    expect(json?.['message']).toEqual({ ...expected, token: ['a', 'b'] });
+  });
+
+  it.each(['huawei', 'honor'])("has the notification of the vendor's block for %s", async (name) => {
+    const block = { notification: { title: 'HT', body: 'HB' } };
+    const { json } = await requested(name, { ...DATA, [name === 'huawei' ? 'hms' : name]: block });
+    const { android = {}, ...message } = (name === 'huawei' ? json?.['message'] : json) as JsonObject;
+    expect(message['notification']).toEqual({ title: 'HT', body: 'HB' });
+    expect(JSON.stringify(android)).not.toMatch(/"title"|"body"/);
   });
 
   it('has the form of Honor', async () => {
@@ -97,7 +117,7 @@ describe('a message for an Android vendor', () => {
       notification: own,
       android: {
         ttl: '3600s',
-        notification: { ...own, importance: 'NORMAL', tag: ID, clickAction: { type: 1, intent: INTENT } },
+        notification: { importance: 'NORMAL', tag: ID, clickAction: { type: 1, intent: INTENT } },
       },
       token: ['a', 'b'],
     });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject, VendorCredentials } from '#contracts';
+import { isJsonObject } from '#objects';
 import {
   acceptedBut,
   type AndroidMessage,
@@ -57,7 +58,7 @@ function huaweiMessage(message: AndroidMessage, { tokens, intentHost, category }
   const token = [...tokens];
   const ttl = ttlOf(message);
   const { message: native, target_user_type: userType, alert: _alert, title: _title, ...own } = block;
-  if (native !== undefined) return { ...merged({ android: { ttl, notification: { tag: pushId } } }, native), token };
+  if (native !== undefined) return { ...nativeMessage(objectOr(native), ttl, pushId), token };
   const base = {
     ttl,
     ...(category === undefined ? {} : { category }),
@@ -66,8 +67,14 @@ function huaweiMessage(message: AndroidMessage, { tokens, intentHost, category }
   if (isSilent) return { ...merged({ data: payload, android: base }, own), token };
   const click = { type: 1, intent: clickIntent(intentHost, message.custom) };
   const channel = message.channel === undefined ? {} : { channel_id: message.channel };
-  const notification = { title, body: text, tag: pushId, click_action: click, ...channel };
+  const notification = { tag: pushId, click_action: click, ...channel };
   return { ...merged({ notification: { title, body: text }, android: { ...base, notification } }, own), token };
+}
+
+/** For Huawei, a message without either notification is a data message. */
+function nativeMessage(native: JsonObject, ttl: string, tag: string): JsonObject {
+  const isShown = [native, objectOr(native['android'])].some((part) => isJsonObject(part['notification']));
+  return merged({ android: { ttl, ...(isShown ? { notification: { tag } } : {}) } }, native);
 }
 
 export function honorProtocol(
@@ -104,7 +111,7 @@ function honorMessage(message: AndroidMessage, tokens: readonly string[], intent
   const token = [...tokens];
   if (isSilent) return { ...merged({ data: payload, android: base }, own), token };
   const clickAction = { type: 1, intent: clickIntent(intentHost, message.custom) };
-  const notification = { title, body: text, importance: 'NORMAL', tag: pushId, clickAction };
+  const notification = { importance: 'NORMAL', tag: pushId, clickAction };
   return { ...merged({ notification: { title, body: text }, android: { ...base, notification } }, own), token };
 }
 

@@ -184,9 +184,8 @@ export function fcmMessage(push: VendorPush, now: Date): JsonObject | string {
   const texts = isSilent ? {} : notificationOf(body, block);
   const notification = merged(texts, block['notification']);
   const channel = body['_notificationChannel'];
-  const shown = isSilent
-    ? {}
-    : { notification: { tag: push.objectId, ...(channel === undefined ? {} : { channel_id: channel }) } };
+  const own = { tag: push.objectId, ...(channel === undefined ? {} : { channel_id: channel }) };
+  const shown = isShown(notification, block) ? { notification: own } : {};
   const seconds = Math.min(MAX_TTL_SECONDS, Math.max(0, Math.ceil((push.expiresAt.getTime() - now.getTime()) / 1_000)));
   const android = merged({ ttl: `${seconds}s`, priority: isSilent ? 'NORMAL' : 'HIGH', ...shown }, block['android']);
   const data = { payload, ...textsOf(block['data']) };
@@ -194,6 +193,11 @@ export function fcmMessage(push: VendorPush, now: Date): JsonObject | string {
   const content = { ...(Object.keys(notification).length === 0 ? {} : { notification }), data };
   if (Buffer.byteLength(JSON.stringify(content)) > MAX_BYTES) return 'message too large';
   return { ...content, android };
+}
+
+/** For FCM, a message without either notification is a data message. */
+function isShown(notification: JsonObject, block: JsonObject): boolean {
+  return Object.keys(notification).length > 0 || isJsonObject(objectOr(block['android'])['notification']);
 }
 
 /** On Android, `alert` is a text; an object in the form of iOS is read as well. */

@@ -46,6 +46,18 @@ describe('a message for FCM', () => {
     });
   });
 
+  it('that has data alone, or a notification for Android alone, stays one', () => {
+    expect(built({ fcm: { data: { n: 1 } } })).toMatchObject({
+      data: { n: '1' },
+      android: { ttl: '3600s', priority: 'HIGH' },
+    });
+    expect(JSON.stringify(built({ _notificationChannel: 'c', fcm: { data: { n: 1 } } }))).not.toContain(
+      '"notification"',
+    );
+    const android = { notification: { title_loc_key: 'k' } };
+    expect(built({ fcm: { android } })).toMatchObject({ android: { notification: { tag: ID, title_loc_key: 'k' } } });
+  });
+
   it.each([
     [{ alert: 'a', fcm: { data: { 'google.x': '1' } } }, 'reserved data key'],
     [{ alert: 'a', fcm: { data: { from: '1' } } }, 'reserved data key'],
