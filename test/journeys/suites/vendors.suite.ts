@@ -100,6 +100,17 @@ export function describeVendors(server: () => GatepostServer, vendors: () => Ven
       expect(Object.keys(await record(id))).not.toContain('vendors');
     });
 
+    it('leave out a device without credentials whose block has no text, and say so', async () => {
+      const fields = { deviceType: 'android', installationId: unique('android'), vendor: 'HMS', registrationId: 'r' };
+      const id = await push([await register(fields)], { data: { hms: { message: { data: '{}' } } } });
+      await eventually(async () => {
+        expect(await record(id)).toMatchObject({
+          platforms: { android: { targeted: 1, unreachable: 1, queued: 0 } },
+          errors: 'huawei: no credentials of the profile, and no text (1)',
+        });
+      });
+    });
+
     it('are set and listed by the command line without their secrets, and checked at the vendors', async () => {
       const { status, stdout, stderr } = await setApns();
       expect([status, stderr]).toEqual([0, '']);

@@ -90,6 +90,18 @@ it('keeps the lease of a lane free for its renewal while badges are counted up',
   expect(await recorded()).toEqual({ batches: 1, badges: [2, 2], status: 'done' });
 });
 
+it('routes the devices of a push that vendors alone carry, without any credentials', async () => {
+  await addPush('push');
+  const lane = await claimLane();
+  const hasVendors = async () => (await lanes.findPushes(lane, 1)).map((push) => push.hasVendors);
+  expect(await hasVendors()).toEqual([false]);
+  await database.query(
+    `UPDATE push.notifications SET message = message || '{"isForVendorsOnly":true}' WHERE app_id = $1`,
+    [appId],
+  );
+  expect(await hasVendors()).toEqual([true]);
+});
+
 it('counts badges up on the devices of a batch whose push says so, alone', async () => {
   await addPush('push');
   expect(await lanes.finish(await claimLane(), ends, [{ ...share, badges: new Set(['b']) }])).toBe('released');

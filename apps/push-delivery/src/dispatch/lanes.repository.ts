@@ -112,7 +112,8 @@ export const FIRST_STATISTICS = `interval '10 minutes'`;
 export const JOB_COLUMNS = `
   n.app_id AS "appId", n.object_id AS "objectId", n.seq::double precision AS seq, n.target, n.message, n.flow_control AS "flowControl",
   n.expires_at AS "expiresAt", n.counts, n.failures, n.request_id AS "requestId", n.traceparent, n.prod,
-  (SELECT true FROM push.vendor_credentials AS known WHERE known.app_id = n.app_id LIMIT 1) IS NOT NULL AS "hasVendors"`;
+  (SELECT true FROM push.vendor_credentials AS known WHERE known.app_id = n.app_id LIMIT 1) IS NOT NULL
+    OR n.message ? 'isForVendorsOnly' AS "hasVendors"`;
 
 /** SQL: true in half of the statements. Work released during an outage is often the oldest: it must get neither every slot nor none. */
 export const AT_TIMES = '(SELECT random() < 0.5)';

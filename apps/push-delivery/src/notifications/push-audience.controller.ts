@@ -39,7 +39,7 @@ export class PushAudienceController {
     await this.applications.assertKnown(appId);
     const { target, message, prod } = this.parse(appId, body).notification;
     const channels = await this.vendors.channelsOf(appId);
-    const push = { appId, target, hasVendors: channels.length > 0 };
+    const push = { appId, target, hasVendors: channels.length > 0 || message.isForVendorsOnly === true };
     const leftOut = this.installations.countLeftOut(push, TIMEOUT_MS, this.queries);
     // The other count can fail first.
     leftOut.catch(() => undefined);

@@ -301,6 +301,29 @@ describe('messageForDevices', () => {
     expect(target).toEqual({ where: [{ city: 'Ulm' }, ofVendors], platforms: ['android'] });
   });
 
+  it.each<[JsonObject, JsonObject]>([
+    [{ mi: { title: 'T', description: 'D' } }, { title: 'T', alert: 'D' }],
+    [{ mi: { alert: 'A', description: 'D' } }, { alert: 'D' }],
+    [{ hms: { message: { data: '{}' } }, oppo: { content: 'C' } }, { alert: 'C' }],
+    [{ vivo: { title: 'T', content: 'C' } }, { title: 'T', alert: 'C' }],
+    [{ mz: { noticeBarInfo: { title: 'T', content: 'C' } } }, { title: 'T', alert: 'C' }],
+    [{ hms: { message: { notification: { title: 'T', body: 'B' } } } }, { title: 'T', alert: 'B' }],
+    [{ hms: { message: { notification: { body: 'B' }, android: { notification: { body: 'N' } } } } }, { alert: 'N' }],
+    [{ honor: { title: 'T', notification: { body: 'B' } } }, { title: 'T', alert: 'B' }],
+    [{ fcm: { android: { notification: { body: 'B' } } } }, { alert: 'B' }],
+  ])('has the text of %j for devices in their own queues', (data, expected) => {
+    const { message } = messageForDevices(data, {}, EXPIRES);
+    expect(JSON.parse(message.bodies['android'] ?? '')).toEqual({ ...expected, _expiration_time });
+    expect(message.isForVendorsOnly).toBeUndefined();
+  });
+
+  it.each<JsonObject>([{ hms: { message: { data: '{}' } } }, { ios: { alert: 'i' }, fcm: { data: { n: 1 } } }])(
+    'leaves out the own queues of Android devices where no block has a text: %j',
+    (data) => {
+      expect(parse({ data }).notification.message.isForVendorsOnly).toBe(true);
+    },
+  );
+
   it.each<[string, JsonObject, string[] | undefined]>([
     ['shared members', { alert: 'a', mi: { alert: 'mi' } }, undefined],
     ['a block of android', { android: { alert: 'a' }, mi: { alert: 'mi' } }, ['android']],

@@ -2,8 +2,8 @@ import { type JsonObject, type JsonValue, PUSH_LIMITS } from '#contracts';
 import { appError, type AppError } from '#errors';
 import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels, storedBytes } from '#objects';
 import { PLATFORMS } from '../dispatch/delivery-counts.rules.js';
-import type { MessageBodies, NewNotification, StoredMessage } from '../pushes/push.row.js';
-import { ANDROID_VENDORS } from '../vendors/vendor-blocks.rules.js';
+import type { NewNotification, StoredMessage } from '../pushes/push.row.js';
+import { ANDROID_VENDORS, type BlockTexts, textsOfBlock } from '../vendors/vendor-blocks.rules.js';
 
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
@@ -239,7 +239,7 @@ function oneOf(ids: string[]): JsonValue {
 }
 
 interface PushMessageParts {
-  readonly message: MessageBodies;
+  readonly message: StoredMessage;
   /** Undefined: all. */
   readonly platforms: readonly string[] | undefined;
   /** The vendors of Android devices that the message has content for; undefined: all. */
@@ -253,22 +253,25 @@ export function messageForDevices(data: JsonObject, added: JsonObject, expiresAt
   const shared = without(data, [...blocks.keys(), ...ofVendor.keys()]);
   const isForAll = blocks.size + ofVendor.size === 0 || Object.keys(shared).length > 0;
   const isForVendors = !isForAll && ofVendor.size > 0 && !blocks.has('android');
-  if (isForVendors) blocks.set('android', textsOf([...ofVendor.values()]));
+  const texts = isForVendors ? textsForOthers(ofVendor) : undefined;
+  if (texts !== undefined) blocks.set('android', { ...texts });
   const bodyOf = (own: JsonObject) =>
     JSON.stringify({ ...added, ...shared, ...own, _expiration_time: expiresAt.toISOString() });
   const bodies = Object.fromEntries([...blocks].map(([platform, block]) => [platform, bodyOf(block)]));
   return {
-    message: { body: bodyOf({}), bodies },
+    message: { body: bodyOf({}), bodies, ...(texts !== undefined && texts.alert === undefined ? VENDORS_ONLY : {}) },
     platforms: isForAll ? undefined : [...blocks.keys()],
     vendors: isForVendors ? [...ofVendor.keys()] : undefined,
   };
 }
 
 /** The text for a device that its vendor's channel does not reach, so that its notification is not empty. */
-function textsOf(blocks: readonly JsonObject[]): JsonObject {
-  const { title, alert } = blocks.find((block) => block['alert'] !== undefined) ?? {};
-  return { ...(title === undefined ? {} : { title }), ...(alert === undefined ? {} : { alert }) };
+function textsForOthers(blocks: ReadonlyMap<string, JsonObject>): BlockTexts {
+  const texts = [...blocks].map(([vendor, block]) => textsOfBlock(vendor, block));
+  return texts.find(({ alert }) => alert !== undefined) ?? {};
 }
+
+const VENDORS_ONLY = { isForVendorsOnly: true } as const;
 
 /** Android devices of these vendors, and all other devices. */
 function ofVendors(vendors: readonly string[]): JsonObject {

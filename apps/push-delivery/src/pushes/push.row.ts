@@ -28,10 +28,10 @@ export interface PlatformCounts {
 /** By platform: an installation's `deviceType`, or `unknown`. */
 export type NotificationCounts = Readonly<Record<string, PlatformCounts>>;
 
-export type MessageBodies = Pick<PushMessage, 'body' | 'bodies'>;
-
-export interface StoredMessage extends MessageBodies {
+export interface StoredMessage extends Pick<PushMessage, 'body' | 'bodies'> {
   readonly apns?: { readonly topic?: string; readonly teamId?: string };
+  /** Android devices without a vendor's channel get nothing: the message has no text for them. */
+  readonly isForVendorsOnly?: true;
 }
 
 /** The columns that never change. */
@@ -75,6 +75,7 @@ export interface PushJob extends Pick<
 > {
   readonly requestId: string | null;
   readonly traceparent: string | null;
+  /** Whether its devices may have another channel than their own queue, or none. */
   readonly hasVendors: boolean;
   readonly position: ScanPosition;
   /** Changes under another lease have no effect. */

@@ -97,6 +97,33 @@ describe('the route of an Android device', () => {
   });
 });
 
+describe('a message without a text for the own queue', () => {
+  const only = {
+    objectId: 'push',
+    prod: 'prod' as const,
+    message: { body: '{}', bodies: {}, isForVendorsOnly: true },
+  } as const;
+  const pages = (...channels: VendorChannelKey[]) => {
+    const address = { hasRegistrationId: true, vendor: 'HMS' };
+    const devices = ['android', 'wp'].map((type) => ({ ...device(type, address), installationId: type }));
+    return routePage(only, devices, { channels, isBulk: true });
+  };
+
+  it('leaves out Android devices that no vendor reaches, and says why', () => {
+    const { installations, share } = pages();
+    expect(installations.map(({ installationId }) => installationId)).toEqual([null, 'wp']);
+    const reason = 'no credentials of the profile, and no text';
+    expect(share?.missing).toEqual(new Map([['huawei', new Map([[reason, 1]])]]));
+  });
+
+  it('goes to those that one reaches', () => {
+    expect(pages(android('huawei')).installations[0]).toMatchObject({
+      installationId: 'android',
+      lane: 'huawei/_default//prod',
+    });
+  });
+});
+
 describe('the route of a browser', () => {
   it.each([
     [true, [android('web-push')], 'web-push/_default//prod'],

@@ -58,7 +58,7 @@ export function routePage(
   const routed = installations.map((installation) => {
     const { lane, missing: reason } = routeOf(push, installation, channels);
     if (reason !== undefined) count(missing, ...reason);
-    if (lane === undefined) return installation;
+    if (lane === undefined) return withQueue(push, installation);
     if (counting.has(installation.deviceType ?? '')) badges.add(installation.objectId);
     const targets = lanes.get(lane);
     if (targets === undefined) lanes.set(lane, [installation.objectId]);
@@ -67,6 +67,12 @@ export function routePage(
   });
   if (lanes.size === 0 && missing.size === 0) return { installations: routed, share: undefined };
   return { installations: routed, share: { objectId: push.objectId, isBulk, badges, lanes, missing } };
+}
+
+/** Without an id, the device has no own queue. */
+function withQueue({ message }: RoutedPush, installation: TargetedInstallation): TargetedInstallation {
+  const isLeftOut = message.isForVendorsOnly === true && installation.deviceType === 'android';
+  return isLeftOut ? { ...installation, installationId: null } : installation;
 }
 
 function routeOf(push: RoutedPush, installation: TargetedInstallation, channels: readonly VendorChannelKey[]): Route {
@@ -104,7 +110,7 @@ function teamsOf(topic: string | null, teams: readonly VendorChannelKey[]): read
   return teams.filter(({ topics }) => topics.includes(longest));
 }
 
-function androidRoute({ prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {
+function androidRoute({ message, prod }: RoutedPush, address: VendorAddress, all: readonly VendorChannelKey[]): Route {
   const name = address.vendor?.toLowerCase() ?? '';
   const isAbroad = name === 'mi-intl';
   const { vendor } = ANDROID_VENDORS.get(isAbroad ? 'mi' : name) ?? {};
@@ -114,7 +120,7 @@ function androidRoute({ prod }: RoutedPush, address: VendorAddress, all: readonl
     (one) => one.vendor === vendor && one.profile === profile && (one.part === OUTSIDE_CHINA) === isAbroad,
   );
   return channel === undefined
-    ? { missing: [vendor, 'no credentials of the profile'] }
+    ? { missing: [vendor, `no credentials of the profile${message.isForVendorsOnly === true ? ', and no text' : ''}`] }
     : { lane: laneName(channel, prod) };
 }
 

@@ -6,7 +6,10 @@ import type { Json } from '../api-client.js';
 
 const CLOCK_MS = 600_000;
 const MAX_TOKENS = 1_000;
-const CHARACTERS = { xiaomiTitle: 49, xiaomiText: 127, oppoTitle: 50, oppoText: 128, vivoTitle: 40, vivoText: 100 };
+const CHARACTERS = {
+  ...{ xiaomiTitle: 49, xiaomiText: 127, oppoTitle: 50, oppoText: 50, oppoLongText: 128 },
+  ...{ vivoTitle: 40, vivoText: 100, meizuTitle: 32, meizuText: 100 },
+};
 
 /** A message that a vendor has accepted. */
 export interface AndroidDelivery {
@@ -128,10 +131,9 @@ export class AndroidServices {
     if (!this.#hasBearer('huawei', call)) return { code: '80200001', msg: 'Oauth authentication error.' };
     const message = call.json['message'] as Json;
     const tokens = message['token'] as string[];
-    const { android } = message as { android?: { ttl?: string } };
-    const hasContent = 'data' in message || 'notification' in message;
+    const { ttl } = (message['android'] ?? {}) as { ttl?: string };
     if (tokens.length > MAX_TOKENS) return { code: '80300010', msg: 'too many tokens' };
-    if (!/^\d{1,7}s$/.test(android?.ttl ?? '') || !hasContent) return { code: '80100003', msg: 'Illegal payload.' };
+    if (!/^\d{1,7}s$/.test(ttl ?? '') || !hasContent(message)) return { code: '80100003', msg: 'Illegal payload.' };
     if (tokens.some((token) => this.#isLate(token))) return { httpStatus: 503 };
     return huaweiAnswer(tokens, this.#deliver('huawei', tokens, message));
   }
@@ -141,6 +143,7 @@ export class AndroidServices {
     if (!this.#hasBearer('honor', call) || !isTimely) return { httpStatus: 401, code: 401, message: 'unauthorized' };
     const tokens = call.json['token'] as string[];
     if (tokens.some((token) => this.#isLate(token))) return { httpStatus: 503 };
+    if (!hasContent(call.json)) return { httpStatus: 400, code: 80_100_003, message: 'Illegal payload.' };
     const bad = this.#deliver('honor', tokens, call.json);
     return {
       code: 200,
@@ -188,11 +191,12 @@ export class AndroidServices {
     if (this.#accessTokens.get(form.get('auth_token') ?? '') !== 'oppo')
       return { code: 11, message: 'Invalid AuthToken' };
     const messages = JSON.parse(form.get('messages') ?? '[]') as { target_value: string; notification: Json }[];
-    const { oppoTitle, oppoText } = CHARACTERS;
+    const { oppoTitle, oppoText, oppoLongText } = CHARACTERS;
     const results = messages.map(({ target_value: token, notification }) => {
       const answer = (errorCode: number) => ({ registrationId: token, messageId: randomUUID(), errorCode });
-      const { title, content, app_message_id: id } = notification as Record<string, string>;
-      if ((title ?? '').length > oppoTitle || (content ?? '').length > oppoText) return answer(40);
+      const { title, content, app_message_id: id } = notification as Record<string, string | undefined>;
+      const limit = notification['style'] === 2 ? oppoLongText : oppoText;
+      if (isLonger(title, oppoTitle) || isLonger(content, limit)) return answer(40);
       if (this.#isLate(token)) return answer(-2);
       if (this.#seen.has(`${id ?? ''} ${token}`)) return answer(0);
       this.#seen.add(`${id ?? ''} ${token}`);
@@ -250,7 +254,11 @@ export class AndroidServices {
     if (form.get('appId') !== appId || !isSigned) return { code: '1006', message: 'sign', value: {} };
     const tokens = (form.get('pushIds') ?? '').split(',');
     if (tokens.some((token) => this.#isLate(token))) return { code: '110010', message: 'too fast', value: {} };
-    const bad = this.#deliver('meizu', tokens, JSON.parse(form.get('messageJson') ?? '{}') as Json);
+    const message = JSON.parse(form.get('messageJson') ?? '{}') as Json & { noticeBarInfo?: Record<string, string> };
+    const { title, content } = message.noticeBarInfo ?? {};
+    if (isLonger(title, CHARACTERS.meizuTitle) || isLonger(content, CHARACTERS.meizuText))
+      return { code: '1005', message: 'length', value: {} };
+    const bad = this.#deliver('meizu', tokens, message);
     return {
       code: '200',
       message: '',
@@ -281,6 +289,19 @@ export class AndroidServices {
     this.#accessTokens.set(token, vendor);
     return token;
   }
+}
+
+function isLonger(plain: string | undefined, limit: number): boolean {
+  return plain !== undefined && plain.length > limit;
+}
+
+/** A notification of Huawei and Honor has a title and a text, in either place; a message without one is a data message. */
+function hasContent(message: Json): boolean {
+  const { notification: forAndroid } = (message['android'] ?? {}) as Json;
+  const { notification } = message;
+  if (notification === undefined && forAndroid === undefined) return typeof message['data'] === 'string';
+  const { title, body } = { ...(notification as Json), ...(forAndroid as Json) };
+  return [title, body].every((text) => typeof text === 'string' && text !== '');
 }
 
 function huaweiAnswer(tokens: readonly string[], bad: readonly string[]): Answer {

@@ -3,7 +3,7 @@ import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
-import { ANDROID_VENDORS } from '../vendor-blocks.rules.js';
+import { ANDROID_VENDORS, textsOfBlock } from '../vendor-blocks.rules.js';
 import {
   type CheckProblem,
   objectIn,
@@ -202,7 +202,8 @@ export function androidMessage(
   const payload = push.message.bodies['android'] ?? push.message.body;
   const body = JSON.parse(payload) as JsonObject;
   const block = objectOr(push.data[name]);
-  const alert = block['alert'] ?? body['alert'];
+  const texts = textsOfBlock(name, block);
+  const alert = texts.alert ?? body['alert'];
   const own = objectOr(alert);
   const custom = Object.entries(body).filter(
     ([name]) => !DEFAULT_CHANNEL_MEMBERS.has(name) && !name.startsWith('_') && !ANDROID_VENDORS.has(name),
@@ -211,7 +212,7 @@ export function androidMessage(
     pushId: push.objectId,
     notifyId: createHash('sha256').update(push.objectId).digest().readUInt32BE(0) >>> 1,
     payload,
-    title: textOr(block['title'] ?? body['title'] ?? own['title'], title),
+    title: textOr(texts.title ?? body['title'] ?? own['title'], title),
     text: textOr(alert, textOr(own['body'], '')),
     isSilent: body['silent'] === true,
     custom: Object.fromEntries(custom),

@@ -164,6 +164,29 @@ describe('a message for an Android vendor', () => {
     expect(meizu).toMatchObject({ noticeBarInfo: { title: 'Canteen' }, pushTimeInfo: { offLine: 1, validTime: 1 } });
   });
 
+  it("has the text of the vendor's own members, cut to the limit of the style", async () => {
+    const { form } = await requested('xiaomi', { ...DATA, mi: { title: 'MT', description: 'M'.repeat(200) } });
+    expect([form['title'], form['description']]).toEqual(['MT', `${'M'.repeat(126)}…`]);
+    const oppo = async (block: JsonObject) => {
+      const { form: sent } = await requested('oppo', { ...DATA, oppo: block });
+      return (JSON.parse(sent['messages'] ?? '') as { notification: JsonObject }[])[0]?.notification;
+    };
+    expect(await oppo({ content: 'C'.repeat(60) })).toMatchObject({ style: 2, content: 'C'.repeat(60) });
+    expect(await oppo({ content: 'C'.repeat(200) })).toMatchObject({ style: 2, content: `${'C'.repeat(127)}…` });
+    expect(await oppo({ content: 'C'.repeat(60), style: 1 })).toMatchObject({ content: `${'C'.repeat(49)}…` });
+    const vivo = await requested('vivo', { ...DATA, vivo: { content: 'C'.repeat(101) } });
+    expect(vivo.json).toMatchObject({ title: 'Canteen', content: `${'C'.repeat(99)}…` });
+    const meizu = await requested('meizu', {
+      ...DATA,
+      mz: { noticeBarInfo: { content: 'C'.repeat(101), noticeBarType: 1 } },
+    });
+    expect(objectIn(meizu.form['messageJson'] ?? '')['noticeBarInfo']).toEqual({
+      title: 'Canteen',
+      content: `${'C'.repeat(99)}…`,
+      noticeBarType: 1,
+    });
+  });
+
   it.each(['oppo', 'vivo', 'meizu'])('cannot be silent on %s', (name) => {
     const protocol = protocolOf(name);
     expect(protocol.refuses?.(messageOf({ ...DATA, silent: true }, protocol))).toMatch(/silent/);

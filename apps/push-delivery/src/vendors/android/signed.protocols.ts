@@ -21,7 +21,8 @@ const refusesSilent = ({ isSilent }: AndroidMessage) => (isSilent ? SILENT : und
 const OPPO_TOKENS = 1_000;
 const OPPO_MAX_TITLE = 50;
 const OPPO_SHORT_TEXT = 50;
-const OPPO_MAX_TEXT = 128;
+const OPPO_LONG_TEXT = 128;
+const OPPO_LONG_STYLE = 2;
 const OPPO_MAX_TTL_SECONDS = 864_000;
 const OPPO_SIGN_IN_AGAIN = '11';
 const OPPO_INVALID = '10000';
@@ -67,20 +68,19 @@ function oppoMessages(tokens: readonly string[], notification: JsonObject): stri
 function oppoNotification(message: AndroidMessage, channelId: string | undefined): JsonObject {
   const { title, text, custom, pushId, notifyId, seconds, block } = message;
   const channel = message.channel ?? channelId;
-  const { alert: _alert, title: _title, ...own } = block;
+  const { alert: _alert, ...own } = block;
+  const style = own['style'] ?? (text.length > OPPO_SHORT_TEXT ? OPPO_LONG_STYLE : 1);
   const base = {
     app_message_id: pushId,
     notify_id: notifyId,
-    style: text.length > OPPO_SHORT_TEXT ? 2 : 1,
-    title: cut(title, OPPO_MAX_TITLE),
-    content: cut(text, OPPO_MAX_TEXT),
     click_action_type: 0,
     action_parameters: JSON.stringify(custom),
     off_line: true,
     off_line_ttl: Math.min(seconds, OPPO_MAX_TTL_SECONDS),
     ...(channel === undefined ? {} : { channel_id: channel }),
   };
-  return merged(base, own);
+  const content = cut(text, style === OPPO_LONG_STYLE ? OPPO_LONG_TEXT : OPPO_SHORT_TEXT);
+  return { ...merged(base, own), style, title: cut(title, OPPO_MAX_TITLE), content };
 }
 
 function oppoOutcomes(answer: VendorAnswer, tokens: readonly string[]): Outcome[] | 'signIn' {
@@ -169,13 +169,11 @@ function vivoRequestId({ message, tokens, keyNo }: AndroidSend): string {
 
 function vivoMessage({ message }: AndroidSend, appId: string, category: string | undefined): JsonObject {
   const { title, text, custom, notifyId, seconds, block } = message;
-  const { alert: _alert, title: _title, requestId: _id, ...own } = block;
+  const { alert: _alert, requestId: _id, ...own } = block;
   const map = { payload: JSON.stringify(custom) };
   const base = {
     appId,
     notifyType: 4,
-    title: cut(title, VIVO_MAX_TITLE),
-    content: cut(text, VIVO_MAX_TEXT),
     timeToLive: Math.min(VIVO_TTL_SECONDS.most, Math.max(VIVO_TTL_SECONDS.least, seconds)),
     skipType: 1,
     networkType: -1,
@@ -184,7 +182,7 @@ function vivoMessage({ message }: AndroidSend, appId: string, category: string |
     notifyId: Math.max(1, notifyId),
     ...(JSON.stringify(map).length > VIVO_MAX_MAP ? {} : { clientCustomMap: map }),
   };
-  return merged(base, own);
+  return { ...merged(base, own), title: cut(title, VIVO_MAX_TITLE), content: cut(text, VIVO_MAX_TEXT) };
 }
 
 function vivoOutcomes(
@@ -237,12 +235,12 @@ export function meizuProtocol({ appId, appSecret }: VendorCredentials<'meizu'>, 
 
 function meizuMessage({ title, text, payload, seconds, block }: AndroidMessage): JsonObject {
   const { alert: _alert, title: _title, ...own } = block;
+  const noticeBarInfo = { title: cut(title, MEIZU_MAX_TITLE), content: cut(text, MEIZU_MAX_TEXT) };
   const base = {
-    noticeBarInfo: { title: cut(title, MEIZU_MAX_TITLE), content: cut(text, MEIZU_MAX_TEXT) },
     clickTypeInfo: { clickType: 3, customAttribute: payload },
     pushTimeInfo: { offLine: 1, validTime: Math.min(MEIZU_MAX_HOURS, Math.ceil(seconds / 3_600)) },
   };
-  return merged(base, own);
+  return merged(merged(base, own), { noticeBarInfo });
 }
 
 function meizuOutcomes(answer: VendorAnswer, tokens: readonly string[]): Outcome[] {
