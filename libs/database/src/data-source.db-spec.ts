@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isAppError } from '#errors';
@@ -6,6 +7,9 @@ import { newDatabase } from '#testing';
 import { ServiceDataSource } from './data-source.js';
 import { Database } from './database.js';
 import { violatedUniqueConstraint } from './driver-error.js';
+
+/** node-postgres closes an idle connection after ten seconds. */
+const AFTER_IDLE_MS = 10_500;
 
 @Entity('shelves')
 class ShelfEntity {
@@ -19,10 +23,12 @@ class ShelfEntity {
 const OPTIONS = { schema: 'public', migrations: [], entities: [ShelfEntity], poolSize: 2, applicationName: 'test' };
 
 describe('ServiceDataSource', () => {
+  let databaseUrl: string;
   let database: Database;
   let dataSource: ServiceDataSource;
   beforeAll(async () => {
-    const options = { ...OPTIONS, url: await newDatabase() };
+    databaseUrl = await newDatabase();
+    const options = { ...OPTIONS, url: databaseUrl };
     dataSource = await new ServiceDataSource(options).initialize();
     database = new Database(options, dataSource);
     await database.query(
@@ -39,6 +45,18 @@ describe('ServiceDataSource', () => {
     expect(await shelves().findOneBy({ id: 'a' })).toEqual({ id: 'a', label: 'first' });
     expect(await database.query('SELECT label_text AS label FROM shelves')).toEqual([{ label: 'first' }]);
     expect(database.pool).toMatchObject({ used: 0, limit: 2 });
+  });
+
+  it('keeps an idle connection, with its advisory lock, where this is wanted', async () => {
+    const keeping = new Database({ ...OPTIONS, url: databaseUrl, keepsIdle: true });
+    onTestFinished(() => keeping.close());
+    await keeping.query('SELECT pg_advisory_lock(7)');
+    await sleep(AFTER_IDLE_MS);
+    const locks = await database.query(
+      `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+        WHERE locktype = 'advisory' AND objid = 7 AND datname = current_database()`,
+    );
+    expect([locks.length, keeping.pool.idle]).toEqual([1, 1]);
   });
 
   it('names the constraint that an insert violates', async () => {

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Client, type ClientConfig, Pool, type PoolClient } from 'pg';
+import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
 import {
   DataSource,
   type EntityManager,
@@ -158,6 +158,8 @@ export interface DatabaseOptions {
   readonly connectTimeoutMs?: number;
   /** Default: 5 seconds. */
   readonly statementTimeoutMs?: number;
+  /** Idle connections stay open: for one that holds an advisory lock. */
+  readonly keepsIdle?: boolean;
   /** `each-run`: for the values of each run. `once`: one generic plan always fits. Default: PostgreSQL decides. */
   readonly plans?: 'each-run' | 'once';
 }
@@ -168,7 +170,7 @@ export class ServiceDataSource extends DataSource {
   readonly lookups: LookupConnections;
 
   constructor(options: DatabaseOptions) {
-    const { url, schema, applicationName, poolSize, entities = [] } = options;
+    const { url, schema, applicationName, poolSize, entities = [], keepsIdle = false } = options;
     super({
       type: 'postgres',
       url,
@@ -182,7 +184,7 @@ export class ServiceDataSource extends DataSource {
       logging: false,
     });
     const connection = connectionOf(options);
-    this.pool = createPool(connection, poolSize);
+    this.pool = createPool({ ...connection, max: poolSize, ...(keepsIdle ? { idleTimeoutMillis: 0 } : {}) });
     this.lookups = new LookupConnections(connection, LOOKUP_CONNECTIONS);
     Object.assign(this.driver, { master: this.pool });
   }
@@ -240,8 +242,8 @@ function connectionOf({
   };
 }
 
-function createPool(connection: ClientConfig, poolSize: number): Pool {
-  const pool = new Pool({ ...connection, max: poolSize });
+function createPool(config: PoolConfig): Pool {
+  const pool = new Pool(config);
   const logger = new Logger('PostgreSQL');
   // The loss of a connection in use also fails its query. The error event needs a listener, because it would otherwise end the process.
   pool.on('connect', (client) => {

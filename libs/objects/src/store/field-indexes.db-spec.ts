@@ -85,6 +85,16 @@ describe('indexes of custom fields', () => {
     await expect(indexes.remove(of('level'))).rejects.toMatchObject({ errorName: 'NOT_FOUND' });
   }, 60_000);
 
+  it('are removed after seconds, also where the clock of the database is ahead', async () => {
+    await indexes.add(of('level'));
+    await indexes.remove(of('level'));
+    await database.query("UPDATE sample.field_indexes SET changed_at = now() + interval '1 minute'");
+    builder.start();
+    await eventually(async () => {
+      expect(await states()).toEqual([]);
+    }, 20_000);
+  }, 60_000);
+
   it('of built-in texts serve searches for a part of a text, and no query of a client', async () => {
     builder.start();
     await expect(indexes.add(of('name'))).rejects.toMatchObject({ errorName: 'INVALID_QUERY' });

@@ -165,6 +165,7 @@ export class IndexBuilder {
     const own = new Database({
       ...this.options,
       poolSize: 1,
+      keepsIdle: true,
       applicationName: `${this.options.applicationName}-indexes`,
       statementTimeoutMs: LONGEST_STATEMENT_MS,
     });
@@ -189,9 +190,9 @@ export class IndexBuilder {
   }
 
   async #remove(index: StoredIndex, own: Database): Promise<void> {
-    await sleep(Math.max(0, index.changedAt.getTime() + IN_USE_MS - Date.now()), undefined, {
-      signal: this.#stopping.signal,
-    });
+    // The clock of the database may be ahead: no longer wait than for a removal that was asked for just now.
+    const restMs = index.changedAt.getTime() + IN_USE_MS - Date.now();
+    await sleep(Math.min(Math.max(0, restMs), IN_USE_MS), undefined, { signal: this.#stopping.signal });
     await this.#drop(index, own);
     await this.repository.forget(index);
     this.#logger.log(`removed ${nameOf(index)}`);
