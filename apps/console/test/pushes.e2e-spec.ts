@@ -103,6 +103,17 @@ describe('a push', () => {
     expect((await ask(consoleApi.sendPush, { body: later })).status).toBe(200);
   });
 
+  it.each(['2020-01-01T10:00:00.000Z', { __type: 'Date', iso: '2020-01-01T10:00:00.000Z' }])(
+    'at a past time is refused: %j',
+    async (time) => {
+      const past = { body: { data: { alert: 'hello' }, push_time: time } };
+      const answer = await ask(consoleApi.sendPush, { body: past });
+      expect([answer.status, answer.body['name']]).toEqual([400, 'INCORRECT_TYPE']);
+      expect(answer.text).toContain('2020-01-01T10:00:00.000Z is past');
+      expect(console.transport.requestsOf(pushOperationsRpc.send)).toEqual([]);
+    },
+  );
+
   const byId = { className: '_Installation', order: '-installationId', limit: 1 };
   it.each<[string, JsonObject]>([
     ['a comparison', { installationId: { $lt: 'm' } }],
@@ -209,14 +220,16 @@ describe('a push', () => {
     ['in-queue', { partition: 5, of: 64 }, null],
     ['done', null, null],
   ] as const)('that is %s has the progress %j', async (status, progress, startsAt) => {
-    const times = { createdAt: at, expiresAt: at, dueAt: at };
-    const reply = { objectId: 'p1', status, error: null, ...times, platforms: {}, vendors: {} };
+    const times = { createdAt: at, expiresAt: '2026-01-02T04:04:05.678Z', dueAt: at };
+    const reply = { objectId: 'p1', status, error: null, ...times, platforms: {}, vendors: {}, flowControl: 1_000 };
     const found = { partition: 5, of: 64 } as const;
     console.transport.answer(pushOperationsRpc.getStatus, () => ({ ...reply, progress: found }));
-    const notification = { objectId: 'p1', status, createdAt: at, msg: { alert: 'hello' } };
+    const notification = { objectId: 'p1', status, createdAt: at, msg: { alert: 'hello' }, prod: 'dev' };
     console.transport.answer(pushRpc.getNotification, () => ({ notification }));
     const answer = await ask(consoleApi.getPush, { params: { pushId: 'p1' } });
-    expect(answer.body).toMatchObject({ push: { title: 'hello', status, progress, startsAt } });
+    expect(answer.body).toMatchObject({
+      push: { title: 'hello', status, progress, startsAt, lifeSeconds: 3_600, flowControl: 1_000, prod: 'dev' },
+    });
   });
 
   it('can be stopped where its title is cut within a character', async () => {

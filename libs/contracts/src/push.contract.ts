@@ -116,6 +116,8 @@ export const pushOperationsRpc = {
       foundAt: z.iso.datetime().nullable().optional(),
       /** The HTTP request that sent it; null for a push of an operator. */
       requestId: z.string().nullable().optional(),
+      /** Devices per second; null: no limit. */
+      flowControl: count.nullable().optional(),
       /** The search for devices: partitions that are done. Pushes to few devices need no partitions, and are done at once. */
       progress: z.object({ partition: count, of: z.literal(PUSH_PARTITIONS) }).optional(),
       platforms: z.record(z.string(), deliveryCounts),

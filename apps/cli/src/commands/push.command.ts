@@ -15,6 +15,7 @@ interface SendOptions {
   readonly all?: true;
   readonly at?: string;
   readonly expiresIn?: number;
+  readonly pace?: number;
 }
 
 export function pushCommand(withServer: WithServer): Command {
@@ -36,7 +37,8 @@ function send(withServer: WithServer): Command {
     .option('--where <json>', 'to devices that match these conditions: JSON, @FILE, or -', jsonOf)
     .option('--all', 'to all devices')
     .option('--at <time>', 'send later, such as at 2026-01-31T12:00:00Z')
-    .option('--expires-in <seconds>', 'lifetime of the push; one week by default', secondsOf)
+    .option('--expires-in <seconds>', 'lifetime of the push; one week by default', countOf)
+    .option('--pace <devices>', 'devices per second, at least 1000', countOf)
     .action((appId: string, options: SendOptions, command: Command) => {
       const mistake = mistakeIn(options);
       if (mistake !== undefined) command.error(`error: ${mistake}`);
@@ -85,7 +87,7 @@ function mistakeIn({ alert, data, device, channel, where, all }: SendOptions): s
   return hasTarget === (all === true) ? 'name a target by --device, --channel and --where, or use --all' : undefined;
 }
 
-function bodyOf({ alert, data, device, channel, where, at, expiresIn }: SendOptions): JsonObject {
+function bodyOf({ alert, data, device, channel, where, at, expiresIn, pace }: SendOptions): JsonObject {
   const conditions = { ...where, ...(device === undefined ? {} : { installationId: device }) };
   return {
     data: data ?? { alert: alert ?? '' },
@@ -93,6 +95,7 @@ function bodyOf({ alert, data, device, channel, where, at, expiresIn }: SendOpti
     ...(channel === undefined ? {} : { channels: [...channel] }),
     ...(at === undefined ? {} : { push_time: at }),
     ...(expiresIn === undefined ? {} : { expiration_interval: expiresIn }),
+    ...(pace === undefined ? {} : { flow_control: pace }),
   };
 }
 
@@ -130,7 +133,7 @@ function parse(text: string): unknown {
   }
 }
 
-function secondsOf(text: string): number {
+function countOf(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Expected a number of seconds.');
+  throw new InvalidArgumentError('Expected a whole number.');
 }

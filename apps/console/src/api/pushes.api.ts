@@ -5,6 +5,9 @@ export const PUSH_STATUSES = ['scheduled', 'in-queue', 'done', 'error'] as const
 
 export const MAX_DEVICES_WITHOUT_PROOF = 1_000;
 
+/** Replaces an id or token of a device in the condition of a push. */
+export const HIDDEN_ADDRESS = '(hidden)';
+
 /** Of one operator in one application. */
 export const MAX_TEST_DEVICES = 20;
 
@@ -51,6 +54,12 @@ const push = listedPush.extend({
   error: z.string().nullable(),
   expiresAt: time,
   startsAt: time.nullable(),
+  /** Between its time and its expiry. */
+  lifeSeconds: count,
+  /** Devices per second; null: no limit. */
+  flowControl: count.nullable(),
+  /** The environment of Apple devices. */
+  prod: z.enum(['dev', 'prod']),
   data: json,
   where: json.nullable(),
   platforms: z.record(z.string(), deliveryCounts),
@@ -99,8 +108,8 @@ export const pushesApi = {
   }),
   /**
    * The member `req_id` of the body makes a repeated request the same push. Fails with PROOF_REQUIRED if the session has no fresh proof and
-   * the push is scheduled, or could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now; with INVALID_QUERY if `where` compares the id
-   * or a token of a device in part.
+   * the push is scheduled, or could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now; with INCORRECT_TYPE if `push_time` is past; with
+   * INVALID_QUERY if `where` compares the id or a token of a device in part.
    */
   sendPush: route({
     method: 'POST',

@@ -16,15 +16,8 @@ import { Sealer } from '#security';
 import { OperatorsRepository } from '../operators/operators.repository.js';
 import { type ConsoleRequest, Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { cursorOf, openedCursor, pageOf, pagesOf, sealedCursor } from '../routing/list.rules.js';
-import {
-  conditionAfter,
-  deviceDetails,
-  NEWEST_FIRST,
-  placeOf,
-  shownDevice,
-  UNCHANGEABLE_FIELDS,
-  withIds,
-} from './push.rules.js';
+import { deviceDetails, shownDevice, UNCHANGEABLE_FIELDS, withIds } from './device.rules.js';
+import { conditionAfter, NEWEST_FIRST, placeOf } from './push.rules.js';
 
 type Api = typeof consoleApi;
 type OneDevice = ReplyOf<'getDevice'>;

@@ -1,12 +1,10 @@
-import { type consoleApi, type Device, PUSH_STATUSES, type RouteReply } from '#console-api';
-import type { JsonObject, JsonValue, ObjectListQuery, pushOperationsRpc, RpcReply } from '#contracts';
+import { type consoleApi, HIDDEN_ADDRESS, PUSH_STATUSES, type PushDetails, type RouteReply } from '#console-api';
+import type { JsonObject, JsonValue, pushOperationsRpc, RpcReply } from '#contracts';
 import { appError } from '#errors';
-import { DEVICE_ADDRESSES, isDeviceAddress } from '../audit/audit.rules.js';
+import { isDeviceAddress, withoutAddresses } from '../audit/audit.rules.js';
 import { type ListPlace, readCursor } from '../routing/list.rules.js';
 
 type ListedPush = RouteReply<typeof consoleApi.listPushes>['items'][number];
-type DeviceDetails = RouteReply<typeof consoleApi.getDevice>['device'];
-type DeviceState = Omit<RpcReply<typeof pushOperationsRpc.describeDevices>['devices'][number], 'installationId'>;
 
 const MAX_TITLE_LENGTH = 120;
 
@@ -41,6 +39,22 @@ export function listed(notification: JsonObject): ListedPush {
   };
 }
 
+/** The record of a push, without ids and tokens of devices. */
+export function detailsOf(notification: JsonObject, push: RpcReply<typeof pushOperationsRpc.getStatus>): PushDetails {
+  const { status, error, createdAt, expiresAt, dueAt = createdAt, flowControl, progress, platforms, vendors } = push;
+  return {
+    ...listed(notification),
+    ...{ error, expiresAt, platforms, vendors },
+    startsAt: status === 'scheduled' ? dueAt : null,
+    lifeSeconds: Math.max(0, Math.round((Date.parse(expiresAt) - Date.parse(dueAt)) / 1_000)),
+    flowControl: flowControl ?? null,
+    prod: notification['prod'] === 'dev' ? 'dev' : 'prod',
+    data: objectOf(notification['msg']),
+    where: withoutAddresses(objectOf(notification['where']), HIDDEN_ADDRESS) as JsonObject,
+    progress: status === 'in-queue' ? (progress ?? null) : null,
+  };
+}
+
 /** A message of several platforms has them one level deeper. */
 function titleOf(data: JsonObject): string {
   const bodies = [data, ...Object.values(data).map(objectOf)];
@@ -56,15 +70,9 @@ export function objectOf(value: JsonValue | undefined): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
 }
 
-function textOf(value: JsonValue | undefined): string {
+export function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
-
-const BUILT_IN = ['ACL', 'channels', 'createdAt', 'deviceType', 'objectId', 'updatedAt', 'valid'];
-export const UNCHANGEABLE_FIELDS: readonly string[] = ['createdAt', 'objectId', 'updatedAt', ...DEVICE_ADDRESSES];
-
-const HIDDEN = new Set([...BUILT_IN, ...DEVICE_ADDRESSES]);
-const NO_ID: DeviceState = { connection: null, waiting: 0, dropped: 0 };
 
 /** Tests of a whole value. Repeated, others would reveal it part by part. */
 const WHOLE_TESTS = ['$exists', '$in'];
@@ -91,46 +99,4 @@ function assertNamesNoAddress({ key, order, query }: JsonObject): void {
   const name = fields.find(isDeviceAddress);
   if (name !== undefined)
     throw appError('INVALID_QUERY', { message: `where: a sub-query cannot have ${name} as its order or key.` });
-}
-
-const SHOWN_FIELDS = ['channels', 'deviceType', 'installationId', 'user', 'valid'];
-
-/** A query for the devices with these object ids, newest first, with the fields that `shownDevice` reads. */
-export function withIds(objectIds: readonly string[]): ObjectListQuery {
-  return { ...NEWEST_FIRST, where: { objectId: { $in: objectIds } }, limit: objectIds.length, keys: SHOWN_FIELDS };
-}
-
-/** Without the ids and tokens that address the device. @param states by installation id; undefined: the queue store is unavailable */
-export function shownDevice(installation: JsonObject, states: ReadonlyMap<string, DeviceState> | undefined): Device {
-  const { installationId, channels, user } = installation;
-  const state = typeof installationId === 'string' ? states?.get(installationId) : NO_ID;
-  return {
-    objectId: textOf(installation['objectId']),
-    deviceType: textOf(installation['deviceType']) || 'unknown',
-    channels: Array.isArray(channels) ? channels.filter((each) => typeof each === 'string') : [],
-    userId: userOf(user),
-    isValid: installation['valid'] !== false,
-    createdAt: textOf(installation['createdAt']),
-    updatedAt: textOf(installation['updatedAt']),
-    ...connectionOf(state),
-  };
-}
-
-function connectionOf(state: DeviceState | undefined): Pick<Device, 'connectedSince' | 'isConnected' | 'waiting'> {
-  if (state === undefined) return { isConnected: null, connectedSince: null, waiting: null };
-  const { connection, waiting } = state;
-  return { isConnected: connection !== null, connectedSince: connection?.since ?? null, waiting };
-}
-
-function userOf(pointer: JsonValue | undefined): string | null {
-  const { className, objectId } = objectOf(pointer);
-  return className === '_User' && typeof objectId === 'string' ? objectId : null;
-}
-
-export function deviceDetails(
-  installation: JsonObject,
-  states: ReadonlyMap<string, DeviceState> | undefined,
-): DeviceDetails {
-  const fields = Object.entries(installation).filter(([name]) => !HIDDEN.has(name));
-  return { ...shownDevice(installation, states), fields: Object.fromEntries(fields) };
 }

@@ -1,27 +1,17 @@
 import { Injectable } from '@nestjs/common';
-import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type PushDetails } from '#console-api';
+import { Clock } from '#bootstrap';
+import { consoleApi, MAX_DEVICES_WITHOUT_PROOF } from '#console-api';
 import { installationsRpc, type JsonObject, pushOperationsRpc, pushRpc, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { isAbsent } from '#objects';
-import { withoutAddresses } from '../audit/audit.rules.js';
+import { dateOf, isAbsent } from '#objects';
 import { OperatorsRepository } from '../operators/operators.repository.js';
 import { Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { pageOf } from '../routing/list.rules.js';
-import {
-  assertFindsNoAddress,
-  conditionAfter,
-  listed,
-  NEWEST_FIRST,
-  objectOf,
-  placeOf,
-  withIds,
-} from './push.rules.js';
+import { withIds } from './device.rules.js';
+import { assertFindsNoAddress, conditionAfter, detailsOf, listed, NEWEST_FIRST, placeOf } from './push.rules.js';
 
 type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;
-
-/** Replaces an id or token in the condition of a push. */
-const HIDDEN = '(hidden)';
 
 /** The server sets the audience of a test push, which is sent at once. */
 const NOT_IN_TESTS = ['channels', 'cql', 'push_time', 'where'];
@@ -32,6 +22,7 @@ export class PushesHandlers {
   constructor(
     private readonly rpc: RpcClient,
     private readonly operators: OperatorsRepository,
+    private readonly clock: Clock,
   ) {}
 
   @Handles(consoleApi.listPushes)
@@ -46,14 +37,22 @@ export class PushesHandlers {
   @Handles(consoleApi.sendPush)
   async send(request: RequestOf<'sendPush'>): Promise<ReplyOf<'sendPush'>> {
     const asked = { ...request.params, body: request.body.body as JsonObject };
-    assertFindsNoAddress(asked.body['where']);
+    const { where, push_time: time } = asked.body;
+    assertFindsNoAddress(where);
+    this.requireFuture(dateOf(time));
     // A later time finds other devices.
-    if (!isAbsent(asked.body['push_time']))
+    if (!isAbsent(time))
       request.requireProof('A scheduled push needs a proof of identity within the last ten minutes.');
     else if (request.operator.provenUntil === undefined) await this.requireFew(asked);
     const sent = await this.rpc.call(pushOperationsRpc.send, asked);
     request.act = { target: sent.objectId };
     return sent;
+  }
+
+  /** Push-delivery would send the push at once. @throws AppError INCORRECT_TYPE */
+  private requireFuture(time: Date | undefined): void {
+    if (time === undefined || time > this.clock.now()) return;
+    throw appError('INCORRECT_TYPE', { message: `push_time: ${time.toISOString()} is past. Choose a later time.` });
   }
 
   /** @throws AppError PROOF_REQUIRED for a push to many devices, or to an unknown number of them */
@@ -106,18 +105,7 @@ export class PushesHandlers {
       this.rpc.call(pushOperationsRpc.getStatus, { appId, objectId }),
       this.rpc.call(pushRpc.getNotification, { caller, objectId }),
     ]);
-    const push: PushDetails = {
-      ...listed(notification),
-      error: status.error,
-      expiresAt: status.expiresAt,
-      startsAt: status.status === 'scheduled' ? (status.dueAt ?? null) : null,
-      data: objectOf(notification['msg']),
-      where: withoutAddresses(objectOf(notification['where']), HIDDEN) as JsonObject,
-      platforms: status.platforms,
-      vendors: status.vendors,
-      progress: status.status === 'in-queue' ? (status.progress ?? null) : null,
-    };
-    return { push };
+    return { push: detailsOf(notification, status) };
   }
 
   @Handles(consoleApi.stopPush)

@@ -54,7 +54,7 @@ export class NotificationsService {
   /** For operators. @throws AppError NOT_FOUND */
   async status(appId: string, objectId: string): Promise<RpcReply<typeof pushOperationsRpc.getStatus>> {
     const { row, counts } = await this.#counted(appId, objectId);
-    const { status, error, createdAt, expiresAt, dueAt, updatedAt } = row;
+    const { status, error, flowControl, createdAt, expiresAt, dueAt, updatedAt } = row;
     const progress = await this.notifications.progressOf(appId, objectId);
     const isFound = status === 'done' || status === 'error';
     const searched = status === 'done' ? PARTITIONS : Math.max(0, progress?.partition ?? 0);
@@ -67,6 +67,7 @@ export class NotificationsService {
       dueAt: dueAt.toISOString(),
       foundAt: isFound ? updatedAt.toISOString() : null,
       requestId: progress?.requestId ?? null,
+      flowControl,
       progress: { partition: searched, of: PARTITIONS },
       platforms: counts,
       vendors: (await this.vendors.countsOf(appId, [objectId])).get(objectId) ?? {},
