@@ -353,8 +353,8 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     await page.getByLabel('Text').fill('Autumn sale');
     await page.getByRole('radio', { name: 'Later' }).check();
     await page.getByLabel('Time (Asia/Shanghai)').fill(`${year}-11-27T09:00`);
-    await page.getByRole('button', { name: /^Send to \d/ }).click();
-    await confirm(page, 'Send the push');
+    await page.getByRole('button', { name: /^Schedule for 27 Nov/ }).click();
+    await confirm(page, 'Schedule the push');
     await page.getByText('scheduled', { exact: true }).waitFor();
     await page.getByText(new RegExp(`^starts 27 Nov ${year}, 09:00`)).waitFor();
     const other = await operator().visit({

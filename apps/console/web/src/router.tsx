@@ -116,7 +116,11 @@ const ofApplication = [
     validateSearch: searchOf(() => z.extend(page(), { status: oneOf('scheduled', 'in-queue', 'done', 'error') })),
     component: lazy(() => import('./pages/pushes'), 'PushesPage'),
   }),
-  createRoute({ ...at(app, '/pushes/new'), component: lazy(() => import('./pages/new-push'), 'NewPushPage') }),
+  createRoute({
+    ...at(app, '/pushes/new'),
+    validateSearch: searchOf(() => z.object({ from: text() })),
+    component: lazy(() => import('./pages/new-push'), 'NewPushPage'),
+  }),
   createRoute({ ...at(app, '/pushes/$pushId'), component: lazy(() => import('./pages/push'), 'PushPage') }),
   createRoute({
     ...at(app, '/messages'),

@@ -1,4 +1,5 @@
-import { type Condition, type Fields, whereOf } from '../parts/condition.rules';
+import { HIDDEN_ADDRESS, type PushDetails } from '#console-api';
+import { type Condition, conditionOf, type Fields, whereOf } from '../parts/condition.rules';
 import { momentOf } from '../parts/moments.rules';
 import { type Json, listOf, optionalObjectOf } from '../parts/typed.rules';
 
@@ -14,6 +15,8 @@ export const INSTALLATION_FIELDS: Fields = {
 
 /** The fields of the form for a new push. */
 export interface Draft {
+  /** Drawn for this draft; a part of its request ids. */
+  readonly id: string;
   readonly audience: 'all' | 'channels' | 'where';
   /** Names of channels, separated by commas. */
   readonly channels: string;
@@ -27,24 +30,60 @@ export interface Draft {
   readonly at: string;
   /** Hours after which the message expires; empty: the default of the server. */
   readonly expiresAfterHours: string;
+  /** Devices per second; empty: no limit. */
+  readonly pace: string;
+  /** For the development environment of Apple devices, as the push that is sent again. */
+  readonly isDevelopment: boolean;
 }
 
-export const EMPTY_DRAFT: Draft = {
-  audience: 'all',
-  channels: '',
-  condition: { rows: [{ field: 'deviceType', operator: 'is', kind: 'text', text: 'android' }] },
-  title: '',
-  alert: '',
-  more: '',
-  when: 'now',
-  at: '',
-  expiresAfterHours: '',
-};
+export function newDraft(): Draft {
+  return {
+    id: newId(),
+    audience: 'all',
+    channels: '',
+    condition: { rows: [{ field: 'deviceType', operator: 'is', kind: 'text', text: 'android' }] },
+    title: '',
+    alert: '',
+    more: '',
+    when: 'now',
+    at: '',
+    expiresAfterHours: '',
+    pace: '',
+    isDevelopment: false,
+  };
+}
+
+/** A draft of the same push, to be sent now. */
+export function draftOf({ data, where, lifeSeconds, flowControl, prod }: PushDetails): Draft {
+  const textOf = (name: string) =>
+    ['title', 'alert'].includes(name) && typeof data[name] === 'string' ? data[name] : '';
+  const more = Object.fromEntries(Object.entries(data).filter(([name]) => textOf(name) === ''));
+  return {
+    ...newDraft(),
+    ...audienceOf(where ?? {}),
+    title: textOf('title'),
+    alert: textOf('alert'),
+    more: Object.keys(more).length === 0 ? '' : JSON.stringify(more, undefined, 2),
+    expiresAfterHours: lifeSeconds === DEFAULT_LIFE_S ? '' : String(lifeSeconds / HOUR_S),
+    pace: flowControl === null ? '' : String(flowControl),
+    isDevelopment: prod === 'dev',
+  };
+}
+
+/** An audience by an id of a device, which the record hides, has to be chosen anew. */
+function audienceOf(where: Json): Partial<Draft> {
+  const text = JSON.stringify(where, undefined, 2);
+  if (text === '{}') return {};
+  if (text.includes(JSON.stringify(HIDDEN_ADDRESS)))
+    return { audience: 'where', condition: { rows: [{ field: '', operator: 'is', kind: 'text', text: '' }] } };
+  return { audience: 'where', condition: conditionOf(text, INSTALLATION_FIELDS) };
+}
 
 const HOUR_S = 3_600;
+const DEFAULT_LIFE_S = 7 * 24 * HOUR_S;
 
 /**
- * The body of `POST /1.1/push`; undefined while its condition is not complete.
+ * The body of `POST /1.1/push`; undefined while its audience is not complete.
  *
  * @param timeZone of the draft's times; undefined: that of the browser
  * @throws SyntaxError where a JSON text is none
@@ -53,44 +92,45 @@ export function pushBodyOf(draft: Draft, timeZone: string | undefined): Record<s
   const more = optionalObjectOf(draft.more);
   const target = targetOf(draft);
   if (target === undefined) return undefined;
-  const hours = Number(draft.expiresAfterHours);
+  const texts = Object.entries({ alert: draft.alert, title: draft.title }).filter(([, text]) => text !== '');
+  const seconds = Math.round(Number(draft.expiresAfterHours) * HOUR_S);
   return {
-    data: { ...more, alert: draft.alert, ...(draft.title === '' ? {} : { title: draft.title }) },
+    data: { ...more, ...Object.fromEntries(texts) },
     ...target,
     ...(draft.when === 'later' && draft.at !== '' ? { push_time: momentOf(draft.at, timeZone) } : {}),
-    ...(hours > 0 ? { expiration_interval: hours * HOUR_S } : {}),
+    ...(seconds > 0 ? { expiration_interval: seconds } : {}),
+    ...(draft.pace === '' ? {} : { flow_control: Number(draft.pace) }),
+    ...(draft.isDevelopment ? { prod: 'dev' } : {}),
   };
 }
 
-/** @returns the request id of a body: the same body gets the same one again */
-export function requestIds(): (body: Readonly<Record<string, unknown>>) => string {
-  const drawn = new Map<string, string>();
-  return (body) => {
-    const text = JSON.stringify(body);
-    const id = drawn.get(text) ?? newRequestId();
-    drawn.set(text, id);
-    return id;
-  };
-}
+export const newId = (): string => crypto.randomUUID().slice(0, 8);
 
-/** At most 16 letters and digits, as the API takes it. */
-const newRequestId = (): string => crypto.randomUUID().replaceAll('-', '').slice(-16);
+/** The request id of a body: within a draft the same body gets the same one again, also after the page was loaded again. */
+export function requestIdOf(draftId: string, body: Readonly<Record<string, unknown>>): string {
+  // FNV-1a of 32 bits.
+  let hash = 0x811c9dc5;
+  for (const character of JSON.stringify(body)) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  return draftId + (hash >>> 0).toString(16).padStart(8, '0');
+}
 
 function targetOf({ audience, channels, condition }: Draft): Json | undefined {
-  if (audience === 'channels') return { channels: listOf(channels) };
+  if (audience === 'channels') return listOf(channels).length === 0 ? undefined : { channels: listOf(channels) };
   if (audience === 'all') return {};
   const where = whereOf(condition);
   return where && { where };
 }
 
-/** The same push as a command of the command line. */
-export function commandOf(appId: string, body: Readonly<Record<string, unknown>>): string {
-  const { data, channels, where, push_time: at, expiration_interval: seconds } = body;
+/** The same push as a command of the command line; undefined where it has none. */
+export function commandOf(appId: string, body: Readonly<Record<string, unknown>>): string | undefined {
+  const { data, channels, where, push_time: at, expiration_interval: seconds, flow_control: pace, prod } = body;
+  if (prod !== undefined) return undefined;
   const parts = [`npm run gatepost -- push send ${appId} --data ${quoted(JSON.stringify(data))}`];
   if (Array.isArray(channels)) parts.push(`--channel ${channels.map((each) => quoted(String(each))).join(' ')}`);
   else parts.push(where === undefined ? '--all' : `--where ${quoted(JSON.stringify(where))}`);
   if (typeof at === 'string') parts.push(`--at ${at}`);
   if (typeof seconds === 'number') parts.push(`--expires-in ${seconds}`);
+  if (typeof pace === 'number') parts.push(`--pace ${pace}`);
   return parts.join(' ');
 }
 

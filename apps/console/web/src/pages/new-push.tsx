@@ -1,20 +1,22 @@
 import { Button, Code, Group, NativeSelect, Radio, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type RouteReply } from '#console-api';
-import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
+import { consoleApi, type PushDetails, type RouteReply } from '#console-api';
+import { knownOperator, useMay, useRead, useTimeZone } from '../api/queries';
 import { ConditionBuilder } from '../parts/condition-builder';
-import { Confirm } from '../parts/dialogs';
 import { NoJson, onText } from '../parts/fields';
-import { Answer, Copyable, Page, Panel } from '../parts/panel';
-import { useFormats } from '../texts/format';
+import { isPast } from '../parts/moments.rules';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { commandOf, type Draft, EMPTY_DRAFT, INSTALLATION_FIELDS, pushBodyOf, requestIds } from './new-push.rules';
+import { type Draft, draftOf, INSTALLATION_FIELDS, newDraft, pushBodyOf } from './new-push.rules';
+import { SendButton, useZoneName } from './send-push';
 import { TestPushButton } from './test-devices';
 
 const TYPING_MS = 400;
 const COUNT_EVERY_MS = 15_000;
+const FROM = '/frame/apps/$appId/pushes/new';
 
 type Change = (part: Partial<Draft>) => void;
 
@@ -35,7 +37,9 @@ function bodyOrProblem(
   }
 }
 
-const isComplete = (draft: Draft): boolean => draft.alert.trim() !== '' && (draft.when === 'now' || draft.at !== '');
+/** A message without a text may have it for each platform in its further members. */
+const isComplete = ({ alert, more, when, at }: Draft): boolean =>
+  `${alert}${more}`.trim() !== '' && (when === 'now' || at !== '');
 
 /** The server sets the audience of a test push, which is sent at once. The body is undefined while the draft has no text. */
 function testBodyOf(draft: Draft): ReturnType<typeof bodyOrProblem> {
@@ -48,29 +52,90 @@ interface FormProps extends StepProps {
   readonly appId: string;
   /** The draft once its typing has paused. */
   readonly settled: Draft;
+  /** Undefined while nothing is typed. */
+  readonly discard: (() => void) | undefined;
+  /** Called once the push is sent. */
+  readonly forget: () => void;
 }
 
+/** The URL names a push that is sent again. */
 export function NewPushPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: '/frame/apps/$appId/pushes/new' });
-  const [draft, setDraft] = useState(EMPTY_DRAFT);
-  const [settled] = useDebouncedValue(draft, TYPING_MS);
-  const change: Change = (part) => {
-    setDraft((old) => ({ ...old, ...part }));
-  };
-  const Form = useMay(appId)('pushes.send') ? PushForm : TestForm;
+  const { appId } = useParams({ from: FROM });
+  const { from } = useSearch({ from: FROM });
   return (
     <Page title={t.pushes.create}>
       <Link to="/apps/$appId/pushes" params={{ appId }}>
         {t.pushes.back}
       </Link>
-      <Form appId={appId} draft={draft} settled={settled} change={change} />
+      {from === undefined ? <DraftForm appId={appId} /> : <AgainForm key={from} appId={appId} pushId={from} />}
     </Page>
   );
 }
 
-function PushForm({ appId, draft, settled, change }: FormProps): ReactNode {
+function AgainForm({ appId, pushId }: { readonly appId: string; readonly pushId: string }): ReactNode {
+  const answer = useRead(consoleApi.getPush, { params: { appId, pushId } });
+  return <Answer of={answer}>{({ push }) => <DraftForm appId={appId} again={push} />}</Answer>;
+}
+
+function DraftForm({ appId, again }: { readonly appId: string; readonly again?: PushDetails }): ReactNode {
   const t = useTexts();
+  const may = useMay(appId);
+  const { draft, ...acts } = useDraft(`${appId} ${again?.objectId ?? ''}`, () => (again ? draftOf(again) : newDraft()));
+  const [settled] = useDebouncedValue(draft, TYPING_MS);
+  if (!may('pushes.test')) return <Empty title={t.states.denied} />;
+  const Form = may('pushes.send') ? PushForm : TestForm;
+  return <Form appId={appId} draft={draft} settled={settled} {...acts} />;
+}
+
+/** A draft stays in its tab until it is sent or discarded. */
+function useDraft(name: string, first: () => Draft) {
+  const key = `gatepost-push ${knownOperator()?.id ?? ''} ${name}`;
+  const [initial, setInitial] = useState(first);
+  const [kept, setKept] = useState(() => storedDraft(key));
+  const draft = kept ?? initial;
+  const change: Change = (part) => {
+    const changed = { ...draft, ...part };
+    sessionStorage.setItem(key, JSON.stringify(changed));
+    setKept(changed);
+  };
+  const forget = () => {
+    sessionStorage.removeItem(key);
+  };
+  const discard = () => {
+    forget();
+    setInitial(first);
+    setKept(undefined);
+  };
+  return { draft, change, forget, discard: kept && discard };
+}
+
+/** Of another version of the page it may lack members. */
+function storedDraft(key: string): Draft | undefined {
+  const text = sessionStorage.getItem(key);
+  return text === null ? undefined : { ...newDraft(), ...(JSON.parse(text) as Partial<Draft>) };
+}
+
+function DiscardButton({ discard }: Pick<FormProps, 'discard'>): ReactNode {
+  const t = useTexts();
+  return (
+    discard && (
+      <Button variant="default" onClick={discard}>
+        {t.acts.discard}
+      </Button>
+    )
+  );
+}
+
+/** Whether the draft names a time that is over: the server would send the push at once. */
+function useIsLate({ when, at }: Draft): boolean {
+  const [timeZone, now] = [useTimeZone(), useNow()];
+  return when === 'later' && isPast(at, timeZone, now);
+}
+
+function PushForm({ appId, draft, settled, change, discard, forget }: FormProps): ReactNode {
+  const t = useTexts();
+  const isLate = useIsLate(settled);
   const { body, problem } = bodyOrProblem(settled, useTimeZone());
   const complete = isComplete(settled) ? body : undefined;
   const ready = (given: typeof body) => (draft === settled ? given : undefined);
@@ -81,7 +146,7 @@ function PushForm({ appId, draft, settled, change }: FormProps): ReactNode {
   );
   return (
     <>
-      <Panel title={t.newPush.who}>
+      <Panel title={t.newPush.who} acts={<DiscardButton discard={discard} />}>
         <Who draft={draft} change={change} />
         {problem !== undefined && <NoJson problem={problem} />}
         {body !== undefined && (
@@ -95,11 +160,13 @@ function PushForm({ appId, draft, settled, change }: FormProps): ReactNode {
         {complete !== undefined && <Preview appId={appId} body={complete} />}
       </Panel>
       <Panel title={t.newPush.when}>
-        <Times draft={draft} change={change} />
+        <Times draft={draft} change={change} isLate={isLate} />
         <TestPushButton appId={appId} body={ready(testBodyOf(settled).body)} />
         <SendButton
           appId={appId}
-          body={ready(complete)}
+          draftId={draft.id}
+          body={ready(isLate ? undefined : complete)}
+          onSent={forget}
           isCounting={count.isPending || count.isPlaceholderData}
           count={count.isError ? undefined : count.data?.total}
         />
@@ -109,11 +176,11 @@ function PushForm({ appId, draft, settled, change }: FormProps): ReactNode {
 }
 
 /** For operators whose pushes go to their own test devices only. */
-function TestForm({ appId, draft, settled, change }: FormProps): ReactNode {
+function TestForm({ appId, draft, settled, change, discard }: FormProps): ReactNode {
   const t = useTexts();
   const { body, problem } = testBodyOf(settled);
   return (
-    <Panel title={t.newPush.what}>
+    <Panel title={t.newPush.what} acts={<DiscardButton discard={discard} />}>
       <What draft={draft} change={change} />
       {problem !== undefined && <NoJson problem={problem} />}
       {body !== undefined && <Preview appId={appId} body={body} />}
@@ -124,7 +191,7 @@ function TestForm({ appId, draft, settled, change }: FormProps): ReactNode {
 
 /** The properties by which an input shows and changes a text of the draft. */
 function fieldOf(
-  name: 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'title',
+  name: 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'pace' | 'title',
   { draft, change }: StepProps,
 ) {
   return {
@@ -225,7 +292,12 @@ function What({ draft, change }: StepProps): ReactNode {
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Stack gap="sm">
         <TextInput label={t.newPush.title} {...fieldOf('title', { draft, change })} />
-        <Textarea label={t.newPush.text} required rows={3} {...fieldOf('alert', { draft, change })} />
+        <Textarea
+          label={t.newPush.text}
+          required={draft.more === ''}
+          rows={3}
+          {...fieldOf('alert', { draft, change })}
+        />
       </Stack>
       <Textarea
         label={t.newPush.more}
@@ -272,9 +344,10 @@ function Preview({ appId, body }: { readonly appId: string; readonly body: Recor
   );
 }
 
-function Times({ draft, change }: StepProps): ReactNode {
+function Times({ draft, change, isLate }: StepProps & { readonly isLate: boolean }): ReactNode {
   const t = useTexts();
-  const timeZone = useTimeZone() ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const { number } = useFormats();
+  const timeZone = useZoneName();
   return (
     <Group gap="lg" align="flex-end">
       <Radio.Group
@@ -290,74 +363,32 @@ function Times({ draft, change }: StepProps): ReactNode {
         </Group>
       </Radio.Group>
       {draft.when === 'later' && (
-        <TextInput label={t.newPush.at(timeZone)} type="datetime-local" {...fieldOf('at', { draft, change })} />
+        <TextInput
+          label={t.newPush.at(timeZone)}
+          type="datetime-local"
+          error={isLate && t.newPush.past}
+          {...fieldOf('at', { draft, change })}
+        />
       )}
       <NativeSelect
         label={t.newPush.expires}
         {...fieldOf('expiresAfterHours', { draft, change })}
-        data={['', '1', '6', '24', '72'].map((value) => ({
-          value,
-          label: value === '' ? t.newPush.byDefault : t.newPush.hours(Number(value)),
-        }))}
+        data={choicesOf(['1', '6', '24', '72'], draft.expiresAfterHours, t.newPush.byDefault, t.newPush.hours)}
       />
+      <NativeSelect
+        label={t.newPush.pace}
+        {...fieldOf('pace', { draft, change })}
+        data={choicesOf(['1000', '5000', '20000'], draft.pace, t.newPush.noPace, (pace) =>
+          t.newPush.perSecond(number(pace)),
+        )}
+      />
+      {draft.isDevelopment && <Text size="sm">{t.newPush.development}</Text>}
     </Group>
   );
 }
 
-/** For many devices the number is typed; where it is unknown, the application. */
-function typedFor(count: number | undefined, appId: string): { readonly typed?: string } {
-  if (count === undefined) return { typed: appId };
-  return count > MAX_DEVICES_WITHOUT_PROOF ? { typed: String(count) } : {};
-}
-
-interface SendProps {
-  readonly appId: string;
-  readonly body: Record<string, unknown> | undefined;
-  readonly isCounting: boolean;
-  /** Undefined where the devices could not be counted. */
-  readonly count: number | undefined;
-}
-
-/** Sends with a request id that was drawn for this form and body: a second press sends no second push, a corrected push is another. */
-function SendButton({ appId, body, isCounting, count }: SendProps): ReactNode {
-  const t = useTexts();
-  const { number } = useFormats();
-  const navigate = useNavigate();
-  const send = useAct(consoleApi.sendPush);
-  const [requestIdOf] = useState(requestIds);
-  const [isAsking, setAsking] = useState(false);
-  // Devices that come until the time of a scheduled push get it, too.
-  const reachesNone = count === 0 && body?.['push_time'] === undefined;
-  return (
-    <Stack gap="sm" align="flex-start">
-      <Button
-        size="sm"
-        disabled={body === undefined || isCounting || reachesNone}
-        onClick={() => {
-          setAsking(true);
-        }}
-      >
-        {count === undefined ? t.newPush.send : t.newPush.sendTo(count, number(count))}
-      </Button>
-      {body !== undefined && <Copyable value={commandOf(appId, body)} />}
-      {isAsking && body !== undefined && (
-        <Confirm
-          title={t.newPush.send}
-          says={count === undefined ? t.newPush.sendUncounted : t.newPush.sendSays(count, number(count))}
-          button={t.newPush.send}
-          {...typedFor(count, appId)}
-          onConfirm={async () => {
-            const { objectId } = await send.mutateAsync({
-              params: { appId },
-              body: { body: { ...body, req_id: requestIdOf(body) } },
-            });
-            await navigate({ to: '/apps/$appId/pushes/$pushId', params: { appId, pushId: objectId } });
-          }}
-          onClose={() => {
-            setAsking(false);
-          }}
-        />
-      )}
-    </Stack>
-  );
+/** The numbers of a choice, with that of the draft, and none. */
+function choicesOf(values: readonly string[], own: string, none: string, labelOf: (value: number) => string) {
+  const all = new Set(['', ...values, own]);
+  return [...all].map((value) => ({ value, label: value === '' ? none : labelOf(Number(value)) }));
 }

@@ -30,7 +30,16 @@ export function PushPage(): ReactNode {
     <Page
       name={name}
       title={<bdi>{name}</bdi>}
-      acts={push !== undefined && canStop(push) && may('pushes.cancel') && <StopButton appId={appId} push={push} />}
+      acts={
+        <>
+          {may('pushes.send') && (
+            <Link to="/apps/$appId/pushes/new" params={{ appId }} search={{ from: pushId }} className="button">
+              {t.pushes.again}
+            </Link>
+          )}
+          {push !== undefined && canStop(push) && may('pushes.cancel') && <StopButton appId={appId} push={push} />}
+        </>
+      }
     >
       <Link to="/apps/$appId/pushes" params={{ appId }}>
         {t.pushes.back}

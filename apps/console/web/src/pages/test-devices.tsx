@@ -8,7 +8,7 @@ import { useNotices } from '../parts/dialogs';
 import { Failure } from '../parts/panel';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { requestIds } from './new-push.rules';
+import { newId, requestIdOf } from './new-push.rules';
 
 /** The operator's own; none are asked for without the permission. */
 function useTestDevices(appId: string): UseQueryResult<RouteReply<typeof consoleApi.listTestDevices>> {
@@ -61,12 +61,12 @@ export function TestPushButton({ appId, body }: SendProps): ReactNode {
   const { number } = useFormats();
   const devices = useTestDevices(appId);
   const send = useAct(consoleApi.sendTestPush);
-  const [requestIdOf, setRequestIds] = useState(requestIds);
+  const [id, setId] = useState(newId);
   // A push leaves the others out.
   const count = devices.data?.items.filter(({ isValid }) => isValid).length ?? 0;
   const sendTo = async (push: Record<string, unknown>) => {
-    await send.mutateAsync({ params: { appId }, body: { body: { ...push, req_id: requestIdOf(push) } } });
-    setRequestIds(requestIds);
+    await send.mutateAsync({ params: { appId }, body: { body: { ...push, req_id: requestIdOf(id, push) } } });
+    setId(newId);
   };
   return (
     <Stack gap={4} align="flex-start">

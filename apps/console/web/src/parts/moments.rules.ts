@@ -15,6 +15,11 @@ export function momentOf(local: string, timeZone: string | undefined): string {
   return new Date(first + offsetAt(first) >= wall ? first : Math.max(...starts)).toISOString();
 }
 
+/** Whether a time is over, as `momentOf`; no time is not. */
+export function isPast(local: string, timeZone: string | undefined, now: number): boolean {
+  return local !== '' && Date.parse(momentOf(local, timeZone)) <= now;
+}
+
 /** The time of a moment in a zone, as `momentOf` takes it; empty for a text that is no moment. */
 export function localOf(moment: string, timeZone: string | undefined): string {
   const ms = Date.parse(moment);
