@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { call, CallError } from '../api/call';
 import { useAct, useMay } from '../api/queries';
@@ -23,12 +23,13 @@ export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
   const may = useMay(appId);
   const { base, typed, setTyped, conflict, error, isBusy, save, discard, take } = useProfile(appId, user);
   const isChanged = Object.keys(typed).length > 0;
+  const canSave = isChanged && !isBusy && conflict === undefined;
   useHotkeys(
     [
       [
         'mod+S',
         () => {
-          if (isChanged) void save(base);
+          if (canSave) void save(base);
         },
       ],
     ],
@@ -79,8 +80,8 @@ export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
             <Conflict theirs={conflict} base={base} typed={typed} take={take} keep={() => void save(conflict)} />
           )}
           {may('users.write') && (
-            <Group gap="xs">
-              <Button type="submit" loading={isBusy} disabled={!isChanged || conflict !== undefined}>
+            <Group gap="xs" data-unsaved={isChanged}>
+              <Button type="submit" loading={isBusy} disabled={!canSave}>
                 {t.acts.save}
               </Button>
               <Button variant="default" disabled={!isChanged} onClick={discard}>
@@ -104,6 +105,7 @@ function useProfile(appId: string, user: UserDetails) {
   const [typed, setTyped] = useState<Partial<Typed>>({});
   const [conflict, setConflict] = useState<UserDetails>();
   const [error, setError] = useState<Error>();
+  const sent = useRef<Partial<Typed>>(undefined);
   // Changes compare with the user as it was when the operator began to type.
   const base = Object.keys(typed).length > 0 && edited !== undefined ? edited : user;
   const discard = () => {
@@ -116,6 +118,9 @@ function useProfile(appId: string, user: UserDetails) {
       setConflict(theirs);
     }, setError);
   const save = async (on: UserDetails) => {
+    // A key that is held saves again before the page has shown the first save.
+    if (sent.current === typed) return;
+    sent.current = typed;
     setError(undefined);
     try {
       const changes = changesBetween(base, typed);
@@ -128,6 +133,7 @@ function useProfile(appId: string, user: UserDetails) {
       setTyped((now) => typedSince(now, typed));
       setConflict(undefined);
     } catch (failure) {
+      sent.current = undefined;
       if (failure instanceof CallError && failure.name === 'NO_EFFECT') await showTheirs();
       else setError(failure as Error);
     }
