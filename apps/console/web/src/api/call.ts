@@ -16,6 +16,11 @@ export class CallError extends Error {
     this.requestId = problem.requestId;
     this.retryAfter = retryAfter;
   }
+
+  /** Whether the same request may be answered soon: no connection, or a service that is away. */
+  get isPassing(): boolean {
+    return this.status === 0 || this.status === 503;
+  }
 }
 
 /** A part of the input may be absent where all its members may. */

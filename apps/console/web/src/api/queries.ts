@@ -20,9 +20,8 @@ import { call, CallError, type CallInput } from './call';
 
 const SECOND = 1_000;
 
-/** An answer is repeated where it may become a better one: no connection, or a service that is away. */
 function isWorthRepeating(failures: number, error: Error): boolean {
-  return failures < 2 && error instanceof CallError && (error.status === 0 || error.status === 503);
+  return failures < 2 && error instanceof CallError && error.isPassing;
 }
 
 /** Every request is sent at once: a console on this computer needs no network, and an act may not wait until there is one. */
@@ -67,7 +66,10 @@ export function readOf<R extends ConsoleRoute>(
 
 type Interval<Reply> = number | false | ((reply: Reply | undefined) => number);
 
-/** The state of a reading route. `everyMs`: asked again in this interval while the tab is visible; it may depend on the last answer. */
+/**
+ * The state of a reading route. `everyMs`: asked again in this interval while the tab is visible; it may depend on the last answer. A read
+ * that gets no answer is repeated in any case.
+ */
 export function useRead<R extends ConsoleRoute>(
   route: R,
   input: CallInput<R>,
@@ -80,8 +82,10 @@ export function useRead<R extends ConsoleRoute>(
     // A list keeps its rows until those of another filter are there. What belongs to another object is not shown.
     placeholderData: (shown, query) => (query !== undefined && objectOf(query.queryKey) === object ? shown : undefined),
     refetchInterval: ({ state }) => {
+      const error = state.error instanceof CallError ? state.error : undefined;
+      if (error?.isPassing === true) return Math.max(1, error.retryAfter ?? 5) * SECOND;
       // The operator has not signed in again: the next act, or a look at the page, asks once more.
-      if (state.error instanceof CallError && state.error.status === 401) return false;
+      if (error?.status === 401) return false;
       return typeof everyMs === 'function' ? everyMs(state.data) : everyMs;
     },
     enabled,

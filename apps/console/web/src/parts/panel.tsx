@@ -1,9 +1,10 @@
 import { ActionIcon, Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type ReactNode, useDeferredValue } from 'react';
+import { type ReactNode, useDeferredValue, useState } from 'react';
 import { CHANGED_SINCE } from '#console-api';
 import { CallError } from '../api/call';
+import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { Icon } from './icon';
 
@@ -64,16 +65,24 @@ interface AnswerProps<Reply> {
 
 /** The answer to a query; before it a skeleton, after a failure its description. Older data stays, with the failure above it. */
 export function Answer<Reply>({ of, lines = 6, children }: AnswerProps<Reply>): ReactNode {
-  const { error, refetch } = of;
+  const { dataUpdatedAt, refetch } = of;
+  const error = useLastError(of);
   // A long list is drawn in slices, between which a slow processor answers the operator.
   const data = useDeferredValue(of.data);
   return (
     <>
-      <Failure error={error} again={() => void refetch()} />
+      <Failure error={error} again={() => void refetch()} answeredAt={dataUpdatedAt} />
       {data !== undefined && children(data)}
       {data === undefined && error === null && <Lines count={lines} />}
     </>
   );
+}
+
+/** The error of a query, also while the page asks again without an answer so far. */
+function useLastError({ error, isPending, errorUpdateCount }: UseQueryResult): Error | null {
+  const [last, setLast] = useState(error);
+  if (error !== null && error !== last) setLast(error);
+  return isPending && errorUpdateCount > 0 ? last : error;
 }
 
 function Lines({ count }: { readonly count: number }): ReactNode {
@@ -91,10 +100,27 @@ interface FailureProps {
   /** Null: none, and nothing is shown. */
   readonly error: Error | null;
   readonly again?: () => void;
+  /** The time of the last answer in milliseconds; 0: there was none. */
+  readonly answeredAt?: number;
+}
+
+function Again({ error, again, answeredAt }: Required<FailureProps>): ReactNode {
+  const { states: t } = useTexts();
+  const { clock } = useFormats();
+  return (
+    <>
+      {error instanceof CallError && error.isPassing && (
+        <Text size="sm">{t.retries(answeredAt === 0 ? undefined : clock(new Date(answeredAt).toISOString()))}</Text>
+      )}
+      <Button variant="default" onClick={again} leftSection={<Icon name="again" size={16} />}>
+        {t.again}
+      </Button>
+    </>
+  );
 }
 
 /** The failure, its remedy, and the id of the request. */
-export function Failure({ error, again }: FailureProps): ReactNode {
+export function Failure({ error, again, answeredAt = 0 }: FailureProps): ReactNode {
   const t = useTexts();
   const problem = useProblem();
   if (error === null) return null;
@@ -114,11 +140,7 @@ export function Failure({ error, again }: FailureProps): ReactNode {
             <Copyable value={error.requestId} />
           </Group>
         )}
-        {again !== undefined && (
-          <Button variant="default" onClick={again} leftSection={<Icon name="again" size={16} />}>
-            {t.states.again}
-          </Button>
-        )}
+        {again !== undefined && <Again error={error} again={again} answeredAt={answeredAt} />}
       </Stack>
     </Alert>
   );
@@ -172,7 +194,7 @@ interface SaveOrDiscardProps {
 export function SaveOrDiscard({ isPending, save, discard }: SaveOrDiscardProps): ReactNode {
   const t = useTexts();
   return (
-    <Group gap="xs">
+    <Group gap="xs" data-unsaved>
       <Button loading={isPending} onClick={save}>
         {t.acts.save}
       </Button>
