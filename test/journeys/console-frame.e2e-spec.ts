@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { appClient, signUp, unique, useServer } from '#testing';
 import { describeConditions } from './suites/conditions.suite.js';
+import { describeForms } from './suites/console-forms.suite.js';
 import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 import {
   OWNER,
@@ -41,6 +42,7 @@ const focusOf = (page: Page): Promise<string> =>
   page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
 
 describeConditions(server, open);
+describeForms(server, open);
 
 describe('a browser without network', () => {
   it('sends an act at once, says that it failed, and does not send it later', async () => {

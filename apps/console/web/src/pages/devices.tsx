@@ -282,7 +282,7 @@ function ChannelsField({ appId, device }: { readonly appId: string; readonly dev
   };
   return (
     <Stack gap={4}>
-      <Group gap="xs" align="flex-end">
+      <Group gap="xs" align="flex-end" data-unsaved={typed !== undefined}>
         <TextInput
           label={t.devices.channels}
           description={t.devices.channelsSays}

@@ -61,6 +61,7 @@ function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
       {
         onSuccess: (session) => {
           queries.setQueryData(sessionQuery.queryKey, session);
+          form.resetDirty(values);
           notices.done(t.acts.saved);
         },
       },
@@ -78,7 +79,7 @@ function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
             {...form.getInputProps('timeZone')}
           />
           <Failure error={change.error} />
-          <Group>
+          <Group data-unsaved={form.isDirty()}>
             <Button type="submit" loading={change.isPending} disabled={!form.isDirty()}>
               {t.acts.save}
             </Button>

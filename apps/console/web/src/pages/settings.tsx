@@ -174,7 +174,7 @@ function SecretField({ appId, name, isSet, description }: SecretProps): ReactNod
         readOnly={!mayWrite}
         onChange={onText(setValue)}
       />
-      <Group>
+      <Group data-unsaved={value !== ''}>
         {value !== '' && (
           <Button loading={change.isPending} onClick={() => void save(value).catch(() => undefined)}>
             {t.acts.save}

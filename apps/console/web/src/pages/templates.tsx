@@ -221,6 +221,7 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
         {isChanged && (
           <Button
             variant="default"
+            data-unsaved
             onClick={() => {
               clear();
             }}

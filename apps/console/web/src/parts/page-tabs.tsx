@@ -1,22 +1,23 @@
 import { Tabs } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 
 interface PageTabsProps<Tab extends string> {
   readonly tabs: readonly Tab[];
   readonly shown: Tab;
   readonly labels: Readonly<Record<Tab, string>>;
   readonly onChange: (tab: Tab | undefined) => void;
-  /** Only the shown one is mounted. */
+  /** One that was shown keeps what is typed in it. */
   readonly panels: Readonly<Record<Tab, ReactNode>>;
 }
 
 /** The parts of a page; the URL names the shown one. */
 export function PageTabs<Tab extends string>(props: PageTabsProps<Tab>): ReactNode {
   const { tabs, shown, labels, onChange, panels } = props;
+  const [visited, setVisited] = useState([shown]);
+  if (!visited.includes(shown)) setVisited([...visited, shown]);
   return (
     <Tabs
       value={shown}
-      keepMounted={false}
       onChange={(value) => {
         onChange(tabs.find((each) => each === value));
       }}
@@ -30,7 +31,7 @@ export function PageTabs<Tab extends string>(props: PageTabsProps<Tab>): ReactNo
       </Tabs.List>
       {tabs.map((each) => (
         <Tabs.Panel key={each} value={each}>
-          {panels[each]}
+          {visited.includes(each) && panels[each]}
         </Tabs.Panel>
       ))}
     </Tabs>

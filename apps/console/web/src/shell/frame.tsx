@@ -1,11 +1,11 @@
-import { ActionIcon, Alert, Anchor, Burger, Button, Divider, Group, Kbd, Menu, Text } from '@mantine/core';
+import { ActionIcon, Alert, Anchor, Burger, Button, Divider, Group, Kbd, Menu, Stack, Text } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { spotlight } from '@mantine/spotlight';
-import { Link, Outlet, useParams, useRouterState } from '@tanstack/react-router';
+import { Link, Outlet, type ShouldBlockFn, useBlocker, useParams, useRouterState } from '@tanstack/react-router';
 import { type ComponentType, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { CallError, isOutdated, onUpgrade } from '../api/call';
 import { useApplications, useMay } from '../api/queries';
-import { useNotices } from '../parts/dialogs';
+import { Dialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';
@@ -61,6 +61,7 @@ export function Frame(): ReactNode {
         <Outlet />
       </main>
       {Palette !== undefined && <Palette appId={appId} />}
+      <LeaveDialog />
     </div>
   );
 }
@@ -98,6 +99,33 @@ function UpgradeNotice(): ReactNode {
     <Alert color="link" role="status" mb="sm" title={t.shell.newVersion}>
       {t.shell.newVersionSays}
     </Alert>
+  );
+}
+
+/** A form marks itself while it holds what is not saved, also in a tab that is not shown. */
+const isUnsaved = () => document.querySelector('[data-unsaved]:not([data-unsaved=false])') !== null;
+/** Within a page its forms stay. */
+const isLeft: ShouldBlockFn = ({ current, next }) => current.pathname !== next.pathname && isUnsaved();
+
+/** Asks before a page is left whose changes are not saved; the browser asks where the whole document goes. */
+function LeaveDialog(): ReactNode {
+  const { states: t } = useTexts();
+  const left = useBlocker({ shouldBlockFn: isLeft, enableBeforeUnload: isUnsaved, withResolver: true });
+  if (left.status !== 'blocked') return null;
+  return (
+    <Dialog title={t.unsaved} onClose={left.reset}>
+      <Stack gap="sm">
+        <Text size="sm">{t.unsavedSays}</Text>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={left.reset} data-autofocus>
+            {t.stay}
+          </Button>
+          <Button color="bad" onClick={left.proceed}>
+            {t.leave}
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
   );
 }
 
