@@ -2,8 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
+import type { ImportVerdict, JsonObject } from '#contracts';
 import type { Export, ExportRow } from '../src/export/export.types.js';
 import { openExport } from '../src/export/open-export.js';
+import { ImportSummary, type RowPlace } from '../src/import/import-summary.js';
 
 type Content = string | Uint8Array;
 
@@ -75,4 +77,19 @@ export function contents({ rows }: ReadExport): unknown[] {
 /** The problems with their lines. */
 export function problems({ rows }: ReadExport): string[] {
   return rows.flatMap((read) => ('problem' in read ? [`${read.line}: ${read.problem}`] : []));
+}
+
+/** Keeps the verdicts in the order of the rows. */
+export class Verdicts extends ImportSummary {
+  readonly all: ImportVerdict[] = [];
+
+  override add(place: RowPlace, verdict: ImportVerdict): Promise<void> {
+    this.all[place.line - 1] = verdict;
+    return super.add(place, verdict);
+  }
+}
+
+// oxlint-disable-next-line typescript/require-await -- the reader of an export is asynchronous
+export async function* exported(rows: readonly JsonObject[]): AsyncIterable<ExportRow> {
+  for (const [index, each] of rows.entries()) yield { file: 'f', line: index + 1, className: '_User', row: each };
 }

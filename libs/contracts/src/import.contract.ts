@@ -43,12 +43,15 @@ export const importedObject = z.object({
 
 export type ImportedObject = z.output<typeof importedObject>;
 
+/** The reason of a note: another object has the value, and can give it up later. */
+export const TAKEN = 'is taken';
+
 /** A value that was not stored. `by`: the object that has it. */
 const importNote = z.object({ field: z.string(), reason: z.string(), by: z.string().optional() });
 
 export type ImportNote = z.output<typeof importNote>;
 
-/** The fields that an import adds to a stored user of the same `updatedAt`: an earlier import can have left them out. */
+/** The fields, besides linked accounts, that an import adds to a stored user of the same `updatedAt`: an earlier import can have left them out. */
 export const COMPLETED_FIELDS = ['password', 'sessionToken', 'email', 'mobilePhoneNumber'] as const;
 
 export type CompletedField = (typeof COMPLETED_FIELDS)[number];
@@ -57,6 +60,7 @@ const lacks = z.array(z.enum(COMPLETED_FIELDS)).optional();
 
 const importVerdict = z.object({
   outcome: z.enum(['imported', 'imported_without', 'unchanged', 'kept_newer', 'refused']),
+  /** Of an unchanged object: the values that it still lacks because another object has them. */
   notes: z.array(importNote),
   /** The fields that the object lacks after the import. Absent: the object is not written. */
   lacks,

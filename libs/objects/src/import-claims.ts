@@ -1,4 +1,4 @@
-import type { ClassName, ImportedIdentity, ImportedObject, JsonValue } from '#contracts';
+import type { ClassName, CompletedField, ImportedIdentity, ImportedObject, JsonValue } from '#contracts';
 
 /** Whether a claim is a session token: a user without one in the export keeps that it has here. */
 export function isTokenClaim(key: string): boolean {
@@ -7,11 +7,23 @@ export function isTokenClaim(key: string): boolean {
 
 const REQUIRED: Readonly<Partial<Record<ClassName, string>>> = { _User: 'username', _Role: 'name' };
 
+const LINKED_PREFIX = 'authData.';
+
 /** A value that one object of a class at most can have. */
 export interface ImportClaim {
   readonly field: string;
   /** Field and value. Private data: it belongs into no log and no report. */
   readonly key: string;
+}
+
+/** The keys under which an object holds these claims. A linked account also occupies its platform. */
+export function heldKeys(objectId: string, claims: readonly ImportClaim[]): string[] {
+  return claims.flatMap(({ field, key }) => (isLinkedField(field) ? [key, platformKey(objectId, field)] : [key]));
+}
+
+/** Names the account of a platform that the object has, whichever it is. No field of a claim has this name. */
+export function platformKey(objectId: string, field: string): string {
+  return `linked ${objectId} ${field}`;
 }
 
 export function claimsOf(
@@ -26,7 +38,15 @@ export function claimsOf(
   if (className === '_Installation' && typeof columns['deviceToken'] === 'string')
     claims.push(...claimOf('deviceToken', `${typeof type === 'string' ? type : ''} ${columns['deviceToken']}`));
   claims.push(...claimOf('sessionToken', sessionToken));
-  return [...claims, ...identities.flatMap(({ platform, uid }) => claimOf(`authData.${platform}`, uid))];
+  return [...claims, ...identities.flatMap(({ platform, uid }) => claimOf(linkedField(platform), uid))];
+}
+
+export function linkedField(platform: string): string {
+  return `${LINKED_PREFIX}${platform}`;
+}
+
+export function isLinkedField(field: string): boolean {
+  return field.startsWith(LINKED_PREFIX);
 }
 
 export function requiredField(className: ClassName): string | undefined {
@@ -39,14 +59,45 @@ export function withoutClaim(object: ImportedObject, field: string): ImportedObj
     return others;
   }
   const { identities, columns } = object;
-  if (identities !== undefined && field.startsWith('authData.')) {
-    const kept = identities.filter(({ platform }) => `authData.${platform}` !== field);
+  if (identities !== undefined && isLinkedField(field)) {
+    const kept = identities.filter(({ platform }) => linkedField(platform) !== field);
     return { ...object, identities: kept };
   }
   const { [field]: _, ...others } = columns;
   if (field === 'email') return { ...object, columns: { ...others, emailVerified: null } };
   if (field === 'mobilePhoneNumber') return { ...object, columns: { ...others, mobilePhoneVerified: false } };
   return { ...object, columns: others };
+}
+
+/** The object without a value. */
+export function emptyCopy({ objectId, createdAt, updatedAt }: ImportedObject): ImportedObject {
+  return { objectId, createdAt, updatedAt, acl: null, columns: {}, fields: {} };
+}
+
+const COLUMNS: Readonly<Record<CompletedField, readonly string[]>> = {
+  password: [],
+  sessionToken: [],
+  email: ['email', 'emailVerified'],
+  mobilePhoneNumber: ['mobilePhoneNumber', 'mobilePhoneVerified'],
+};
+
+/** The object with these fields and all linked accounts of another copy of its version. */
+export function withFields(
+  object: ImportedObject,
+  { password, sessionToken, columns, identities = [] }: ImportedObject,
+  added: readonly CompletedField[],
+): ImportedObject {
+  const names = added.flatMap((field) => COLUMNS[field]);
+  return {
+    ...object,
+    ...(added.includes('password') && password !== undefined ? { password } : {}),
+    ...(added.includes('sessionToken') && sessionToken !== undefined ? { sessionToken } : {}),
+    ...(identities.length === 0 ? {} : { identities: [...(object.identities ?? []), ...identities] }),
+    columns: {
+      ...object.columns,
+      ...Object.fromEntries(Object.entries(columns).filter(([name]) => names.includes(name))),
+    },
+  };
 }
 
 /** Not a vendor's token of an installation: the earlier row would keep it, but the later one is the device. Its next registration decides. */

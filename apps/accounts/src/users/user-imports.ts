@@ -134,6 +134,7 @@ export class UserImports implements ImportRules<UserRow> {
       ...current,
       ...columns,
       emailVersion: versionAfter(current.emailVersion, columns.email !== undefined),
+      identities: withLinked(current.identities, linkedIdentities(object)),
       ...this.sessionOf(object, current),
     };
   }
@@ -206,4 +207,8 @@ function timesOf(
 function linkedIdentities({ identities = [] }: ImportedObject): LinkedIdentities | null {
   if (identities.length === 0) return null;
   return new Map(identities.map(({ platform, ...identity }) => [platform, identity]));
+}
+
+function withLinked(current: LinkedIdentities | null, added: LinkedIdentities | null): LinkedIdentities | null {
+  return current === null || added === null ? (current ?? added) : new Map([...added, ...current]);
 }

@@ -44,10 +44,7 @@ export function storedFile(
   return { label, size, open: () => open(filePath, flags), release: (handle) => handle.close() };
 }
 
-/**
- * Writes standard input to a temporary file of mode 0600 and removes its name: only this process can read it, and its end frees the
- * space. @throws StartError if the disk is full or not writable
- */
+/** Writes standard input to a nameless file. @throws StartError if the disk is full or not writable */
 export async function spoolOf(input: Readable): Promise<StoredFile & { readonly close: () => Promise<void> }> {
   // Reading reports an earlier error again.
   input.on('error', () => undefined);
@@ -70,7 +67,8 @@ export async function spoolOf(input: Readable): Promise<StoredFile & { readonly 
   }
 }
 
-async function namelessFile(): Promise<FileHandle> {
+/** A temporary file of mode 0600 without a name: only this process can read it, and its end frees the space. */
+export async function namelessFile(): Promise<FileHandle> {
   const folder = await mkdtemp(path.join(tmpdir(), 'gatepost-import-'));
   try {
     return await open(path.join(folder, 'input'), 'wx+', 0o600);

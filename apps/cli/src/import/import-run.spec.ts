@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ImportObjectsRequest, JsonObject } from '#contracts';
 import { appError } from '#errors';
 import type { RpcClient } from '#messaging';
-import type { ExportRow } from '../export/export.types.js';
+import { exported } from '../../test/exports.js';
 import { ImportRun, type MemberRow } from './import-run.js';
 import { ImportSummary } from './import-summary.js';
 
@@ -14,11 +14,6 @@ const row = (objectId: string, more: JsonObject = {}): JsonObject => ({
 });
 
 // oxlint-disable-next-line typescript/require-await -- the reader of an export is asynchronous
-async function* exported(rows: readonly JsonObject[]): AsyncIterable<ExportRow> {
-  for (const [index, each] of rows.entries()) yield { file: 'f', line: index + 1, className: '_User', row: each };
-}
-
-// oxlint-disable-next-line typescript/require-await -- as above
 async function* members(...pairs: [role: string, member: string][]): AsyncIterable<MemberRow> {
   const place = { file: 'f', line: 1, className: 'members' };
   for (const [role, member] of pairs) yield { place, role, member };

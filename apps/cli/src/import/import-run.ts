@@ -8,11 +8,12 @@ import {
 } from '#contracts';
 import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
-import { claimsOf, parseImportedRow, withoutClaim } from '#objects';
+import { claimsOf, heldKeys, parseImportedRow, withoutClaim } from '#objects';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import { ClaimIndex, ClaimTable } from './claim-index.js';
 import { batchesOf, type BatchOrder, importOf, ImportRequests, inBatches } from './import-requests.js';
 import type { ImportSummary, RowPlace } from './import-summary.js';
+import { isTaken, settled, WaitingRows, withNotes } from './waiting-rows.js';
 
 /** The service writes a batch in parts and judges one while it writes another. */
 const BATCH_SIZE = 500;
@@ -21,6 +22,8 @@ const PREVIEW_BATCH_SIZE = 100;
 /** Hashing takes 60 ms a password: a batch must not occupy the hashing threads for long. */
 const WRAPPING_BATCH_SIZE = 20;
 const MEMBER_BATCH_SIZE = 5_000;
+/** Values can move along a chain of objects. */
+const MAX_REPETITIONS = 10;
 const TOO_LARGE: ImportVerdict = {
   outcome: 'refused',
   notes: [{ field: '', reason: 'The row is too large for a message. Shorten it in the export.' }],
@@ -39,6 +42,8 @@ interface PendingRow {
   readonly place: RowPlace;
   readonly object: ImportedObject;
   readonly notes: readonly ImportNote[];
+  /** The former verdict. */
+  readonly verdict?: ImportVerdict;
 }
 
 /** A row that no service needs to see; it waits for its turn in the report. */
@@ -76,11 +81,23 @@ export class ImportRun {
     return this.#stopped;
   }
 
-  /** @throws AppError, SilentServiceError where the service stays unavailable */
+  /**
+   * Sends rows of which a value is taken once more at the end: its owner may have given it up in a later row.
+   * @throws AppError, SilentServiceError where the service stays unavailable
+   */
   async importObjects(className: ClassName, rows: AsyncIterable<ExportRow>): Promise<void> {
-    await inBatches(this.#untilStopped(batchesOf(this.#parsed(className, rows), this.#batchSize)), (batch, order) =>
-      this.#sendObjects(className, batch, order),
-    );
+    let waiting = new WaitingRows();
+    try {
+      const batches = batchesOf(this.#parsed(className, rows), this.#batchSize);
+      await this.#sendAll(className, this.#untilStopped(batches), waiting);
+      for (let times = 0; waiting.hasStored && !this.#stopped && times < MAX_REPETITIONS; times += 1) {
+        const former = waiting;
+        waiting = new WaitingRows();
+        await this.#sendAll(className, batchesOf(former.drained(), this.#batchSize), waiting);
+      }
+    } finally {
+      for await (const row of waiting.drained()) await this.#conclude(row);
+    }
   }
 
   async importMembers(field: 'users' | 'roles', rows: AsyncIterable<MemberRow>): Promise<void> {
@@ -111,10 +128,18 @@ export class ImportRun {
     }
   }
 
+  async #sendAll(
+    className: ClassName,
+    batches: AsyncIterable<(PendingRow | RefusedRow)[]>,
+    waiting: WaitingRows,
+  ): Promise<void> {
+    await inBatches(batches, (batch, order) => this.#sendObjects(className, batch, { order, waiting }));
+  }
+
   async #sendObjects(
     className: ClassName,
     batch: readonly (PendingRow | RefusedRow)[],
-    order: BatchOrder,
+    { order, waiting }: { readonly order: BatchOrder; readonly waiting: WaitingRows },
   ): Promise<void> {
     const pending = batch.filter((row) => 'object' in row);
     const verdicts = await this.#judge(className, pending, order);
@@ -123,8 +148,24 @@ export class ImportRun {
     for (const row of batch) {
       const verdict = verdictOf.get(row.place);
       if ('refused' in row) await this.summary.refuse(row.place, row.refused);
-      else if (verdict !== undefined) await this.summary.add(row.place, withNotes(verdict, row.notes));
+      else if (verdict !== undefined) await this.#settle(row, verdict, waiting);
     }
+  }
+
+  async #settle(row: PendingRow, verdict: ImportVerdict, waiting: WaitingRows): Promise<void> {
+    waiting.hasStored ||= verdict.outcome.startsWith('imported');
+    const judged = { ...row, verdict: settled(verdict, row.verdict) };
+    if (isTaken(judged.verdict)) {
+      if (await waiting.add(judged)) return;
+      this.summary.warn(
+        `${row.place.className}: many rows have values that are taken. Run the same command again: some may be free now.`,
+      );
+    }
+    await this.#conclude(judged);
+  }
+
+  #conclude({ place, verdict, notes }: PendingRow & { readonly verdict: ImportVerdict }): Promise<void> {
+    return this.summary.add(place, withNotes(verdict, notes));
   }
 
   async #judge(
@@ -242,12 +283,7 @@ function pendingRow(className: ClassName, row: ExportRow): PendingRow | RefusedR
 }
 
 function keysOf(className: ClassName, object: ImportedObject): string[] {
-  return claimsOf(className, object).map(({ key }) => key);
-}
-
-function withNotes({ outcome, notes }: ImportVerdict, own: readonly ImportNote[]): ImportVerdict {
-  if (own.length === 0 || (outcome !== 'imported' && outcome !== 'imported_without')) return { outcome, notes };
-  return { outcome: 'imported_without', notes: [...own, ...notes] };
+  return heldKeys(object.objectId, claimsOf(className, object));
 }
 
 function idOf(index: ClaimIndex, field: string, text: string): string | undefined {

@@ -31,7 +31,7 @@ const RELATION_FILE = /(?:^|\/)_Join[^/]*$/;
 const HELP = `
 Without --apply it is a preview: it reads everything, compares it with the database, prints the summary, and writes nothing.
 Run it again at any time: objects are recognised by their objectId, and the newer updatedAt counts. With the same updatedAt it adds
-passwords, session tokens, addresses and numbers that are missing.
+passwords, session tokens, addresses, numbers and linked accounts that are missing.
 
 PATH is a file, a folder of any depth, a .tar.gz, .tar, .zip or .gz archive, or - for standard input.
 Classes other than _User, _Role and _Installation are counted, not imported. Guide: docs/leaving-leancloud.md

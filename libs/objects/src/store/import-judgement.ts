@@ -7,10 +7,23 @@ import {
   type ImportObjectsReply,
   type ImportObjectsRequest,
   type ImportVerdict,
+  TAKEN,
 } from '#contracts';
 import type { Queryable, Tx } from '#database';
 import type { ObjectRow } from '../class-definition.js';
-import { claimsOf, type ImportClaim, isTokenClaim, requiredField, withoutClaim } from '../import-claims.js';
+import {
+  claimsOf,
+  emptyCopy,
+  heldKeys,
+  type ImportClaim,
+  isLinkedField,
+  isTokenClaim,
+  linkedField,
+  platformKey,
+  requiredField,
+  withFields,
+  withoutClaim,
+} from '../import-claims.js';
 import { storedBytes } from '../stored-object.js';
 import type { ObjectRepository } from './object.repository.js';
 
@@ -63,7 +76,7 @@ function stateAfter<Row>(
   { className, released }: JudgedState<Row>,
 ): EarlierState {
   const taken = accepted.flatMap(({ object }) =>
-    claimsOf(className, object).map(({ key }) => [key, object.objectId] as const),
+    keysOf(className, object).map((key) => [key, object.objectId] as const),
   );
   return { owners: [...[...released].map((key) => [key, null] as const), ...taken], objects: [] };
 }
@@ -100,55 +113,46 @@ function compared<Row>(
 /** Adds the fields that the known object of the same version lacks, where their values are free. Nothing else changes. */
 function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: JudgedState<Row>): ImportVerdict {
   const { objectId } = object;
-  const { accepted, owners } = state;
-  const claims = claimsOf(state.className, object);
+  const { accepted } = state;
+  const lacking = claimsOf(state.className, object).filter((claim) => isLacking(claim, objectId, { known, state }));
   const free = new Map(
-    claims.filter(({ key }) => (owners.get(key) ?? objectId) === objectId).map((claim) => [claim.field, claim]),
+    lacking.filter((claim) => takenBy(object, state, claim).length === 0).map((claim) => [claim.field, claim]),
   );
   const added = known.lacks.filter((field) => (field === 'password' ? object.password !== undefined : free.has(field)));
-  if (added.length === 0) return { outcome: 'unchanged', notes: [] };
+  const linked = object.identities?.filter(({ platform }) => free.has(linkedField(platform))) ?? [];
+  if (added.length + linked.length === 0)
+    return { outcome: 'unchanged', notes: lacking.flatMap((claim) => takenBy(object, state, claim)) };
   const before = accepted.get(objectId) ?? { object: emptyCopy(object), current: known.current, isAddition: true };
   const lacks = known.lacks.filter((field) => !added.includes(field));
-  accepted.set(objectId, { ...before, object: withFields(before.object, object, added), lacks });
+  const completed = withFields(before.object, { ...object, identities: linked }, added);
+  accepted.set(objectId, { ...before, object: completed, lacks });
   if (added.includes('sessionToken')) release(objectId, isTokenClaim, state);
-  const taken = added.flatMap((field) => free.get(field) ?? []);
-  take(
-    objectId,
-    taken.map(({ key }) => key),
-    state,
-  );
+  take(objectId, heldKeys(objectId, [...free.values()]), state);
   state.known.set(objectId, { ...known, lacks });
-  const others = claims.filter(({ key }) => owners.get(key) !== objectId);
-  const notes = others.map(({ field }) => ({ field, reason: 'differs from the object of the same updatedAt' }));
-  return { outcome: 'imported', notes, lacks };
+  return { outcome: 'imported', notes: notesOfOthers(object, state), lacks };
 }
 
-function emptyCopy({ objectId, createdAt, updatedAt }: ImportedObject): ImportedObject {
-  return { objectId, createdAt, updatedAt, acl: null, columns: {}, fields: {} };
+/** Whether the object has no value of this field, or one of an earlier version. */
+function isLacking<Row>(
+  { field }: ImportClaim,
+  objectId: string,
+  { known, state }: { readonly known: KnownObject<Row>; readonly state: JudgedState<Row> },
+): boolean {
+  if (isLinkedField(field)) return state.owners.get(platformKey(objectId, field)) !== objectId;
+  return known.lacks.some((name) => name === field);
 }
 
-const COLUMNS: Readonly<Record<CompletedField, readonly string[]>> = {
-  password: [],
-  sessionToken: [],
-  email: ['email', 'emailVerified'],
-  mobilePhoneNumber: ['mobilePhoneNumber', 'mobilePhoneVerified'],
-};
+/** The values of the row that the object does not have. */
+function notesOfOthers<Row>(object: ImportedObject, state: JudgedState<Row>): ImportNote[] {
+  const others = claimsOf(state.className, object).filter(({ key }) => state.owners.get(key) !== object.objectId);
+  return others.map((claim) => {
+    const [taken] = takenBy(object, state, claim);
+    return taken ?? { field: claim.field, reason: 'differs from the object of the same updatedAt' };
+  });
+}
 
-function withFields(
-  object: ImportedObject,
-  { password, sessionToken, columns }: ImportedObject,
-  added: readonly CompletedField[],
-): ImportedObject {
-  const names = added.flatMap((field) => COLUMNS[field]);
-  return {
-    ...object,
-    ...(added.includes('password') && password !== undefined ? { password } : {}),
-    ...(added.includes('sessionToken') && sessionToken !== undefined ? { sessionToken } : {}),
-    columns: {
-      ...object.columns,
-      ...Object.fromEntries(Object.entries(columns).filter(([name]) => names.includes(name))),
-    },
-  };
+function keysOf(className: ClassName, object: ImportedObject): string[] {
+  return heldKeys(object.objectId, claimsOf(className, object));
 }
 
 function refused(note: ImportNote): ImportVerdict {
@@ -157,12 +161,12 @@ function refused(note: ImportNote): ImportVerdict {
 
 function takenBy<Row>({ objectId }: ImportedObject, { owners }: JudgedState<Row>, claim: ImportClaim): ImportNote[] {
   const owner = owners.get(claim.key) ?? objectId;
-  return owner === objectId ? [] : [{ field: claim.field, reason: 'is taken', by: owner }];
+  return owner === objectId ? [] : [{ field: claim.field, reason: TAKEN, by: owner }];
 }
 
 function accept<Row>(object: ImportedObject, state: JudgedState<Row>): CompletedField[] {
   const { objectId } = object;
-  const claims = new Set(claimsOf(state.className, object).map(({ key }) => key));
+  const claims = new Set(keysOf(state.className, object));
   const keepsToken = object.sessionToken === undefined;
   const isFreed = (key: string) => !claims.has(key) && !(keepsToken && isTokenClaim(key));
   if (state.known.has(objectId)) release(objectId, isFreed, state);

@@ -3,7 +3,7 @@ import type { ClassName, ImportedObject, ImportObjectsReply, ImportObjectsReques
 import { type Database, type Statement, type Tx, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import type { ObjectRow } from '../class-definition.js';
-import { claimsOf } from '../import-claims.js';
+import { claimsOf, heldKeys } from '../import-claims.js';
 import {
   type EarlierState,
   type ImportedRow,
@@ -188,7 +188,9 @@ export class ObjectImporter<Row extends ObjectRow> {
 
   #judgeBy({ objects, earlier }: Batch, { stored, owners }: StoredState<Row>): Judgement<Row> {
     const { className, rules, limitBytes } = this.parts;
-    const held = stored.flatMap((row) => rules.claimsOf(row).map(({ key }) => [key, row.objectId] as const));
+    const held = stored.flatMap((row) =>
+      heldKeys(row.objectId, rules.claimsOf(row)).map((key) => [key, row.objectId] as const),
+    );
     const known = new Map<string, KnownObject<Row>>(
       stored.map((row) => [
         row.objectId,
