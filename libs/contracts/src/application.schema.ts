@@ -30,7 +30,7 @@ export function isUserOrRole(text: string): boolean {
   return isObjectId(text) || ROLE.test(text);
 }
 
-const MAX_GRANTEES = 100;
+export const MAX_GRANTEES = 100;
 
 const grantee = z.string().refine(isUserOrRole, 'must be everyone, users, nobody, user ids, or role:<name>');
 

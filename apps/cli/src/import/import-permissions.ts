@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { StartError } from '#bootstrap';
+import { quoted, StartError } from '#bootstrap';
 import {
   type Application,
   applicationsRpc,
@@ -9,16 +9,19 @@ import {
   type ClassName,
   type ClassOperation,
   type ClassPermission,
-  classPermission,
   classPermissions,
+  isUserOrRole,
   type JsonObject,
   type JsonValue,
+  MAX_GRANTEES,
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { isJsonObject } from '#objects';
-import type { Export, ExportRow } from '../export/export.types.js';
+import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import { type MemberRow, rowsOf } from './import-run.js';
 import type { ImportSummary } from './import-summary.js';
+
+const MAX_SHOWN_LENGTH = 64;
 
 interface PermissionOptions {
   readonly app: string;
@@ -32,7 +35,8 @@ interface PermissionChange {
 }
 
 /**
- * Imports `_X_permissions.json` and `_X_all.json`. A permission that an operator has changed here is kept.
+ * Imports the permissions of `_X_permissions.json` and `_X_all.json`, and warns of settings without a counterpart here. A permission that
+ * differs from the default is kept: an operator can have changed it.
  * @returns the changes, as text
  */
 export async function importPermissions(
@@ -49,7 +53,10 @@ export async function importPermissions(
     const current = application.classPermissions[className][operation];
     if (isSame(current, permission)) continue;
     if (!isDefault(application, className, operation)) {
-      summary.warn(`The permission ${className}.${operation} is kept: it was changed here.`);
+      const command = `gatepost permissions set ${app} ${className} ${operation} ${textOf(permission)}`;
+      summary.warn(
+        `The permission ${className}.${operation} stays "${textOf(current)}", which is not the default here; LeanCloud has "${textOf(permission)}". To take it over: ${command}`,
+      );
       continue;
     }
     made.push(`${className}.${operation}: ${textOf(current)} → ${textOf(permission)}`);
@@ -59,13 +66,17 @@ export async function importPermissions(
   return made;
 }
 
+const ABOUT_CLASS: ReadonlySet<string> = new Set(['permissions', 'schema', 'indexes'] satisfies ExportPart['kind'][]);
+
 async function permissionsIn(source: Export, summary: ImportSummary): Promise<PermissionChange[]> {
   const changes = new Map<string, PermissionChange>();
-  for await (const row of rowsOf(source, ({ kind }) => kind === 'permissions')) {
+  for await (const row of rowsOf(source, ({ kind }) => ABOUT_CLASS.has(kind))) {
     const className = CLASS_NAMES.find((name) => name === row.className);
-    const found = className === undefined || !('row' in row) ? [] : changesOf(className, row.row, summary);
-    for (const change of found) changes.set(`${change.className}.${change.operation}`, change);
     if ('problem' in row) summary.warn(`${row.file}: ${row.problem}`);
+    if ('problem' in row || className === undefined) continue;
+    for (const change of changesOf(className, row.row, summary))
+      changes.set(`${change.className}.${change.operation}`, change);
+    for (const warning of lostSettings(className, row.row)) summary.warn(warning);
   }
   return [...changes.values()];
 }
@@ -76,22 +87,112 @@ function changesOf(className: ClassName, row: JsonObject, summary: ImportSummary
   return CLASS_OPERATIONS.flatMap((operation) => {
     const value = permissions[operation];
     if (value === undefined) return [];
-    const { success, data } = classPermission.safeParse(permissionOf(value));
-    if (success) return [{ className, operation, permission: data }];
-    summary.warn(`The permission ${className}.${operation} of the export is not valid: it stays as it is here.`);
-    return [];
+    const { permission, leftOut } = permissionOf(value);
+    if (leftOut.length > 0)
+      summary.warn(
+        `The permission ${className}.${operation} leaves out ${leftOut.length} users and roles: ${shownList(leftOut)}. ${LIMITS}`,
+      );
+    return [{ className, operation, permission }];
   });
 }
 
-/** `{"*":true}`, `{"onlySignInUsers":true}`, or users and roles: a list, one id, or the empty text. */
-function permissionOf(value: JsonValue): unknown {
-  if (!isJsonObject(value)) return undefined;
-  if (value['*'] === true) return 'everyone';
-  if (value['onlySignInUsers'] === true) return 'users';
+const MAX_SHOWN = 5;
+const LIMITS = `A permission lists at most ${MAX_GRANTEES} user ids and names of roles of letters, digits and _: use a role.`;
+
+function shownList(values: readonly JsonValue[]): string {
+  const shown = values.slice(0, MAX_SHOWN).map(shownName).join(', ');
+  return values.length > MAX_SHOWN ? `${shown}, …` : shown;
+}
+
+/** The text is hostile. */
+function shownName(value: JsonValue): string {
+  return quoted((typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_SHOWN_LENGTH));
+}
+
+/** Built-in columns that clients never see or write, or that LeanCloud itself makes unique, as does Gatepost. */
+const BUILT_IN: ReadonlySet<string> = new Set([
+  ...['objectId', '_id', 'createdAt', 'updatedAt', 'ACL', 'salt', 'password', 'sessionToken', 'authData'],
+]);
+const UNIQUE_HERE: Readonly<Record<ClassName, RegExp>> = {
+  _User: /^(?:username|email|mobilePhoneNumber|sessionToken|_id|authData\..+)$/,
+  _Role: /^(?:name|_id)$/,
+  _Installation: /^(?:installationId|deviceToken|subscriptionUri|_id)$/,
+};
+
+/** What LeanCloud protects and Gatepost does not. */
+function lostSettings(className: ClassName, { schema, indexes, permissions }: JsonObject): string[] {
+  const columns = isJsonObject(schema) ? Object.entries(schema) : [];
+  const rules = Array.isArray(indexes) ? indexes : [];
+  const adding = isJsonObject(permissions) ? permissions['add_fields'] : undefined;
   return [
+    ...columns.flatMap(([name, attributes]) =>
+      isJsonObject(attributes) ? lostOfColumn(className, name, attributes) : [],
+    ),
+    ...rules.flatMap((index) => lostOfIndex(className, index)),
+    ...(adding === undefined || (isJsonObject(adding) && adding['*'] === true)
+      ? []
+      : [
+          `Not every client may add columns to ${className} in LeanCloud; here every client that may write an object may.`,
+        ]),
+  ];
+}
+
+function lostOfColumn(className: ClassName, name: string, attributes: JsonObject): string[] {
+  if (name === 'ACL') return lostDefaultAcl(className, attributes['default']);
+  if (BUILT_IN.has(name)) return [];
+  const column = `${className}.${shownColumn(name)}`;
+  const isHidden = attributes['hidden'] === true || attributes['user_private'] === true;
+  return [
+    ...(isHidden
+      ? [
+          `${column} is hidden from clients in LeanCloud; here every client that may get the object reads it. Close ${className}.get and find, or move the column elsewhere.`,
+        ]
+      : []),
+    ...(attributes['read_only'] === true
+      ? [
+          `${column} is read-only for clients in LeanCloud; here every client that may update the object writes it. Close ${className}.update, or move the column elsewhere.`,
+        ]
+      : []),
+  ];
+}
+
+function lostDefaultAcl(className: ClassName, acl: JsonValue | undefined): string[] {
+  const everyone = isJsonObject(acl) ? acl['*'] : undefined;
+  const isOpen = isJsonObject(everyone) && everyone['read'] === true && everyone['write'] === true;
+  if (!isJsonObject(acl) || isOpen) return [];
+  return [`New objects of ${className} get a default ACL in LeanCloud; here they have none. Set the ACL in the app.`];
+}
+
+function lostOfIndex(className: ClassName, index: JsonValue): string[] {
+  if (!isJsonObject(index) || index['unique'] !== true || !isJsonObject(index['key'])) return [];
+  const columns = Object.keys(index['key']);
+  if (columns.every((name) => UNIQUE_HERE[className].test(name))) return [];
+  const named = columns.map(shownColumn).join(', ');
+  return [`${className}.${named} is unique in LeanCloud; here several objects can have the same value.`];
+}
+
+function shownColumn(name: string): string {
+  return name.slice(0, MAX_SHOWN_LENGTH).replaceAll(/\p{C}/gu, '?');
+}
+
+/**
+ * `{"*":true}`, `{"onlySignInUsers":true}`, or users and roles: a list, one id, or the empty text. A permission that cannot be read closes
+ * the operation: without it, the operation would be open to every client.
+ */
+function permissionOf(value: JsonValue): {
+  readonly permission: ClassPermission;
+  readonly leftOut: readonly JsonValue[];
+} {
+  if (!isJsonObject(value)) return { permission: [], leftOut: [value] };
+  if (value['*'] === true) return { permission: 'everyone', leftOut: [] };
+  if (value['onlySignInUsers'] === true) return { permission: 'users', leftOut: [] };
+  const listed = [
     ...listOf(value['users']),
     ...listOf(value['roles']).map((name) => (typeof name === 'string' ? `role:${name}` : name)),
   ];
+  const permission = listed.filter((each) => typeof each === 'string' && isUserOrRole(each)).slice(0, MAX_GRANTEES);
+  const kept = new Set<JsonValue>(permission);
+  return { permission: permission as string[], leftOut: listed.filter((each) => !kept.has(each)) };
 }
 
 function listOf(value: JsonValue | undefined): JsonValue[] {
@@ -111,9 +212,10 @@ function isSame(one: ClassPermission, other: ClassPermission): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
+/** As `permissions set` takes it. */
 function textOf(permission: ClassPermission): string {
   if (typeof permission === 'string') return permission;
-  return permission.length === 0 ? 'master key' : permission.join(' ');
+  return permission.length === 0 ? 'nobody' : permission.join(' ');
 }
 
 const LISTED = '_Role members';
