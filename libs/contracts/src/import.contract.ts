@@ -32,6 +32,8 @@ export type ImportedIdentity = z.output<typeof importedIdentity>;
 export const importedObject = z.object({
   objectId,
   createdAt: z.iso.datetime(),
+  /** `updatedAt` stands for `createdAt`. */
+  isCreationUnknown: z.literal(true).optional(),
   updatedAt: z.iso.datetime(),
   acl: jsonObject.nullable(),
   columns: jsonObject,
@@ -43,10 +45,9 @@ export const importedObject = z.object({
 
 export type ImportedObject = z.output<typeof importedObject>;
 
-/** The reason of a note: another object has the value, and can give it up later. */
+/** The reason of a note: another object has the value. */
 export const TAKEN = 'is taken';
-
-/** A value that was not stored. `by`: the object that has it. */
+/** A value that was not stored, or that an unchanged object lacks. `by`: the object that has it. */
 const importNote = z.object({ field: z.string(), reason: z.string(), by: z.string().optional() });
 
 export type ImportNote = z.output<typeof importNote>;
@@ -60,7 +61,6 @@ const lacks = z.array(z.enum(COMPLETED_FIELDS)).optional();
 
 const importVerdict = z.object({
   outcome: z.enum(['imported', 'imported_without', 'unchanged', 'kept_newer', 'refused']),
-  /** Of an unchanged object: the values that it still lacks because another object has them. */
   notes: z.array(importNote),
   /** The fields that the object lacks after the import. Absent: the object is not written. */
   lacks,

@@ -21,6 +21,10 @@ export function heldKeys(objectId: string, claims: readonly ImportClaim[]): stri
   return claims.flatMap(({ field, key }) => (isLinkedField(field) ? [key, platformKey(objectId, field)] : [key]));
 }
 
+export function keysOf(className: ClassName, object: ImportedObject): string[] {
+  return heldKeys(object.objectId, claimsOf(className, object));
+}
+
 /** Names the account of a platform that the object has, whichever it is. No field of a claim has this name. */
 export function platformKey(objectId: string, field: string): string {
   return `linked ${objectId} ${field}`;

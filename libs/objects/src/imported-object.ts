@@ -66,15 +66,14 @@ export function parseImportedRow(className: ClassName, row: JsonObject): ParsedR
   const updatedAt = dateOf(row['updatedAt']);
   if (updatedAt === undefined) return refusedRow('updatedAt', 'is missing or not a time of the years 1 to 9999');
   const notes: ImportNote[] = [];
-  const createdAt = dateOf(row['createdAt']) ?? updatedAt;
-  if (dateOf(row['createdAt']) === undefined) notes.push({ field: 'createdAt', reason: 'is missing or not a time' });
+  const createdAt = parseCreation(row['createdAt'], updatedAt, notes);
   const { columns, fields } = parseFields(className, row, notes);
   const missing = missingField(className, columns);
   if (missing !== undefined)
     return refusedRow(missing, notes.find(({ field }) => field === missing)?.reason ?? 'is missing');
   const object = {
     objectId,
-    createdAt: createdAt.toISOString(),
+    ...createdAt,
     updatedAt: updatedAt.toISOString(),
     acl: parseRowAcl(className, row['ACL'], notes),
     columns,
@@ -82,6 +81,13 @@ export function parseImportedRow(className: ClassName, row: JsonObject): ParsedR
     ...(className === '_User' ? parseCredentials(row, notes) : {}),
   };
   return { object, notes };
+}
+
+function parseCreation(value: JsonValue | undefined, updatedAt: Date, notes: ImportNote[]) {
+  const createdAt = dateOf(value);
+  if (createdAt !== undefined) return { createdAt: createdAt.toISOString() };
+  notes.push({ field: 'createdAt', reason: 'is missing or not a time' });
+  return { createdAt: updatedAt.toISOString(), isCreationUnknown: true as const };
 }
 
 function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[]) {

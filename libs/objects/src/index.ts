@@ -26,7 +26,7 @@ export {
   userClass,
   usernameSchema,
 } from './classes/user.class.js';
-export { claimsOf, heldKeys, type ImportClaim, isTokenClaim, withoutClaim } from './import-claims.js';
+export { claimsOf, type ImportClaim, isTokenClaim, keysOf, withoutClaim } from './import-claims.js';
 export { parseImportedRow } from './imported-object.js';
 export type { ObjectClass } from './object-class.js';
 /** For a class of one's own. @public */

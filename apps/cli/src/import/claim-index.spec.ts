@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ImportedObject } from '#contracts';
-import { ClaimIndex } from './claim-index.js';
+import { ClaimIndex, ExportedObjects } from './claim-index.js';
 
 const TIME = '2020-01-01T00:00:00.000Z';
 const LATER = '2021-01-01T00:00:00.000Z';
@@ -115,5 +115,17 @@ describe('the claims of a preview', () => {
       true,
       false,
     ]);
+  });
+});
+
+describe('the objects of an export', () => {
+  it('have a newest version, whatever the order of the copies', () => {
+    const objects = new ExportedObjects();
+    const [old, recent] = ['2020-01-01T00:00:00.000Z', '2026-11-01T00:00:10.000Z'];
+    const copies = [old, recent, old].map((updatedAt) => ({ ...user('a'), updatedAt, sessionToken: 't' }));
+    expect(copies.map((copy) => objects.add(copy))).toEqual([true, false, false]);
+    expect([old, recent].map((updatedAt) => objects.hasNewer('a', updatedAt))).toEqual([true, false]);
+    expect(objects.hasNewer('b', old)).toBe(false);
+    expect(objects.counts).toEqual({ objects: 1, password: 0, sessionToken: 1, identities: 0 });
   });
 });

@@ -227,14 +227,34 @@ function keyOf(text: string): Key {
 /** Not every copy of a user in an export has them. */
 const USER_PARTS = ['password', 'sessionToken', 'identities'] as const;
 
-export class UserParts {
-  readonly counts = { users: 0, password: 0, sessionToken: 0, identities: 0 };
-  /** By id, a bit for each part behind one that is always set. */
+/** The least difference of two versions, and the time from which they are numbered. */
+const VERSION_MS = 4_000;
+const FIRST_VERSION = Date.parse('2010-01-01T00:00:00.000Z');
+const [PART_VALUES, MAX_VERSION] = [2 ** 4, 2 ** 28 - 1];
+
+/** The objects of a class in an export: which parts of users, and which newest version. */
+export class ExportedObjects {
+  readonly counts = { objects: 0, password: 0, sessionToken: 0, identities: 0 };
+  /** By id, four bits: one that is always set, and one for each part. Above them the newest version. */
   readonly #found = new ClaimTable();
 
-  add(user: ImportedObject): void {
-    const before = this.#found.get(user.objectId);
-    if (before === EMPTY) this.counts.users += 1;
+  /** @returns whether it is the first copy of the object */
+  add(object: ImportedObject): boolean {
+    const before = this.#found.get(object.objectId);
+    const bits = this.#withParts(object, before % PART_VALUES);
+    const version = Math.max(versionOf(object.updatedAt), Math.floor(before / PART_VALUES));
+    const number = version * PART_VALUES + bits;
+    if (number !== before) this.#found.set(object.objectId, number);
+    if (before === EMPTY) this.counts.objects += 1;
+    return before === EMPTY;
+  }
+
+  /** Whether the export has a newer version of the object. False for one that is newer by seconds. */
+  hasNewer(objectId: string, updatedAt: string): boolean {
+    return Math.floor(this.#found.get(objectId) / PART_VALUES) > versionOf(updatedAt);
+  }
+
+  #withParts(user: ImportedObject, before: number): number {
     let bits = before | 1;
     for (const [place, part] of USER_PARTS.entries()) {
       const bit = 2 << place;
@@ -242,6 +262,11 @@ export class UserParts {
       bits |= bit;
       this.counts[part] += 1;
     }
-    if (bits !== before) this.#found.set(user.objectId, bits);
+    return bits;
   }
+}
+
+function versionOf(updatedAt: string): number {
+  const version = Math.floor((Date.parse(updatedAt) - FIRST_VERSION) / VERSION_MS);
+  return Math.min(MAX_VERSION, Math.max(0, version));
 }

@@ -8,12 +8,12 @@ import {
 } from '#contracts';
 import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
-import { claimsOf, heldKeys, parseImportedRow, withoutClaim } from '#objects';
+import { keysOf, parseImportedRow, withoutClaim } from '#objects';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import { ClaimIndex, ClaimTable } from './claim-index.js';
 import { batchesOf, type BatchOrder, importOf, ImportRequests, inBatches } from './import-requests.js';
 import type { ImportSummary, RowPlace } from './import-summary.js';
-import { isTaken, settled, WaitingRows, withNotes } from './waiting-rows.js';
+import { isTaken, type OlderRow, settled, type TakenRow, WaitingRows, withNotes } from './waiting-rows.js';
 
 /** The service writes a batch in parts and judges one while it writes another. */
 const BATCH_SIZE = 500;
@@ -63,6 +63,7 @@ export class ImportRun {
   readonly #indexes = new Map<ClassName, ClaimIndex>();
   readonly #members = new ClaimTable();
   readonly #requests: ImportRequests;
+  #older = new WaitingRows<OlderRow>();
   #stopped = false;
 
   constructor(
@@ -86,7 +87,8 @@ export class ImportRun {
    * @throws AppError, SilentServiceError where the service stays unavailable
    */
   async importObjects(className: ClassName, rows: AsyncIterable<ExportRow>): Promise<void> {
-    let waiting = new WaitingRows();
+    let waiting = new WaitingRows<TakenRow>();
+    this.#older = new WaitingRows();
     try {
       const batches = batchesOf(this.#parsed(className, rows), this.#batchSize);
       await this.#sendAll(className, this.#untilStopped(batches), waiting);
@@ -97,6 +99,7 @@ export class ImportRun {
       }
     } finally {
       for await (const row of waiting.drained()) await this.#conclude(row);
+      for await (const row of this.#older.drained()) await this.#concludeOlder(className, row);
     }
   }
 
@@ -131,7 +134,7 @@ export class ImportRun {
   async #sendAll(
     className: ClassName,
     batches: AsyncIterable<(PendingRow | RefusedRow)[]>,
-    waiting: WaitingRows,
+    waiting: WaitingRows<TakenRow>,
   ): Promise<void> {
     await inBatches(batches, (batch, order) => this.#sendObjects(className, batch, { order, waiting }));
   }
@@ -139,7 +142,7 @@ export class ImportRun {
   async #sendObjects(
     className: ClassName,
     batch: readonly (PendingRow | RefusedRow)[],
-    { order, waiting }: { readonly order: BatchOrder; readonly waiting: WaitingRows },
+    { order, waiting }: { readonly order: BatchOrder; readonly waiting: WaitingRows<TakenRow> },
   ): Promise<void> {
     const pending = batch.filter((row) => 'object' in row);
     const verdicts = await this.#judge(className, pending, order);
@@ -152,9 +155,11 @@ export class ImportRun {
     }
   }
 
-  async #settle(row: PendingRow, verdict: ImportVerdict, waiting: WaitingRows): Promise<void> {
+  async #settle(row: PendingRow, verdict: ImportVerdict, waiting: WaitingRows<TakenRow>): Promise<void> {
     waiting.hasStored ||= verdict.outcome.startsWith('imported');
     const judged = { ...row, verdict: settled(verdict, row.verdict) };
+    const { updatedAt } = row.object;
+    if (judged.verdict.outcome === 'kept_newer' && (await this.#older.add({ place: row.place, updatedAt }))) return;
     if (isTaken(judged.verdict)) {
       if (await waiting.add(judged)) return;
       this.summary.warn(
@@ -162,6 +167,12 @@ export class ImportRun {
       );
     }
     await this.#conclude(judged);
+  }
+
+  /** A copy that a newer one of the export has replaced is no loss: nothing has changed here. */
+  #concludeOlder(className: ClassName, { place, updatedAt }: OlderRow): Promise<void> {
+    const isReplaced = this.summary.exported[className].hasNewer(place.objectId ?? '', updatedAt);
+    return this.summary.add(place, { outcome: isReplaced ? 'unchanged' : 'kept_newer', notes: [] });
   }
 
   #conclude({ place, verdict, notes }: PendingRow & { readonly verdict: ImportVerdict }): Promise<void> {
@@ -280,10 +291,6 @@ function pendingRow(className: ClassName, row: ExportRow): PendingRow | RefusedR
   return 'refused' in parsed
     ? { place: { ...place, objectId: parsed.objectId }, refused: parsed.refused }
     : { place: { ...place, objectId: parsed.object.objectId }, ...parsed };
-}
-
-function keysOf(className: ClassName, object: ImportedObject): string[] {
-  return heldKeys(object.objectId, claimsOf(className, object));
 }
 
 function idOf(index: ClaimIndex, field: string, text: string): string | undefined {

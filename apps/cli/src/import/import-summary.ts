@@ -2,7 +2,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { StartError } from '#bootstrap';
 import type { ClassName, ImportedObject, ImportNote, ImportVerdict } from '#contracts';
-import { ClaimTable, UserParts } from './claim-index.js';
+import { ExportedObjects } from './claim-index.js';
 
 export interface RowPlace {
   readonly file: string;
@@ -38,11 +38,12 @@ const OWN_PUSH: ReadonlySet<string> = new Set(['android', 'android/lc', 'web']);
 export class ImportSummary {
   readonly classes = new Map<string, ClassCounts>();
   readonly warnings: string[] = [];
+  readonly exported: Readonly<Record<ClassName, ExportedObjects>> = {
+    ...{ _User: new ExportedObjects(), _Role: new ExportedObjects(), _Installation: new ExportedObjects() },
+  };
   readonly #startedAt = performance.now();
   readonly #report: WriteStream | undefined;
   #failure: Error | undefined;
-  readonly #users = new UserParts();
-  readonly #installations = new ClaimTable();
   readonly #devices = new Map<string, number>();
 
   /** @param report path; readable by its owner only, because it names objects */
@@ -78,8 +79,7 @@ export class ImportSummary {
 
   /** Counts what the owner must know before the switch. */
   notice(className: ClassName, object: ImportedObject): void {
-    if (className === '_User') this.#users.add(object);
-    if (className !== '_Installation' || !this.#installations.add(object.objectId)) return;
+    if (!this.exported[className].add(object) || className !== '_Installation') return;
     const { columns, fields } = object;
     const { deviceType = 'unknown' } = columns;
     const kind = [deviceType, fields['vendor']].filter((part) => typeof part === 'string').join('/');
@@ -87,7 +87,7 @@ export class ImportSummary {
   }
 
   conclude(): void {
-    const { users, password, sessionToken } = this.#users.counts;
+    const { objects: users, password, sessionToken } = this.exported._User.counts;
     if (sessionToken < users)
       this.warn(
         `${users - sessionToken} users have no session token in the export: they must log in again. The console's export has the tokens.`,

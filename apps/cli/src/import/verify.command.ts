@@ -10,12 +10,13 @@ import { apiUrl, masterKeyIn, networks } from '../rescue/rescue.command.js';
 import { print, printAside, reportFailure } from '../terminal.js';
 import { openSource } from '../export/open-export.js';
 import type { Export, ExportRow } from '../export/export.types.js';
-import { ClaimTable, UserParts } from './claim-index.js';
+import { ClaimTable, ExportedObjects } from './claim-index.js';
 import { memberRows } from './import-permissions.js';
 import { assertApplication } from './import-requests.js';
 import { ImportRun, rowsOf } from './import-run.js';
 import { ImportSummary, type RowPlace } from './import-summary.js';
 import { checkPassword } from './password-check.js';
+import { isTaken } from './waiting-rows.js';
 
 interface Options {
   readonly app: string;
@@ -33,6 +34,11 @@ interface VerifiedClass {
   objects: number;
   unreadable: number;
   here: number;
+  /** Objects here that lack a value because another one has it. */
+  incomplete: number;
+  /** Some ids of objects that are not here, and of incomplete ones. */
+  notHere: readonly string[];
+  lacking: readonly string[];
   readonly withPassword: number;
   readonly withSessionToken: number;
   readonly withIdentity: number;
@@ -46,6 +52,7 @@ interface VerifiedMembers {
 }
 
 const counted = z.object({ count: z.number().int().nonnegative() });
+const MAX_EXAMPLES = 5;
 const API_TIMEOUT_MS = 60_000;
 const CLASSES: readonly ClassName[] = ['_User', '_Role', '_Installation'];
 
@@ -84,7 +91,10 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
     const verified = await sharesOf(source, className);
     // The real service may have a class that the export lacks.
     if (verified.objects + verified.unreadable === 0 && options.url === undefined) continue;
-    verified.here = verified.objects - (await missing(rpc, source, className, options.app));
+    const { notHere, incomplete } = await missing(rpc, source, className, options.app);
+    verified.here = verified.objects - notHere.count;
+    verified.incomplete = incomplete.count;
+    [verified.notHere, verified.lacking] = [notHere.examples, incomplete.examples];
     classes.set(className, verified);
   }
   if ([...classes.values()].every(({ objects, unreadable }) => objects + unreadable === 0))
@@ -113,34 +123,48 @@ function printResult(
 }
 
 async function sharesOf(source: Export, className: ClassName): Promise<VerifiedClass> {
-  const parts = new UserParts();
+  const parts = new ExportedObjects();
   let unreadable = 0;
   for await (const exported of rowsOf(source, (part) => part.kind === 'rows' && part.className === className)) {
     const row = 'problem' in exported ? exported : parseImportedRow(className, exported.row);
     if ('object' in row) parts.add(row.object);
     else unreadable += 1;
   }
-  const { users: objects, password: withPassword, sessionToken: withSessionToken, identities } = parts.counts;
-  return { objects, unreadable, here: 0, withPassword, withSessionToken, withIdentity: identities };
+  const { objects, password: withPassword, sessionToken: withSessionToken, identities } = parts.counts;
+  const found = { here: 0, incomplete: 0, notHere: [], lacking: [] };
+  return { objects, unreadable, ...found, withPassword, withSessionToken, withIdentity: identities };
+}
+
+/** Counts each id once: the export can have several versions of an object. */
+class CountedIds {
+  count = 0;
+  readonly examples: string[] = [];
+  readonly #ids = new ClaimTable();
+
+  add(objectId: string): void {
+    if (!this.#ids.add(objectId)) return;
+    this.count += 1;
+    if (this.count <= MAX_EXAMPLES) this.examples.push(objectId);
+  }
 }
 
 class MissingObjects extends ImportSummary {
-  count = 0;
-  readonly #ids = new ClaimTable();
+  readonly notHere = new CountedIds();
+  readonly incomplete = new CountedIds();
 
   constructor() {
     super(undefined);
   }
 
-  override add({ objectId = '' }: RowPlace, { outcome }: ImportVerdict): Promise<void> {
-    const isMissing = outcome !== 'unchanged' && outcome !== 'kept_newer';
-    // The export can have several versions of an object.
-    if (isMissing && this.#ids.add(objectId)) this.count += 1;
+  override add({ objectId = '' }: RowPlace, verdict: ImportVerdict): Promise<void> {
+    const isHere = verdict.outcome === 'unchanged' || verdict.outcome === 'kept_newer';
+    if (!isHere) this.notHere.add(objectId);
+    else if (isTaken(verdict)) this.incomplete.add(objectId);
     return Promise.resolve();
   }
 }
 
-async function missing(rpc: RpcClient, source: Export, className: ClassName, appId: string): Promise<number> {
+async function missing(rpc: RpcClient, source: Export, className: ClassName, appId: string): Promise<MissingObjects> {
   const objects = new MissingObjects();
   const run = new ImportRun(rpc, { appId, isPreview: true, wrapPasswords: false }, objects);
   const rows = readable(
@@ -148,7 +172,7 @@ async function missing(rpc: RpcClient, source: Export, className: ClassName, app
     rowsOf(source, (part) => part.kind === 'rows' && part.className === className),
   );
   await run.importObjects(className, rows);
-  return objects.count;
+  return objects;
 }
 
 class CountedMembers extends ImportSummary {
@@ -209,20 +233,29 @@ async function compareWithOriginal(classes: ReadonlyMap<ClassName, VerifiedClass
   }
 }
 
-function isMissing({ objects, unreadable, here, original }: VerifiedClass): boolean {
-  return unreadable > 0 || here < objects || (original !== undefined && objects < original);
+function isMissing({ objects, unreadable, here, incomplete, original }: VerifiedClass): boolean {
+  return unreadable + incomplete > 0 || here < objects || (original !== undefined && objects < original);
 }
 
 function printClass(className: ClassName, verified: VerifiedClass): void {
-  const { objects, unreadable, here, original } = verified;
+  const { objects, unreadable, here, incomplete, original } = verified;
   print(
     `${className}: ${objects} in the export, ${here} here${unreadable > 0 ? `, ${unreadable} cannot be read` : ''}`,
   );
+  if (here < objects)
+    print(`  not here: ${some(verified.notHere, objects - here)}. Import again: --report names the reasons.`);
+  if (incomplete > 0) print(`  without a value that another object has: ${some(verified.lacking, incomplete)}`);
   if (original !== undefined) print(`  ${original} at the real service`);
+  if (original !== undefined && objects < original)
+    print('  the export has fewer rows than the real service: pass all exports together, or export again');
   if (className !== '_User') return;
   print(`  with a password        ${share(verified.withPassword, objects)} in the export`);
   print(`  with a session token   ${share(verified.withSessionToken, objects)} in the export`);
   print(`  with a linked account  ${share(verified.withIdentity, objects)} in the export`);
+}
+
+function some(examples: readonly string[], count: number): string {
+  return `${examples.join(', ')}${count > examples.length ? ', …' : ''}`;
 }
 
 function share(part: number, whole: number): string {

@@ -5,8 +5,8 @@ import { type ImportedObject, type ImportNote, type ImportVerdict, TAKEN } from 
 import { namelessFile } from '../export/stored-bytes.js';
 import type { RowPlace } from './import-summary.js';
 
-/** A row and its verdict, which can change once the other rows of the class are in. */
-export interface WaitingRow {
+/** A row with a taken value. Its verdict can change once the other rows of the class are in. */
+export interface TakenRow {
   readonly place: RowPlace;
   readonly object: ImportedObject;
   /** Of the parser. */
@@ -14,12 +14,18 @@ export interface WaitingRow {
   readonly verdict: ImportVerdict;
 }
 
+/** A row that is older than the object here. */
+export interface OlderRow {
+  readonly place: RowPlace;
+  readonly updatedAt: string;
+}
+
 const BLOCK_BYTES = 262_144;
 /** In a container the folder of temporary files can be in memory. */
 const MAX_BYTES = 67_108_864;
 
 /** Keeps rows in a temporary file that has no name, in blocks: a million users would not fit into memory. */
-export class WaitingRows {
+export class WaitingRows<Row> {
   /** Whether a row of the class has been stored meanwhile, which can have given up values. */
   hasStored = false;
   #file: FileHandle | undefined;
@@ -31,7 +37,7 @@ export class WaitingRows {
   constructor(private readonly maxBytes = MAX_BYTES) {}
 
   /** @returns false where there is no space for the row. @throws StartError where the file cannot be written */
-  async add(row: WaitingRow): Promise<boolean> {
+  async add(row: Row): Promise<boolean> {
     const text = JSON.stringify(row);
     const bytes = Buffer.byteLength(text) + 1;
     if (this.#end + this.#blockBytes + bytes > this.maxBytes) return false;
@@ -42,14 +48,14 @@ export class WaitingRows {
   }
 
   /** Frees the space at the end. */
-  async *drained(): AsyncGenerator<WaitingRow> {
+  async *drained(): AsyncGenerator<Row> {
     try {
       for (const { position, bytes } of this.#blocks) {
         const block = Buffer.allocUnsafe(bytes);
         await this.#file?.read(block, 0, bytes, position);
-        yield* rowsIn(block.toString());
+        yield* JSON.parse(block.toString()) as Row[];
       }
-      yield* rowsIn(`[${this.#block.join(',')}]`);
+      yield* JSON.parse(`[${this.#block.join(',')}]`) as Row[];
     } finally {
       await this.#file?.close();
     }
@@ -70,10 +76,6 @@ export class WaitingRows {
     this.#block = [];
     this.#blockBytes = 0;
   }
-}
-
-function rowsIn(block: string): WaitingRow[] {
-  return JSON.parse(block) as WaitingRow[];
 }
 
 /** Another object has a value of the row. */

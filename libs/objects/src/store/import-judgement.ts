@@ -18,6 +18,7 @@ import {
   type ImportClaim,
   isLinkedField,
   isTokenClaim,
+  keysOf,
   linkedField,
   platformKey,
   requiredField,
@@ -83,6 +84,8 @@ function stateAfter<Row>(
 
 function judge<Row>(object: ImportedObject, state: JudgedState<Row>): ImportVerdict {
   const known = state.known.get(object.objectId);
+  if (known !== undefined && object.isCreationUnknown === true)
+    return judge({ ...object, isCreationUnknown: undefined, createdAt: known.createdAt.toISOString() }, state);
   const settled = known === undefined ? undefined : compared(object, known, state);
   if (settled !== undefined) return settled;
   if (storedBytes(object.fields) > state.limitBytes)
@@ -149,10 +152,6 @@ function notesOfOthers<Row>(object: ImportedObject, state: JudgedState<Row>): Im
     const [taken] = takenBy(object, state, claim);
     return taken ?? { field: claim.field, reason: 'differs from the object of the same updatedAt' };
   });
-}
-
-function keysOf(className: ClassName, object: ImportedObject): string[] {
-  return heldKeys(object.objectId, claimsOf(className, object));
 }
 
 function refused(note: ImportNote): ImportVerdict {
