@@ -61,7 +61,7 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       const row = page.getByRole('row').filter({ hasText: name });
       await page.reload();
-      await row.getByText('All applications: viewer').waitFor();
+      await row.getByText('viewer: All applications').waitFor();
     });
 
     it('of a setting, and a save, write nothing over the value of another operator', async () => {

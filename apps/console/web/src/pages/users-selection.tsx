@@ -27,9 +27,10 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
   useHotkeys([
     [
       'Escape',
-      () => {
-        // Escape in an open dialog or menu closes only that.
-        if (!isActing && document.querySelector('[role=dialog], [role=menu]') === null) clear();
+      ({ target }) => {
+        // In a dialog or menu the key closes only that, perhaps before this function runs.
+        const isWithin = target instanceof Element && target.closest('[role=dialog], [role=menu]') !== null;
+        if (!isActing && !isWithin) clear();
       },
     ],
   ]);
