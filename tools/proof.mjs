@@ -57,8 +57,8 @@ const scale = Object.entries(proof.scale).map(([option, usual]) => {
 });
 process.stderr.write(`[npm run test:${name}] ${scale.join(', ')}\n`);
 
-// One file at a time: ten processes each, and none shall take the processors from the other's requests.
-const vitest = ['--project', name, '--maxWorkers=1', ...positionals];
+// One file at a time: each has ten processes, which need most of PostgreSQL's 100 connections. A project's own maxWorkers precedes --maxWorkers.
+const vitest = ['--project', name, '--no-file-parallelism', ...positionals];
 const tests = spawn(process.execPath, [join(ROOT, 'tools', 'test.mjs'), '--all', ...vitest], {
   stdio: 'inherit',
   env: { ...process.env, TEST_SCALE: scale.join(',') },
