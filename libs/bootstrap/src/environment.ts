@@ -221,7 +221,7 @@ export const environment = z.object({
     .describe('Whether owners and developers need a second factor: required (default in production) or optional.'),
   GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: wholeNumber(60, 86_400)
     .default(3_600)
-    .describe("Time without a request after which an operator's session ends, in seconds."),
+    .describe("Time without input in the console's page after which an operator's session ends, in seconds."),
   GATEPOST_CONSOLE_SESSION_SECONDS: wholeNumber(60, 604_800)
     .default(43_200)
     .describe("Time after which an operator's session ends in any case, in seconds."),

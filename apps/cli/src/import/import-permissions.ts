@@ -119,7 +119,7 @@ const UNIQUE_HERE: Readonly<Record<ClassName, RegExp>> = {
   _Installation: /^(?:installationId|deviceToken|subscriptionUri|_id)$/,
 };
 
-/** What LeanCloud protects and Gatepost does not. */
+/** Warnings about settings of a class that restrict clients in LeanCloud and have no counterpart here. */
 function lostSettings(className: ClassName, { schema, indexes, permissions }: JsonObject): string[] {
   const columns = isJsonObject(schema) ? Object.entries(schema) : [];
   const rules = Array.isArray(indexes) ? indexes : [];
