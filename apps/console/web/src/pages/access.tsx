@@ -98,9 +98,7 @@ function AccessForm({
   const [isHandled, setHandled] = useState(false);
   const send = useMutation({
     mutationFn: async (act: () => Promise<Session>) => enter(await act(), to),
-    onError: (failure) => {
-      setHandled(handles(failure));
-    },
+    onError: (failure) => setHandled(handles(failure)),
   });
   return (
     <form
@@ -117,15 +115,7 @@ function AccessForm({
           {button}
         </Button>
         {others.map(({ text, submit: go }) => (
-          <Button
-            key={text}
-            variant="default"
-            size="sm"
-            disabled={send.isPending}
-            onClick={() => {
-              send.mutate(go);
-            }}
-          >
+          <Button key={text} variant="default" size="sm" disabled={send.isPending} onClick={() => send.mutate(go)}>
             {text}
           </Button>
         ))}

@@ -27,9 +27,8 @@ export function AuditPage(): ReactNode {
   const { operator, app, after, open, since, until, ...chosen } = search;
   const timeZone = useTimeZone();
   const navigate = useNavigate({ from: '/audit' });
-  const change = (part: Partial<typeof search>) => {
+  const change = (part: Partial<typeof search>) =>
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined, open: undefined }) });
-  };
   const filter = filtersOf(search, change);
   const filters = { ...chosen, ...momentsOf({ since, until }, timeZone), operatorId: operator, appId: app };
   return (
@@ -124,9 +123,7 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
                   type="button"
                   className="link"
                   aria-expanded={open === entry.id}
-                  onClick={() => {
-                    setChosen(open === entry.id ? null : entry.id);
-                  }}
+                  onClick={() => setChosen(open === entry.id ? null : entry.id)}
                 >
                   {nameOf(t.audit.actions, entry.action)}
                 </button>

@@ -84,9 +84,7 @@ export function CredentialsForm({ title, kinds, stored, name, submit, onClose }:
           key={`${kind} ${field.name}`}
           field={field}
           value={given[field.name] ?? ''}
-          onChange={(value) => {
-            setGiven((old) => ({ ...old, [field.name]: value }));
-          }}
+          onChange={(value) => setGiven((old) => ({ ...old, [field.name]: value }))}
         />
       ))}
     </FormDialog>
@@ -135,12 +133,7 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
       title={t.settings.tabs.platforms}
       acts={
         may && (
-          <Button
-            variant="default"
-            onClick={() => {
-              setEdited('');
-            }}
-          >
+          <Button variant="default" onClick={() => setEdited('')}>
             {t.credentials.add}
           </Button>
         )
@@ -170,12 +163,7 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
                   cell: ({ platform }) =>
                     may && (
                       <Group gap={4}>
-                        <Button
-                          variant="default"
-                          onClick={() => {
-                            setEdited(platform);
-                          }}
-                        >
+                        <Button variant="default" onClick={() => setEdited(platform)}>
                           {t.acts.change}
                         </Button>
                         <ActButton
@@ -204,9 +192,7 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
                   });
                   notices.done(t.acts.saved);
                 }}
-                onClose={() => {
-                  setEdited(undefined);
-                }}
+                onClose={() => setEdited(undefined)}
               />
             )}
           </>

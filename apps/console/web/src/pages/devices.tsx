@@ -24,9 +24,8 @@ export function DevicesPage(): ReactNode {
   const { appId } = useParams({ from: FROM });
   const search = useSearch({ from: FROM });
   const navigate = useNavigate({ from: '/apps/$appId/devices' });
-  const change = (part: Partial<typeof search>) => {
+  const change = (part: Partial<typeof search>) =>
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
-  };
   const isConnected = search.connected === true;
   const filter = filtersOf(search, change);
   const textFilter = (name: 'type' | 'channel' | 'user', label: string) => (
@@ -57,9 +56,7 @@ export function DevicesPage(): ReactNode {
             label={t.devices.onlyConnected}
             checked={isConnected}
             pb={6}
-            onChange={(event) => {
-              change({ connected: event.currentTarget.checked ? true : undefined });
-            }}
+            onChange={(event) => change({ connected: event.currentTarget.checked ? true : undefined })}
           />
         </Group>
         {isConnected ? (
@@ -176,13 +173,7 @@ export function DevicePage(): ReactNode {
         <>
           <TestDeviceButton appId={appId} deviceId={deviceId} />
           {may('devices.write') && (
-            <Button
-              color="bad"
-              variant="light"
-              onClick={() => {
-                setAsking(true);
-              }}
-            >
+            <Button color="bad" variant="light" onClick={() => setAsking(true)}>
               {t.devices.delete}
             </Button>
           )}
@@ -224,9 +215,7 @@ export function DevicePage(): ReactNode {
             notices.done(t.devices.deleted);
             await navigate({ to: '/apps/$appId/devices', params: { appId } });
           }}
-          onClose={() => {
-            setAsking(false);
-          }}
+          onClose={() => setAsking(false)}
         />
       )}
     </Page>

@@ -23,9 +23,7 @@ export function FinishPage(): ReactNode {
     retry: false,
     staleTime: Infinity,
   });
-  useEffect(() => {
-    history.replaceState(history.state, '', location.pathname);
-  }, []);
+  useEffect(() => history.replaceState(history.state, '', location.pathname), []);
   useEffect(() => {
     if (data === undefined) return;
     noteIssuerFinished();
@@ -70,17 +68,10 @@ export function IssuerPanel(): ReactNode {
 function ConnectButton(): ReactNode {
   const t = useTexts();
   const connect = useAct(consoleApi.connectOidc);
-  const go = ({ url }: { readonly url: string }) => {
-    location.assign(url);
-  };
+  const go = ({ url }: { readonly url: string }) => location.assign(url);
   return (
     <Group gap="xs">
-      <Button
-        loading={connect.isPending}
-        onClick={() => {
-          connect.mutate({}, { onSuccess: go });
-        }}
-      >
+      <Button loading={connect.isPending} onClick={() => connect.mutate({}, { onSuccess: go })}>
         {t.issuer.connect}
       </Button>
       <Failure error={connect.error} />

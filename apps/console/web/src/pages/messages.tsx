@@ -32,9 +32,8 @@ export function MessagesPage(): ReactNode {
   const navigate = useNavigate({ from: '/apps/$appId/messages' });
   const may = useMay(appId);
   const recipient = useRecipient();
-  const change = (part: Partial<typeof search>) => {
+  const change = (part: Partial<typeof search>) =>
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: keptState });
-  };
   const filter = filtersOf(search, change);
   const filters = {
     ...chosen,
@@ -234,12 +233,7 @@ function MessageState({ appId, message }: { readonly appId: string; readonly mes
       <Failure error={retry.error} />
       <Group gap="xs">
         {message.status === 'dead' && !isExpired && may('messages.retry') && (
-          <Button
-            loading={retry.isPending}
-            onClick={() => {
-              retry.mutate({ params: { appId, messageId: message.id } });
-            }}
-          >
+          <Button loading={retry.isPending} onClick={() => retry.mutate({ params: { appId, messageId: message.id } })}>
             {t.messages.retry}
           </Button>
         )}

@@ -99,9 +99,7 @@ function useDraft(name: string, first: () => Draft) {
     sessionStorage.setItem(key, JSON.stringify(changed));
     setKept(changed);
   };
-  const forget = () => {
-    sessionStorage.removeItem(key);
-  };
+  const forget = () => sessionStorage.removeItem(key);
   const discard = () => {
     forget();
     setInitial(first);
@@ -196,9 +194,7 @@ function fieldOf(
 ) {
   return {
     value: draft[name],
-    onChange: onText((text) => {
-      change({ [name]: text });
-    }),
+    onChange: onText((text) => change({ [name]: text })),
   };
 }
 
@@ -206,13 +202,7 @@ function Who({ draft, change }: StepProps): ReactNode {
   const t = useTexts();
   return (
     <Stack gap="sm">
-      <Radio.Group
-        aria-label={t.newPush.who}
-        value={draft.audience}
-        onChange={(audience) => {
-          change({ audience });
-        }}
-      >
+      <Radio.Group aria-label={t.newPush.who} value={draft.audience} onChange={(audience) => change({ audience })}>
         <Group gap="lg">
           {(['all', 'channels', 'where'] as const).map((value) => (
             <Radio key={value} value={value} label={t.newPush.audiences[value]} />
@@ -230,9 +220,7 @@ function Who({ draft, change }: StepProps): ReactNode {
         <ConditionBuilder
           value={draft.condition}
           fields={INSTALLATION_FIELDS}
-          onChange={(condition) => {
-            change({ condition });
-          }}
+          onChange={(condition) => change({ condition })}
         />
       )}
     </Stack>
@@ -350,13 +338,7 @@ function Times({ draft, change, isLate }: StepProps & { readonly isLate: boolean
   const timeZone = useZoneName();
   return (
     <Group gap="lg" align="flex-end">
-      <Radio.Group
-        aria-label={t.newPush.when}
-        value={draft.when}
-        onChange={(when) => {
-          change({ when });
-        }}
-      >
+      <Radio.Group aria-label={t.newPush.when} value={draft.when} onChange={(when) => change({ when })}>
         <Group gap="lg" pb={8}>
           <Radio value="now" label={t.newPush.now} />
           <Radio value="later" label={t.newPush.later} />

@@ -60,14 +60,7 @@ export function OperatorsPage(): ReactNode {
           ]}
         />
       </Panel>
-      {edited !== undefined && (
-        <GrantsDialog
-          operator={edited}
-          onClose={() => {
-            setEdited(undefined);
-          }}
-        />
-      )}
+      {edited !== undefined && <GrantsDialog operator={edited} onClose={() => setEdited(undefined)} />}
     </Page>
   );
 }
@@ -125,9 +118,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   const params = { operatorId: operator.id };
   const isDisabled = operator.state === 'disabled';
   const setDisabled = (isNowDisabled: boolean) => change.mutateAsync({ params, body: { isDisabled: isNowDisabled } });
-  const act = (work: () => Promise<unknown>) => () => {
-    work().catch(notices.failed);
-  };
+  const act = (work: () => Promise<unknown>) => () => void work().catch(notices.failed);
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -136,15 +127,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {!operator.isOwner && (
-          <Menu.Item
-            onClick={() => {
-              edit(operator);
-            }}
-          >
-            {t.operators.changeRights}
-          </Menu.Item>
-        )}
+        {!operator.isOwner && <Menu.Item onClick={() => edit(operator)}>{t.operators.changeRights}</Menu.Item>}
         <Menu.Item
           onClick={act(async () => {
             show(undefined);
@@ -264,9 +247,7 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
         label={t.operators.owner}
         description={t.operators.ownerSays}
         checked={isOwner}
-        onChange={(event) => {
-          setOwner(event.currentTarget.checked);
-        }}
+        onChange={(event) => setOwner(event.currentTarget.checked)}
       />
       {!isOwner && <GrantFields grants={grants} onChange={setGrants} />}
     </FormDialog>

@@ -137,9 +137,7 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
           value,
           label: t.permissions.groups[value],
         }))}
-        onChange={onText((value) => {
-          setGroup(value as Choice);
-        })}
+        onChange={onText((value) => setGroup(value as Choice))}
       />
       {group === 'listed' && (
         <TextInput

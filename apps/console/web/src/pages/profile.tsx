@@ -168,12 +168,7 @@ function Sessions(): ReactNode {
               isCurrent ? (
                 <Badge color="good">{t.profile.thisOne}</Badge>
               ) : (
-                <Button
-                  variant="default"
-                  onClick={() => {
-                    end.mutate({ params: { sessionId: id } });
-                  }}
-                >
+                <Button variant="default" onClick={() => end.mutate({ params: { sessionId: id } })}>
                   {t.profile.end}
                 </Button>
               ),

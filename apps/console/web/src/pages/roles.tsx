@@ -200,9 +200,7 @@ function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): R
               !isReadOnly && (
                 <RemoveButton
                   label={t.acl.remove(member.name)}
-                  remove={() => {
-                    act(member.id, false).catch(() => undefined);
-                  }}
+                  remove={() => void act(member.id, false).catch(() => undefined)}
                 />
               ),
           },

@@ -40,12 +40,7 @@ export function SecondFactorsPanel(): ReactNode {
         {(shown) => <FactorList factors={shown} added={added} refresh={refresh} />}
       </Answer>
       {recoveryCodes !== undefined && (
-        <RecoveryCodes
-          codes={recoveryCodes}
-          onClose={() => {
-            setRecoveryCodes(undefined);
-          }}
-        />
+        <RecoveryCodes codes={recoveryCodes} onClose={() => setRecoveryCodes(undefined)} />
       )}
     </Panel>
   );
@@ -121,9 +116,7 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
           <Button
             variant="default"
             loading={renew.isPending}
-            onClick={() => {
-              renew.mutate({}, { onSuccess: (factors) => void added(factors) });
-            }}
+            onClick={() => renew.mutate({}, { onSuccess: (factors) => void added(factors) })}
           >
             {t.factors.renew}
           </Button>
@@ -196,9 +189,7 @@ function PasskeyDialog({ onAdded, onClose }: AddProps): ReactNode {
     initialValues: { name: '' },
     validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
   });
-  const submit = form.onSubmit(({ name }) => {
-    add.mutate(name.trim());
-  });
+  const submit = form.onSubmit(({ name }) => add.mutate(name.trim()));
   return (
     <FormDialog title={t.factors.addPasskey} submitText={t.acts.continue} onSubmit={submit} act={add} onClose={onClose}>
       <Text size="sm">{t.factors.passkeySays}</Text>

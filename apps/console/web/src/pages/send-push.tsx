@@ -38,13 +38,7 @@ export function SendButton({ appId, draftId, body, isCounting, count, onSent }: 
   const reachesNone = count === 0 && body?.['push_time'] === undefined;
   return (
     <Stack gap="sm" align="flex-start">
-      <Button
-        size="sm"
-        disabled={body === undefined || isCounting || reachesNone}
-        onClick={() => {
-          setAsked(body);
-        }}
-      >
+      <Button size="sm" disabled={body === undefined || isCounting || reachesNone} onClick={() => setAsked(body)}>
         {button}
       </Button>
       {command !== undefined && <Copyable value={command} />}
@@ -60,9 +54,7 @@ export function SendButton({ appId, draftId, body, isCounting, count, onSent }: 
             onSent();
             await navigate({ to: '/apps/$appId/pushes/$pushId', params: { appId, pushId: objectId } });
           }}
-          onClose={() => {
-            setAsked(undefined);
-          }}
+          onClose={() => setAsked(undefined)}
         />
       )}
     </Stack>

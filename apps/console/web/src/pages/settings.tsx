@@ -108,9 +108,7 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
     description,
     value: typed ?? stored,
     readOnly: !mayWrite,
-    onChange: onText((value) => {
-      setTyped(value === stored ? undefined : value);
-    }),
+    onChange: onText((value) => setTyped(value === stored ? undefined : value)),
   };
   return (
     <Stack gap={4} maw="48rem">
@@ -120,23 +118,13 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
           description={description}
           checked={stored === 'true'}
           disabled={!mayWrite || change.isPending}
-          onChange={(event) => {
-            store(String(event.currentTarget.checked));
-          }}
+          onChange={(event) => store(String(event.currentTarget.checked))}
         />
       )}
       {kind === 'text' && <TextInput {...field} />}
       {(kind === 'list' || kind === 'object') && <Textarea rows={3} className="code" {...field} />}
       {typed !== undefined && (
-        <SaveOrDiscard
-          isPending={change.isPending}
-          save={() => {
-            store(typed);
-          }}
-          discard={() => {
-            setTyped(undefined);
-          }}
-        />
+        <SaveOrDiscard isPending={change.isPending} save={() => store(typed)} discard={() => setTyped(undefined)} />
       )}
       <Failure error={change.error} />
     </Stack>

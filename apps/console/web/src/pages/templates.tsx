@@ -135,9 +135,7 @@ function Editor({ params, template }: EditorProps): ReactNode {
   const fieldOf = (name: keyof Parts) => ({
     value: typed[name] ?? template[name],
     readOnly: !may('templates.write'),
-    onChange: onText((value) => {
-      setTyped((old) => ({ ...old, [name]: value }));
-    }),
+    onChange: onText((value) => setTyped((old) => ({ ...old, [name]: value }))),
   });
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }}>
@@ -157,9 +155,7 @@ function Editor({ params, template }: EditorProps): ReactNode {
           params={params}
           template={template}
           typed={typed}
-          clear={(sent = typed) => {
-            setTyped((now) => typedSince(now, sent));
-          }}
+          clear={(sent = typed) => setTyped((now) => typedSince(now, sent))}
         />
       </Panel>
       <Panel title={t.templates.preview}>
@@ -219,13 +215,7 @@ function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode 
           {t.templates.test}
         </Button>
         {isChanged && (
-          <Button
-            variant="default"
-            data-unsaved
-            onClick={() => {
-              clear();
-            }}
-          >
+          <Button variant="default" data-unsaved onClick={() => clear()}>
             {t.acts.discard}
           </Button>
         )}

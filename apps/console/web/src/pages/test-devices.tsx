@@ -40,9 +40,7 @@ export function TestDeviceButton({ appId, deviceId }: DeviceProps): ReactNode {
     <Button
       variant="default"
       loading={mark.isPending || unmark.isPending}
-      onClick={() => {
-        act.mutateAsync({ params: { appId, deviceId } }).catch(notices.failed);
-      }}
+      onClick={() => void act.mutateAsync({ params: { appId, deviceId } }).catch(notices.failed)}
     >
       {isMarked ? t.devices.unmark : t.devices.mark}
     </Button>

@@ -40,9 +40,7 @@ export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
   const fieldOf = (name: keyof Typed) => ({
     value: shown[name],
     readOnly: !may('users.write'),
-    onChange: onText((value) => {
-      setTyped((old) => ({ ...old, [name]: value }));
-    }),
+    onChange: onText((value) => setTyped((old) => ({ ...old, [name]: value }))),
   });
   return (
     <Panel title={t.user.profile}>
@@ -114,9 +112,7 @@ function useProfile(appId: string, user: UserDetails) {
     setError(undefined);
   };
   const showTheirs = () =>
-    call(consoleApi.getUser, { params }).then(({ user: theirs }) => {
-      setConflict(theirs);
-    }, setError);
+    call(consoleApi.getUser, { params }).then(({ user: theirs }) => setConflict(theirs), setError);
   const save = async (on: UserDetails) => {
     // A key that is held saves again before the page has shown the first save.
     if (sent.current === typed) return;
@@ -184,12 +180,7 @@ function Conflict({ theirs, base, typed, take, keep }: ConflictProps): ReactNode
                 <>
                   <span className="wrap">{typed[name] ?? '–'}</span>{' '}
                   {name in typed && (
-                    <Button
-                      variant="default"
-                      onClick={() => {
-                        take(name);
-                      }}
-                    >
+                    <Button variant="default" onClick={() => take(name)}>
                       {t.user.takeTheirs}
                     </Button>
                   )}

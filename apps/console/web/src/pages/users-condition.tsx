@@ -51,9 +51,7 @@ export function ConditionFilter(): ReactNode {
       <ConditionBuilder
         value={condition}
         fields={USER_FIELDS}
-        onChange={(changed) => {
-          setDraft({ on: applied, condition: changed });
-        }}
+        onChange={(changed) => setDraft({ on: applied, condition: changed })}
       >
         {(draft !== undefined || applied !== '') && <Button type="submit">{t.conditions.apply}</Button>}
       </ConditionBuilder>

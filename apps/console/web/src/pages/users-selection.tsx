@@ -20,9 +20,7 @@ interface SelectionProps {
 export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
-  const clear = () => {
-    setChosen(new Set());
-  };
+  const clear = () => setChosen(new Set());
   const isActing = useIsMutating() > 0;
   useHotkeys([
     [
@@ -83,9 +81,7 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
     const refusals = await forEach(
       [...chosen],
       (userId) => call(EACH_ACTS[name], { params: { appId, userId } }),
-      (settled) => {
-        setProgress(t.users.each.progress(settled, chosen.size));
-      },
+      (settled) => setProgress(t.users.each.progress(settled, chosen.size)),
     );
     const reasons = countsOf(refusals.map(problem));
     const refused = [...reasons].map(([reason, count]) => t.users.each.refused(count, reason));

@@ -66,9 +66,8 @@ function useTypedSearch() {
 function useFilters() {
   const navigate = useNavigate({ from: '/apps/$appId/users' });
   const search = useSearch({ from: FROM });
-  const change = (part: Partial<typeof search>) => {
+  const change = (part: Partial<typeof search>) =>
     void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
-  };
   return { search, change, filter: filtersOf(search, change) };
 }
 
@@ -98,9 +97,7 @@ function SearchBar(): ReactNode {
           value,
           label: t.users.fields[value],
         }))}
-        onChange={onText((field) => {
-          change({ in: field as NonNullable<typeof search.in> });
-        })}
+        onChange={onText((field) => change({ in: field as NonNullable<typeof search.in> }))}
       />
       <Segments
         label={t.users.mode}
@@ -138,9 +135,7 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
       label={t.users[name]}
       value={answerOf(search[name])}
       options={options}
-      onChange={(answer) => {
-        change({ [name]: answer === undefined ? undefined : answer === 'yes' });
-      }}
+      onChange={(answer) => change({ [name]: answer === undefined ? undefined : answer === 'yes' })}
     />
   );
   return (
@@ -155,9 +150,7 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
         size="xs"
         value={order ?? 'newest'}
         data={orders.map((value) => ({ value, label: t.users.orders[value] }))}
-        onChange={onText((value) => {
-          change({ order: value as NonNullable<typeof search.order> });
-        })}
+        onChange={onText((value) => change({ order: value as NonNullable<typeof search.order> }))}
       />
       {isFiltered && (
         <Link to="." search={{}} className="pager">

@@ -104,22 +104,10 @@ function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused }: Vend
   };
   return (
     <Group gap={4}>
-      <Button
-        variant="default"
-        loading={check.isPending}
-        onClick={() => {
-          look().catch(notices.failed);
-        }}
-      >
+      <Button variant="default" loading={check.isPending} onClick={() => void look().catch(notices.failed)}>
         {t.credentials.check}
       </Button>
-      <Button
-        variant="default"
-        loading={change.isPending}
-        onClick={() => {
-          pause().catch(notices.failed);
-        }}
-      >
+      <Button variant="default" loading={change.isPending} onClick={() => void pause().catch(notices.failed)}>
         {isPaused ? t.credentials.resume : t.credentials.pause}
       </Button>
       <ActButton

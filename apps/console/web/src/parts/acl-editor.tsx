@@ -30,9 +30,7 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
     );
     onChange({ ...value, [key]: entry });
   };
-  const remove = (key: string) => {
-    onChange(Object.fromEntries(Object.entries(value).filter(([each]) => each !== key)));
-  };
+  const remove = (key: string) => onChange(Object.fromEntries(Object.entries(value).filter(([each]) => each !== key)));
   const add = () => {
     const key = subject.trim();
     if (key === '') return;
@@ -55,23 +53,14 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
                 aria-label={t.acl.may(nameOf(key), t.acl[right])}
                 checked={isGranted(entry, right)}
                 disabled={isReadOnly}
-                onChange={() => {
-                  change(key, right);
-                }}
+                onChange={() => change(key, right)}
               />
             ),
           })),
           {
             header: t.table.acts,
             cell: ([key]) =>
-              !isReadOnly && (
-                <RemoveButton
-                  label={t.acl.remove(nameOf(key))}
-                  remove={() => {
-                    remove(key);
-                  }}
-                />
-              ),
+              !isReadOnly && <RemoveButton label={t.acl.remove(nameOf(key))} remove={() => remove(key)} />,
           },
         ]}
       />

@@ -43,9 +43,7 @@ export function ConditionBuilder({ value, onChange, fields, children }: BuilderP
     onChange({ rows: next });
   };
   const asRows = json === undefined ? undefined : conditionOf(json, fields);
-  const toggle = () => {
-    onChange(asRows ?? { rows: [], json: jsonOf(value) });
-  };
+  const toggle = () => onChange(asRows ?? { rows: [], json: jsonOf(value) });
   return (
     <Stack gap="xs" role="group" aria-label={t.conditions.title}>
       {json !== undefined && (
@@ -55,9 +53,7 @@ export function ConditionBuilder({ value, onChange, fields, children }: BuilderP
           rows={4}
           className="code"
           value={json}
-          onChange={onText((text) => {
-            onChange({ rows: [], json: text });
-          })}
+          onChange={onText((text) => onChange({ rows: [], json: text }))}
         />
       )}
       {rows.map((row, index) => (
@@ -67,9 +63,7 @@ export function ConditionBuilder({ value, onChange, fields, children }: BuilderP
           row={row}
           fields={fields}
           isNew={isAdded && index === rows.length - 1}
-          change={(part) => {
-            change(rows.with(index, rowWith(row, part, fields)));
-          }}
+          change={(part) => change(rows.with(index, rowWith(row, part, fields)))}
           remove={() => {
             change(rows.toSpliced(index, 1));
             add.current?.focus();
@@ -86,9 +80,7 @@ export function ConditionBuilder({ value, onChange, fields, children }: BuilderP
             ref={add}
             variant="default"
             leftSection={<Icon name="add" size={16} />}
-            onClick={() => {
-              change([...rows, NEW_ROW]);
-            }}
+            onClick={() => change([...rows, NEW_ROW])}
           >
             {t.conditions.add}
           </Button>
@@ -130,9 +122,7 @@ function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps
         autoCapitalize="off"
         autoFocus={isNew}
         value={row.field}
-        onChange={onText((field) => {
-          change({ field: field.trim() });
-        })}
+        onChange={onText((field) => change({ field: field.trim() }))}
       />
       <datalist id={known}>
         {Object.keys(fields).map((field) => (
@@ -145,9 +135,7 @@ function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps
           size="xs"
           value={row.kind}
           data={KINDS.map((value) => ({ value, label: t.conditions.kinds[value] }))}
-          onChange={onText((kind) => {
-            change({ kind: kind as Kind });
-          })}
+          onChange={onText((kind) => change({ kind: kind as Kind }))}
         />
       )}
       <NativeSelect
@@ -155,9 +143,7 @@ function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps
         size="xs"
         value={row.operator}
         data={OPERATORS[row.kind].map((value) => ({ value, label: names[value] }))}
-        onChange={onText((operator) => {
-          change({ operator: operator as Operator });
-        })}
+        onChange={onText((operator) => change({ operator: operator as Operator }))}
       />
       {hasValue(row) && <ValueField row={row} change={change} />}
       <RemoveButton label={t.conditions.remove(place + 1)} remove={remove} />
@@ -172,9 +158,7 @@ function ValueField({ row: { operator, kind, text }, change }: RowProps): ReactN
     size: 'xs',
     label: operator === 'in' ? t.conditions.values : t.conditions.value,
     value: text,
-    onChange: onText((value) => {
-      change({ text: value });
-    }),
+    onChange: onText((value) => change({ text: value })),
   } as const;
   if (kind === 'flag') {
     const { yes, no } = t.common;
@@ -192,9 +176,7 @@ function ValueField({ row: { operator, kind, text }, change }: RowProps): ReactN
         type="datetime-local"
         step={1}
         value={localOf(text, zone)}
-        onChange={onText((local) => {
-          change({ text: local === '' ? '' : momentOf(local, zone) });
-        })}
+        onChange={onText((local) => change({ text: local === '' ? '' : momentOf(local, zone) }))}
       />
     );
   return kind === 'number' && operator !== 'in' ? (

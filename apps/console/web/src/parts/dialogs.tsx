@@ -227,21 +227,14 @@ export function useNotices(): {
   const problem = useProblem();
   const show = (notice: Omit<NotificationData, 'closeButtonProps'>) =>
     notifications.show({ ...notice, closeButtonProps: { 'aria-label': t.acts.close } });
-  const done = (message: string) => {
-    show({ message, color: 'good' });
-  };
-  const outcome = (message: string) => {
-    show({ message, autoClose: false });
-  };
-  const failed = (error: Error) => {
+  const done = (message: string) => show({ message, color: 'good' });
+  const outcome = (message: string) => show({ message, autoClose: false });
+  const failed = (error: Error) =>
     show({ title: t.states.failed, message: problem(error), color: 'bad', autoClose: false });
-  };
   const undoable = (text: string, undo: () => Promise<unknown>) => {
     const act = () => {
       notifications.hide(id);
-      undo().then(() => {
-        done(t.acts.undone);
-      }, failed);
+      undo().then(() => done(t.acts.undone), failed);
     };
     const message = (
       <Group justify="space-between" wrap="nowrap">

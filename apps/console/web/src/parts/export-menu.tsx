@@ -70,7 +70,5 @@ const KEPT_MS = 60_000;
 function save({ file, name }: ReadFile): void {
   const url = URL.createObjectURL(file);
   Object.assign(document.createElement('a'), { href: url, download: name }).click();
-  setTimeout(() => {
-    URL.revokeObjectURL(url);
-  }, KEPT_MS);
+  setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
 }

@@ -15,9 +15,7 @@ import { type Texts, useTexts } from '../texts/texts';
 
 /** Passes on what a field holds. */
 export function onText(apply: (text: string) => void): (event: { readonly currentTarget: { value: string } }) => void {
-  return ({ currentTarget: { value } }) => {
-    apply(value);
-  };
+  return ({ currentTarget: { value } }) => apply(value);
 }
 
 /** Whether the password was right, and a code is needed as well. */
@@ -83,9 +81,7 @@ export function Choice<Value extends string>({ value, options, onChange, ...prop
       size="xs"
       value={value ?? ''}
       data={[{ value: '', label: common.any }, ...options]}
-      onChange={onText((text) => {
-        onChange(options.find((each) => each.value === text)?.value);
-      })}
+      onChange={onText((text) => onChange(options.find((each) => each.value === text)?.value))}
       {...props}
     />
   );
@@ -119,9 +115,7 @@ export function UrlText({ value = '', onChange, ...props }: UrlTextProps): React
       ref={field}
       size="xs"
       defaultValue={value}
-      onBlur={(event) => {
-        apply(event.currentTarget);
-      }}
+      onBlur={(event) => apply(event.currentTarget)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') apply(event.currentTarget);
       }}
@@ -141,9 +135,7 @@ export function filtersOf<Search extends object>(
 ): Filter<Search> {
   return (name) => ({
     value: search[name],
-    onChange: (value) => {
-      change({ [name]: value } as unknown as Partial<Search>);
-    },
+    onChange: (value) => change({ [name]: value } as unknown as Partial<Search>),
   });
 }
 
@@ -177,14 +169,7 @@ export function Segments<Value extends string>({ label, value, options, onChange
     <div role="radiogroup" aria-label={label} className="segments">
       {options.map((option) => (
         <label key={option.value}>
-          <input
-            type="radio"
-            name={name}
-            checked={option.value === value}
-            onChange={() => {
-              onChange(option.value);
-            }}
-          />
+          <input type="radio" name={name} checked={option.value === value} onChange={() => onChange(option.value)} />
           <span>{option.label}</span>
         </label>
       ))}
@@ -232,12 +217,8 @@ export function useTyped(shown: string, store: (text: string) => void): TypedFie
   }, [text, store]);
   useEffect(() => {
     const timer = setTimeout(send, TYPING_MS);
-    return () => {
-      clearTimeout(timer);
-    };
+    return () => clearTimeout(timer);
   }, [send]);
-  const type = (entered: string) => {
-    setTyped({ text: entered, stored: typed?.stored ?? [shown] });
-  };
+  const type = (entered: string) => setTyped({ text: entered, stored: typed?.stored ?? [shown] });
   return { text: text ?? shown, type, send };
 }

@@ -16,12 +16,7 @@ export function PageTabs<Tab extends string>(props: PageTabsProps<Tab>): ReactNo
   const [visited, setVisited] = useState([shown]);
   if (!visited.includes(shown)) setVisited([...visited, shown]);
   return (
-    <Tabs
-      value={shown}
-      onChange={(value) => {
-        onChange(tabs.find((each) => each === value));
-      }}
-    >
+    <Tabs value={shown} onChange={(value) => onChange(tabs.find((each) => each === value))}>
       <Tabs.List mb="md" className="tabs">
         {tabs.map((each) => (
           <Tabs.Tab key={each} value={each}>

@@ -231,14 +231,7 @@ export function CopyButton({ value }: { readonly value: string }): ReactNode {
   const label = clipboard.copied ? t.acts.copied : t.acts.copy;
   return (
     <Tooltip label={label}>
-      <ActionIcon
-        variant="subtle"
-        color="gray"
-        aria-label={`${label}: ${value}`}
-        onClick={() => {
-          clipboard.copy(value);
-        }}
-      >
+      <ActionIcon variant="subtle" color="gray" aria-label={`${label}: ${value}`} onClick={() => clipboard.copy(value)}>
         <Icon name={clipboard.copied ? 'check' : 'copy'} size={16} />
       </ActionIcon>
     </Tooltip>

@@ -78,9 +78,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
       act={{ isPending: pass.isPending, error: asksForCode(pass.error) ? null : pass.error }}
       others={<OtherWays gate={gate} ways={ways} isBusy={pass.isPending} onPass={pass.mutate} />}
       hasButton={ways.password}
-      onClose={() => {
-        answer(false);
-      }}
+      onClose={() => answer(false)}
     >
       <Text size="sm">{saysOf(t, gate, ways)}</Text>
       {ways.password && (
@@ -147,21 +145,13 @@ function OtherWays({ gate, ways: { issuer, password }, isBusy, onPass }: OtherWa
         <Button
           variant={password ? 'default' : 'filled'}
           disabled={isBusy}
-          onClick={() => {
-            onPass(() => passAtIssuer(isProof ? consoleApi.startOidcProof : consoleApi.startOidc));
-          }}
+          onClick={() => onPass(() => passAtIssuer(isProof ? consoleApi.startOidcProof : consoleApi.startOidc))}
         >
           {t.issuer.use(issuer)}
         </Button>
       )}
       {password && (
-        <Button
-          variant="default"
-          disabled={isBusy}
-          onClick={() => {
-            onPass(isProof ? proveByPasskey : signInByPasskey);
-          }}
-        >
+        <Button variant="default" disabled={isBusy} onClick={() => onPass(isProof ? proveByPasskey : signInByPasskey)}>
           {t.factors.usePasskey}
         </Button>
       )}

@@ -74,9 +74,10 @@ function useStoreLook(): (look: Look) => void {
   return (look) => {
     const operator = queries.getQueryData<Session>(sessionQuery.queryKey)?.operator ?? null;
     if (operator === null) return;
-    call(consoleApi.changeMe, { body: look }).then((changed) => {
-      queries.setQueryData(sessionQuery.queryKey, changed);
-    }, failed);
+    call(consoleApi.changeMe, { body: look }).then(
+      (changed) => queries.setQueryData(sessionQuery.queryKey, changed),
+      failed,
+    );
   };
 }
 

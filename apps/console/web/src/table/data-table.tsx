@@ -55,9 +55,7 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
                   className="choice"
                   aria-label={t.table.all}
                   checked={areAllChosen}
-                  onChange={() => {
-                    selection.change(new Set(areAllChosen ? [] : rows.map(idOf)));
-                  }}
+                  onChange={() => selection.change(new Set(areAllChosen ? [] : rows.map(idOf)))}
                 />
               </Table.Th>
             )}
@@ -101,9 +99,7 @@ function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>)
                 className="choice"
                 aria-label={t.table.one(selection.nameOf(row))}
                 checked={selection.ids.has(idOf(row))}
-                onChange={() => {
-                  selection.change(toggled(selection.ids, idOf(row)));
-                }}
+                onChange={() => selection.change(toggled(selection.ids, idOf(row)))}
               />
             </td>
           )}
@@ -142,9 +138,7 @@ const NONE: ReadonlySet<string> = new Set();
 export function useSelection(): [ReadonlySet<string>, (ids: ReadonlySet<string>) => void] {
   const page = useLocation({ select: ({ searchStr, state }) => `${searchStr} ${JSON.stringify(keptState(state))}` });
   const [selection, setSelection] = useState<{ readonly page: string; readonly ids: ReadonlySet<string> }>();
-  const choose = (ids: ReadonlySet<string>) => {
-    setSelection({ page, ids });
-  };
+  const choose = (ids: ReadonlySet<string>) => setSelection({ page, ids });
   return [selection?.page === page ? selection.ids : NONE, choose];
 }
 
