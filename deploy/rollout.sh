@@ -18,7 +18,7 @@ ROLLOUT_SECONDS  how long new containers may take to become healthy, 120 unless 
 END
 }
 
-# Those that are asked before those that ask.
+# Callees before callers.
 SERVICES='accounts auth-linking mail push-delivery gateway'
 POLL_SECONDS=1
 : "${COMPOSE:=docker compose}" "${ROLLOUT_SECONDS:=120}"
@@ -41,7 +41,7 @@ compose() { $COMPOSE "$@"; }
 say() { printf 'rollout: %s\n' "$*"; }
 count() { echo $#; }
 
-# The containers of "$1" that run, but for those in "$2".
+# The running containers of "$1" except those in "$2".
 containers() {
   ids=$(compose ps -q "$1") || return
   for id in $ids; do
@@ -52,7 +52,7 @@ containers() {
   done
 }
 
-# Removes what an interrupted rollout has left: compose would start that again, of an old version, instead of a new container.
+# Removes containers of an interrupted rollout: compose would start these, of an old version, instead of new ones.
 remove_leftovers() {
   for id in $(compose ps -aq "$service"); do
     case $(docker inspect -f '{{.State.Status}}' "$id") in
@@ -61,7 +61,7 @@ remove_leftovers() {
   done
 }
 
-# Removes what was started and may not stay.
+# Removes the new containers of a rollout that failed.
 give_up() {
   trap - INT TERM
   fresh=$(containers "$service" "$old")
@@ -85,7 +85,7 @@ await_health() {
   done
 }
 
-# All at once: as many new ones serve by now, and a device that is sent away shall not come to another that stops.
+# Stops all old containers together: as many new ones serve, and a disconnected device must not reconnect to a container that stops next.
 stop_old() {
   docker stop $old >/dev/null
   for id in $old; do

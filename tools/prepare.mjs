@@ -12,7 +12,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import util from 'node:util';
 
@@ -259,8 +259,12 @@ function stateOf(files) {
 }
 
 function filesBelow(folder) {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(?:m?[jt]s|tsx|css|html|svg)$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
+  return (
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(?:m?[jt]s|tsx|css|html|svg)$/.test(entry.name))
+      // The builds of the push client, which no build of the server reads.
+      .filter((entry) => !relative(folder, entry.parentPath).split(sep).includes('dist'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+  );
 }

@@ -9,9 +9,9 @@ import { ensureBuilt, ensureInstalled, fail, ROOT } from './prepare.mjs';
 const HELP = `Usage: npm test [-- <arguments of vitest>]
        npm run test:all [-- <arguments of vitest>]
 
-Installs the packages of npm, provides what the tests need besides, then runs npm run check (format, lint, types, boundaries, unused)
+Installs the packages of npm, provides what the tests need besides, then runs npm run check
 beside the unit, database, broker, end-to-end, deployment and journey tests, and then the release before on the schemas of this version.
-"npm run test:all" and "npm test -- --slow" also run the long life cycles, faults and proofs (project slow).
+"npm run test:all" and "npm test -- --slow" also run the long life cycles and the faults of single parts (project slow).
 
 Servers: those that answer at DATABASE_URL, REDIS_URL and AMQP_URL or their default local ports; else containers, where a
 Docker engine runs; else private ones from installed programs. A PostgreSQL comes with the packages of npm.

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { brokerEnvironment, environment, serviceEnvironment } from '#bootstrap';
+import { ERRORS } from '#errors';
 import { accountsEnvironment } from '../../apps/accounts/src/accounts.config.js';
 import { authLinkingEnvironment } from '../../apps/auth-linking/src/auth-linking.config.js';
 import { consoleEnvironment } from '../../apps/console/src/console.config.js';
@@ -160,6 +161,11 @@ describe('the entrance', () => {
 
   it('passes every endpoint, and nothing that is for operators', () => {
     expect(paths.filter((path) => !isPassed(path)).toSorted()).toEqual(OPERATORS_PATHS);
+  });
+
+  it.each(['NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'SERVICE_UNAVAILABLE'] as const)('answers %s as the API does', (name) => {
+    const { code, message } = ERRORS[name];
+    expect(caddyfile).toContain(`respond \`${JSON.stringify({ code, error: message })}\``);
   });
 
   it('takes devices to where connectors expect them', () => {

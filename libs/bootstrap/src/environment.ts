@@ -52,7 +52,7 @@ export const environment = z.object({
   GATEPOST_ACCEPTED_SECRETS: secrets
     .default([])
     .describe(
-      'Further secrets that open sealed values, separated by commas: the next or the previous GATEPOST_SECRET during a rotation.',
+      'Further secrets that open sealed values, separated by commas: during a rotation, the other GATEPOST_SECRET.',
     ),
   GATEPOST_PASSWORD_COST: wholeNumber(4, 15)
     .default(10)
@@ -126,7 +126,9 @@ export const environment = z.object({
     .describe(
       'How long /readyz reports "draining" after SIGTERM before the server stops accepting requests, in seconds.',
     ),
-  GATEPOST_DATABASE_POOL: wholeNumber(2, 200).default(10).describe('PostgreSQL connections of one process.'),
+  GATEPOST_DATABASE_POOL: wholeNumber(2, 200)
+    .default(10)
+    .describe("PostgreSQL connections of a process's main pool; all: up to twice as many."),
   GATEPOST_ACCOUNTS_DATABASE_URL: databaseUrl
     .optional()
     .describe('Database URL of the accounts service, if it differs from DATABASE_URL.'),
@@ -194,7 +196,7 @@ export const environment = z.object({
   GATEPOST_INTERNAL_NETWORKS: proxies
     .default([])
     .describe(
-      'Internal addresses and networks that requests to platforms, to text message providers and forwarded requests may reach, separated by commas. Unset: none.',
+      'Internal addresses and networks that requests to platforms, push services and text message providers, and forwarded requests, may reach, separated by commas. Unset: none.',
     ),
   GATEPOST_TWILIO_URL: httpUrl
     .default('https://api.twilio.com')
@@ -276,7 +278,7 @@ export const environment = z.object({
   OTEL_TRACES_SAMPLER: traceSampler
     .optional()
     .describe(
-      'Which requests the gateway traces: all (parentbased_always_on, the default) or a share (parentbased_traceidratio).',
+      'Requests that the gateway traces: parentbased_always_on (all, default) or parentbased_traceidratio (a share).',
     ),
   OTEL_TRACES_SAMPLER_ARG: z
     .string()
@@ -290,9 +292,7 @@ export const environment = z.object({
   OTEL_RESOURCE_ATTRIBUTES: z
     .string()
     .optional()
-    .describe(
-      'Further attributes of the process in traces: pairs such as deployment.environment.name=staging, separated by commas.',
-    ),
+    .describe('Further attributes in traces: pairs such as deployment.environment.name=staging, separated by commas.'),
 });
 
 /** Server URLs that have defaults for development and are required in production. */

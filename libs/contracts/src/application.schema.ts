@@ -61,30 +61,33 @@ const MAX_TEST_PHONES = 100;
 const testPhones = z
   .record(
     z.string().regex(/^\+[1-9]\d{5,14}$/, 'numbers must have the form +8613800000000'),
-    z.string().regex(/^\d{6}$/, 'codes must have 6 digits'),
+    z.string('codes must have 6 digits').regex(/^\d{6}$/, 'codes must have 6 digits'),
+    'must be a JSON object of numbers and codes, such as {"+8613800000000":"123456"}',
   )
   .refine((phones) => Object.keys(phones).length <= MAX_TEST_PHONES, `at most ${MAX_TEST_PHONES} numbers`);
 
 const MAX_PAGE_URL_LENGTH = 1_000;
 
+const PAGE_URL_FORM = 'must be a URL such as https://example.com/verify without a user and a fragment, or empty';
+
 /** A page of the application itself; empty: none. URLs with credentials are refused, because every recipient of a mail would see them. */
-const pageUrl = z.union(
-  [
-    z.literal(''),
-    z
-      .url({ protocol: /^https?$/ })
-      .max(MAX_PAGE_URL_LENGTH)
-      .refine((url) => !/^[^/]*\/\/[^/]*@/.test(url) && !url.includes('#')),
-  ],
-  { error: 'must be a URL such as https://example.com/verify without a user and a fragment, or empty' },
-);
+const pageUrl = z
+  .string(PAGE_URL_FORM)
+  .max(MAX_PAGE_URL_LENGTH, `must have at most ${MAX_PAGE_URL_LENGTH} characters`)
+  .refine((url) => url === '' || isPageUrl(url), PAGE_URL_FORM);
+
+function isPageUrl(url: string): boolean {
+  return (
+    /^https?:\/\/[^/\s\\]\S*$/.test(url) && URL.canParse(url) && !/^[^/]*\/\/[^/]*@/.test(url) && !url.includes('#')
+  );
+}
 
 const FORWARD_URL_FORM =
   'must be a URL such as https://app.example.com without a user, a query and a fragment, or empty';
 
 const forwardUrl = z
-  .string()
-  .max(MAX_PAGE_URL_LENGTH)
+  .string(FORWARD_URL_FORM)
+  .max(MAX_PAGE_URL_LENGTH, `must have at most ${MAX_PAGE_URL_LENGTH} characters`)
   .refine((url) => url === '' || isPlainUrl(url), FORWARD_URL_FORM);
 
 function isPlainUrl(url: string): boolean {
@@ -129,27 +132,25 @@ const forwardPath = z
     'paths must begin with /1.1/, and * stands for a whole part, such as /1.1/classes/*',
   );
 
+const flag = z.boolean('must be true or false');
+
 export const applicationSettings = z.object({
-  verifyEmailOnSignUp: z.boolean().default(false).describe('A new or changed e-mail address starts as unverified.'),
-  forbidUnverifiedEmailLogin: z
-    .boolean()
+  verifyEmailOnSignUp: flag.default(false).describe('A new or changed e-mail address starts as unverified.'),
+  forbidUnverifiedEmailLogin: flag
     .default(false)
     .describe('Refuse logins of users with an unverified e-mail address (216).'),
-  forbidUnverifiedPhoneLogin: z
-    .boolean()
+  forbidUnverifiedPhoneLogin: flag
     .default(false)
     .describe('Refuse logins of users with an unverified phone number (215).'),
-  reloginAfterPasswordChange: z.boolean().default(true).describe('A password change issues a new session token.'),
-  requireOldPassword: z.boolean().default(false).describe('A password change requires the old password.'),
-  userQueryEnabled: z
-    .boolean()
+  reloginAfterPasswordChange: flag.default(true).describe('A password change issues a new session token.'),
+  requireOldPassword: flag.default(false).describe('A password change requires the old password.'),
+  userQueryEnabled: flag
     .default(false)
     .describe('Everyone may query users: a short form of the class permission _User.find.'),
-  hideContact: z.boolean().default(false).describe('Hide e-mail address and phone number from other users.'),
-  quietProfile: z.boolean().default(false).describe('No response reveals whether an account exists.'),
-  allowClientPush: z.boolean().default(false).describe('Allow pushes with the application key.'),
-  requireVerifiedPlatforms: z
-    .boolean()
+  hideContact: flag.default(false).describe('Hide e-mail address and phone number from other users.'),
+  quietProfile: flag.default(false).describe('No response reveals whether an account exists.'),
+  allowClientPush: flag.default(false).describe('Allow pushes with the application key.'),
+  requireVerifiedPlatforms: flag
     .default(false)
     .describe('Refuse accounts of built-in platforms that cannot be verified.'),
   verifyEmailPage: pageUrl
@@ -166,8 +167,8 @@ export const applicationSettings = z.object({
     .default('')
     .describe('Server that gets the requests of forwardPaths that Gatepost does not serve; empty: none.'),
   forwardPaths: z
-    .array(forwardPath)
-    .max(MAX_FORWARD_PATHS)
+    .array(forwardPath, 'must be a JSON list of paths, such as ["/1.1/classes/*"]')
+    .max(MAX_FORWARD_PATHS, `at most ${MAX_FORWARD_PATHS} paths`)
     .default(FORWARD_PATHS)
     .describe('Paths that are forwarded, a JSON list: ["/1.1/classes/*"]. Classes of Gatepost are never forwarded.'),
 });

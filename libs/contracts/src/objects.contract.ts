@@ -115,7 +115,7 @@ const indexedClass = z.enum(CLASS_NAMES);
 const fields = z
   .array(z.string().regex(/^[A-Za-z]\w{0,127}$/, 'is not a valid field name'))
   .min(1)
-  .max(MAX_INDEXED_FIELDS);
+  .max(MAX_INDEXED_FIELDS, `an index has at most ${MAX_INDEXED_FIELDS} fields`);
 const count = z.number().int().min(0);
 
 const fieldIndex = z.object({

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import {
   applicationSettings,
   type ApplicationSettings,
@@ -16,9 +17,14 @@ export function parseSetting(name: string, text: string): Partial<ApplicationSet
     });
   }
   const value = applicationSettings.shape[name].safeParse(jsonOrText(text));
-  if (!value.success)
-    throw appError('INCORRECT_TYPE', { message: `${name}: ${value.error.issues[0]?.message ?? 'invalid value'}` });
+  if (!value.success) throw appError('INCORRECT_TYPE', { message: `${name}: ${problemOf(value.error)}` });
   return { [name]: value.data };
+}
+
+/** The text of a key or an entry of a record, which Zod puts below the text of the record, says more. */
+function problemOf({ issues: [issue] }: z.ZodError): string {
+  const inner = issue?.code === 'invalid_key' || issue?.code === 'invalid_element' ? issue.issues[0] : undefined;
+  return (inner ?? issue)?.message ?? 'invalid value';
 }
 
 export function isSecretSetting(name: string): name is SecretSettingName {

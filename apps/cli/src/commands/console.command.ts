@@ -32,7 +32,8 @@ function operators(withServer: WithServer): Command {
     .action(() =>
       withServer(async (rpc) => {
         const { operators: all } = await rpc.call(consoleRpc.listOperators, {});
-        if (all.length === 0) print('There is no operator yet. Print a link for the first owner: console link');
+        if (all.length === 0)
+          print('There is no operator yet. Print a link for the first owner: npm run gatepost -- console link');
         for (const { address, name, isOwner, state, grants, lastSeenAt } of all) {
           const roles = [...(isOwner ? ['owner'] : []), ...grants.map(({ appId, role }) => `${appId}:${role}`)];
           print(`${address}  ${quoted(name)}  ${state}  ${roles.join(' ') || '-'}  ${lastSeenAt ?? 'never'}`);
@@ -57,7 +58,7 @@ function recover(withServer: WithServer): Command {
 function disable(withServer: WithServer): Command {
   return new Command('disable')
     .argument('<address>', 'the e-mail address of the operator')
-    .description('end the sessions of an operator, who cannot sign in any more')
+    .description('end the sessions of an operator, and refuse further sign-ins')
     .action((address: string) =>
       withServer(async (rpc) => {
         await rpc.call(consoleRpc.disableOperator, { address, by: systemUser() });

@@ -71,6 +71,7 @@ function devices(withServer: WithServer): Command {
       withServer(async (rpc) => {
         await assertApplication(rpc, appId);
         const { platforms, connected } = await rpc.call(pushOperationsRpc.countDevices, { appId });
+        if (Object.keys(platforms).length === 0) print('0 installations  0 targeted');
         for (const [platform, { installations, targeted }] of Object.entries(platforms))
           print(`${quoted(platform)}  ${installations} installations  ${targeted} targeted`);
         print(`${connected} connected`);

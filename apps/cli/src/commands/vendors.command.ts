@@ -92,7 +92,7 @@ function checkVendors(withServer: WithServer): Command {
         const { vendors } = await rpc.call(vendorsRpc.list, { appId });
         const wanted = vendors.filter((one) => vendor === undefined || one.vendor === vendor);
         if (wanted.length === 0)
-          throw new StartError('The application has no such credentials: npm run gatepost -- vendors list');
+          throw new StartError(`The application has no such credentials: npm run gatepost -- vendors list ${appId}`);
         const problems: string[] = [];
         for (const one of wanted) {
           const { problem } = await rpc.call(vendorsRpc.check, { appId, ...keyOf(one) });
@@ -209,7 +209,9 @@ async function keyFor(rpc: RpcClient, appId: string, vendor: Vendor, { profile, 
   const found = vendors.filter((one) => one.vendor === vendor && one.profile === profile);
   const [only] = team === undefined ? found : found.filter(({ part }) => part === team);
   if (only === undefined)
-    throw new StartError(`The application has no such credentials of ${vendor}: npm run gatepost -- vendors list`);
+    throw new StartError(
+      `The application has no such credentials of ${vendor}: npm run gatepost -- vendors list ${appId}`,
+    );
   if (team === undefined && found.length > 1)
     throw new StartError(`Name one of the teams with --team: ${found.map(({ part }) => part).join(', ')}.`);
   return keyOf(only);

@@ -90,11 +90,11 @@ export class ImportSummary {
     const { objects: users, password, sessionToken } = this.exported._User.counts;
     if (sessionToken < users)
       this.warn(
-        `${users - sessionToken} users have no session token in the export: they must log in again. The console's export has the tokens.`,
+        `Users without a session token in the export: ${users - sessionToken}. They must log in again. The console's export has the tokens.`,
       );
     if (password < users)
       this.warn(
-        `${users - password} users have no usable password in the export. Users of text messages and platforms have none.`,
+        `Users without a usable password in the export: ${users - password}. Users of text messages and platforms have none.`,
       );
     for (const [kind, count] of [...this.#devices].sort())
       this.warn(

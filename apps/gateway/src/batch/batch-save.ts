@@ -43,7 +43,8 @@ function parseWrite(request: JsonValue): ObjectWrite {
   const [path = '', query] = request['path'].split('?', 2);
   const target = targetOf(request['method'], path);
   const { __internalId: internalId = target.objectId, __children: children, ...fields } = memberOf(request, 'body');
-  if (!isId(internalId)) throw malformed('The body of a request needs a short "__internalId".');
+  if (!isId(internalId))
+    throw malformed(`The body of a request needs an "__internalId" of 1 to ${MAX_INTERNAL_ID_LENGTH} characters.`);
   const params = { ...Object.fromEntries(new URLSearchParams(query)), ...queryOf(memberOf(request, 'params')) };
   return {
     ...target,
