@@ -3,8 +3,7 @@ import { quoted } from '#bootstrap';
 import { idsIn } from './class-scan.js';
 import { parsed, RequestError } from './leancloud-api.js';
 import type { RelationState } from './manifest.schema.js';
-import { attempt, eachAtOnce, type RescueContext, RUN_AGAIN } from './rescue-context.js';
-import { headerOf, isPlainName } from './rescue-folder.js';
+import { attempt, eachAtOnce, headerOf, isPlainName, type RescueContext, RUN_AGAIN } from './rescue-context.js';
 
 const PAGE_ROWS = 1_000;
 /** Most owners between two files; a killed run repeats them. */

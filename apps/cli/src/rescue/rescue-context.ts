@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { ProgressLine, spanOf } from '../terminal.js';
 import { type LeanCloudApi, RefusedError, RequestError } from './leancloud-api.js';
 import type { Manifest } from './manifest.schema.js';
@@ -17,6 +18,9 @@ export interface RescueContext {
 /** By name of the part. A problem that is solved later in the run is removed. */
 export type Problems = Map<string, { readonly reason: string; readonly remedy: string }>;
 
+const CLASS_NAME = /^[A-Za-z_]\w{0,199}$/;
+const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
+
 export const RUN_AGAIN = 'Run the same command again.';
 
 /** Records a failure by name, so that other parts go on, unless every request would fail. @throws RefusedError */
@@ -33,6 +37,26 @@ export async function attempt(
     problems.set(part.name, { reason: error.message, remedy: part.remedy ?? RUN_AGAIN });
     progress.say(`${part.name}: ${error.message}`);
   }
+}
+
+/** Whether LeanCloud could have given a class or column this name: others never become a path. */
+export function isPlainName(name: string): boolean {
+  return CLASS_NAME.test(name);
+}
+
+/**
+ * Names that a case-insensitive file system would mix up, and names that Windows reserves, get a suffix; the first line of the file
+ * has the original name.
+ */
+export function fileNameOf(name: string, all: readonly string[]): string {
+  const isShared = all.some((other) => other !== name && other.toLowerCase() === name.toLowerCase());
+  if (!isShared && !DEVICE_NAME.test(name)) return name;
+  return `${name}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
+}
+
+/** Source: LeanCloud's exports. */
+export function headerOf(className: string): string {
+  return `#filetype:JSON-streaming ${JSON.stringify({ type: 'Class', class: className })}\n`;
 }
 
 /** Works on several items at once. @throws the first error, after the end of the others */

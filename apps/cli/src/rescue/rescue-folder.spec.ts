@@ -1,4 +1,14 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -9,44 +19,80 @@ const MINUTE_MS = 60_000;
 
 let path: string;
 let lock: string;
+let holder: string;
 
 beforeEach(() => {
   path = mkdtempSync(join(tmpdir(), 'gatepost-rescue-'));
   lock = join(path, 'rescue.lock');
+  holder = join(lock, 'holder');
 });
 afterEach(() => {
   vi.useRealTimers();
   rmSync(path, { recursive: true });
 });
 
+const writeLock = (text: string) => {
+  mkdirSync(lock, { recursive: true });
+  writeFileSync(holder, text);
+};
 const opened = () => RescueFolder.open(path, 'app', 'https://api.example.com');
 const setAge = (ms: number) => {
   const time = new Date(Date.now() - ms);
-  utimesSync(lock, time, time);
+  utimesSync(holder, time, time);
 };
+
+const inUse = { status: 'rejected', reason: expect.objectContaining({ message: expect.stringContaining(' uses ') }) };
 
 describe('a folder that another process has locked', () => {
   it.each([
     ['lives on this host', `${hostname()} ${process.ppid}`, `Process ${process.ppid} uses`],
     ['has our id on another host', `container ${process.pid}`, `Process ${process.pid} on the host container uses`],
     ['is of another host', `container ${NO_PROCESS}`, 'run again after 60 seconds'],
+    ['has our id in another container', `${hostname()} ${process.pid} other`, `Process ${process.pid} uses`],
   ])('is refused while the process %s', async (_, text, message) => {
-    writeFileSync(lock, text);
+    writeLock(text);
     setAge(MINUTE_MS - 10_000);
     await expect(opened()).rejects.toThrow(message);
-    expect(readFileSync(lock, 'utf8')).toBe(text);
+    expect(readFileSync(holder, 'utf8')).toBe(text);
   });
 
   it.each([
     ['has ended', `${hostname()} ${NO_PROCESS}`, 0],
-    ['had our id', `${hostname()} ${process.pid}`, 0],
+    ['had our id, a minute ago', `${hostname()} ${process.pid}`, MINUTE_MS],
     ['has not refreshed the lock for a minute', `container ${process.pid}`, MINUTE_MS],
   ])('is used once the process %s', async (_, text, age) => {
-    writeFileSync(lock, text);
+    writeLock(text);
     setAge(age);
     const folder = await opened();
-    expect(readFileSync(lock, 'utf8')).toBe(`${hostname()} ${process.pid}`);
+    expect(readFileSync(holder, 'utf8')).toMatch(`${hostname()} ${process.pid} `);
     await folder.close();
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  it.each(['stale', 'none'])('is used by one of eight that find the lock %s', async (state) => {
+    for (let round = 0; round < 5; round += 1) {
+      if (state === 'stale') writeLock(`${hostname()} ${NO_PROCESS}`);
+      const results = await Promise.allSettled(Array.from({ length: 8 }, opened));
+      const folders = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      expect(folders).toHaveLength(1);
+      expect(readdirSync(path).filter((name) => name.startsWith('rescue.lock'))).toEqual(['rescue.lock']);
+      expect(results.filter(({ status }) => status === 'rejected')).toEqual(Array(7).fill(inUse));
+      await folders[0]?.save();
+      await folders[0]?.close();
+    }
+  });
+
+  it('is saved no more by a process that was suspended, and keeps the lock of its successor', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const suspended = await opened();
+    setAge(MINUTE_MS);
+    const successor = await opened();
+    vi.advanceTimersByTime(10_000);
+    await vi.waitFor(() => expect(suspended.save()).rejects.toThrow('Another process uses'));
+    await suspended.close();
+    await expect(successor.save()).resolves.toBeUndefined();
+    await successor.close();
+    expect(existsSync(lock)).toBe(false);
   });
 
   it('stays locked for as long as the process works', async () => {
@@ -55,7 +101,7 @@ describe('a folder that another process has locked', () => {
     setAge(MINUTE_MS);
     vi.advanceTimersByTime(10_000);
     await vi.waitFor(() => {
-      expect(statSync(lock).mtimeMs).toBeGreaterThan(Date.now() - 10_000);
+      expect(statSync(holder).mtimeMs).toBeGreaterThan(Date.now() - 10_000);
     });
     await folder.close();
     expect(vi.getTimerCount()).toBe(0);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import {
   chmod,
@@ -21,14 +21,14 @@ import { type Manifest, importedPaths, manifestSchema, newManifest } from './man
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const MANIFEST = 'manifest.json';
+/** A folder, as a rename replaces no folder that is not empty: it appears with its content, for one process. */
 const LOCK = 'rescue.lock';
+const HOLDER = 'holder';
 const LOCK_REFRESH_MS = 10_000;
 /** Older locks are stale. */
 const LOCK_LIFE_MS = 60_000;
 /** A row of LeanCloud has at most 128 KB, a user with many platforms somewhat more. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
-const CLASS_NAME = /^[A-Za-z_]\w{0,199}$/;
-const DEVICE_NAME = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 const SUBFOLDERS = ['export', 'scan', 'schema', 'files'];
 
 /**
@@ -38,16 +38,15 @@ const SUBFOLDERS = ['export', 'scan', 'schema', 'files'];
 export class RescueFolder {
   #saving: Promise<void> = Promise.resolve();
   #isSaveDue = false;
+  #isLockLost = false;
   readonly #refreshing: NodeJS.Timeout;
 
   private constructor(
     readonly path: string,
     readonly manifest: Manifest,
+    private readonly lockText: string,
   ) {
-    this.#refreshing = setInterval(() => {
-      const now = new Date();
-      void utimes(this.resolve(LOCK), now, now).catch(() => undefined);
-    }, LOCK_REFRESH_MS).unref();
+    this.#refreshing = setInterval(() => void this.refreshLock().catch(() => undefined), LOCK_REFRESH_MS).unref();
   }
 
   /** @throws StartError if the folder belongs to another application or process, or holds other files */
@@ -55,13 +54,13 @@ export class RescueFolder {
     try {
       await mkdir(path, { recursive: true, mode: FOLDER_MODE });
       const names = await readdir(path);
-      if (names.length > 0 && !names.includes(MANIFEST) && !names.includes(LOCK))
+      if (names.length > 0 && !names.includes(MANIFEST) && !names.some((name) => name.startsWith(LOCK)))
         throw new StartError(`${path} holds other files. Name an empty or new folder with --out.`);
       await chmod(path, FOLDER_MODE);
-      await lock(path);
+      const lockText = await lock(path);
       for (const name of SUBFOLDERS) await mkdir(join(path, name), { recursive: true, mode: FOLDER_MODE });
       const manifest = await readManifest(path, application, api);
-      return new RescueFolder(path, manifest);
+      return new RescueFolder(path, manifest, lockText);
     } catch (error) {
       if (error instanceof StartError) throw error;
       throw new StartError(`${path} cannot be used: ${codeOf(error)}. Name another folder with --out.`, {
@@ -75,7 +74,6 @@ export class RescueFolder {
     return join(this.path, name);
   }
 
-  /** Atomic. */
   async write(name: string, content: string): Promise<void> {
     const target = this.resolve(name);
     const handle = await this.create(`${name}.tmp`);
@@ -104,12 +102,13 @@ export class RescueFolder {
     await rm(this.resolve(name), { force: true });
   }
 
-  /** Calls during a write share the next one. */
+  /** Calls during a write share the next one. @throws StartError if another process has taken the folder over */
   save(): Promise<void> {
     if (!this.#isSaveDue) {
       this.#isSaveDue = true;
       const next = async () => {
         this.#isSaveDue = false;
+        if (this.#isLockLost) throw new StartError(`Another process uses ${this.path}. This process was suspended.`);
         this.manifest.import = importedPaths(this.manifest);
         await this.write(MANIFEST, `${JSON.stringify(this.manifest, undefined, 1)}\n`);
       };
@@ -121,7 +120,18 @@ export class RescueFolder {
   async close(): Promise<void> {
     clearInterval(this.#refreshing);
     await this.#saving.catch(() => undefined);
-    await this.remove(LOCK);
+    if (await this.holdsLock()) await rm(this.resolve(LOCK), { recursive: true, force: true });
+  }
+
+  /** A process that was suspended for a minute may find the lock of another. */
+  private async refreshLock(): Promise<void> {
+    this.#isLockLost = !(await this.holdsLock());
+    const now = new Date();
+    if (!this.#isLockLost) await utimes(join(this.resolve(LOCK), HOLDER), now, now);
+  }
+
+  private async holdsLock(): Promise<boolean> {
+    return (await textOf(this.resolve(LOCK))) === this.lockText;
   }
 }
 
@@ -137,24 +147,71 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-async function lock(path: string): Promise<void> {
-  const file = join(path, LOCK);
-  const holder = await holderOf(file);
-  if (holder !== undefined)
-    throw new StartError(
-      `${holder} uses ${path}: wait for its end. If it was killed, run again after ${LOCK_LIFE_MS / 1_000} seconds.`,
-    );
-  await rm(file, { force: true });
-  await writeFile(file, `${hostname()} ${process.pid}`, { flag: 'wx', mode: FILE_MODE });
+/** @returns the text of the lock, which no other lock has. @throws StartError while another process holds the lock */
+async function lock(path: string): Promise<string> {
+  const [file, id] = [join(path, LOCK), randomUUID()];
+  const text = `${hostname()} ${process.pid} ${id}`;
+  await mkdir(`${file}.${id}`, { mode: FOLDER_MODE });
+  await writeFile(join(`${file}.${id}`, HOLDER), text, { mode: FILE_MODE });
+  try {
+    while (!(await isMoved(`${file}.${id}`, file))) await removeStale(file);
+  } finally {
+    await rm(`${file}.${id}`, { recursive: true, force: true });
+  }
+  return text;
 }
 
-/** Processes of other hosts, such as containers, are invisible: their locks end by age. */
+/** @returns false if a lock is there */
+async function isMoved(source: string, target: string): Promise<boolean> {
+  try {
+    await rename(source, target);
+    return true;
+  } catch (error) {
+    if (['EEXIST', 'ENOTEMPTY'].includes(codeOf(error))) return false;
+    throw error;
+  }
+}
+
+/** One process at a time: another one could mistake the lock that replaces a stale one for the stale one. */
+async function removeStale(file: string): Promise<void> {
+  const guard = `${file}.takeover`;
+  if (!(await isMade(guard))) throw inUse(dirname(file), 'Another process');
+  try {
+    const holder = await holderOf(file);
+    if (holder !== undefined) throw inUse(dirname(file), holder);
+    await rename(file, join(guard, LOCK)).catch(() => undefined);
+  } finally {
+    await rm(guard, { recursive: true, force: true });
+  }
+}
+
+/** A guard that a killed process left ends by age, too. */
+async function isMade(guard: string): Promise<boolean> {
+  const stats = await stat(guard).catch(() => undefined);
+  if (stats !== undefined && Date.now() - stats.mtimeMs >= LOCK_LIFE_MS) await rm(guard, { recursive: true });
+  return mkdir(guard, { mode: FOLDER_MODE }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function textOf(file: string): Promise<string | undefined> {
+  return readFile(join(file, HOLDER), 'utf8').catch(() => undefined);
+}
+
+function inUse(path: string, holder: string): StartError {
+  return new StartError(
+    `${holder} uses ${path}: wait for its end. If it was killed, run again after ${LOCK_LIFE_MS / 1_000} seconds.`,
+  );
+}
+
+/** Processes of other hosts and containers are invisible, also one with our id: their locks end by age. */
 async function holderOf(file: string): Promise<string | undefined> {
-  const [text, stats] = await Promise.all([readFile(file, 'utf8').catch(() => ''), stat(file).catch(() => undefined)]);
-  const [, host, pid = ''] = /^(\S+) (\d+)$/.exec(text) ?? [];
-  if (host === undefined || stats === undefined || Date.now() - stats.mtimeMs >= LOCK_LIFE_MS) return undefined;
+  const [text, stats] = await Promise.all([textOf(file), stat(join(file, HOLDER)).catch(() => undefined)]);
+  if (text === undefined || stats === undefined || Date.now() - stats.mtimeMs >= LOCK_LIFE_MS) return undefined;
+  const [host = '', pid = ''] = text.split(' ');
   if (host !== hostname()) return `Process ${pid} on the host ${host}`;
-  return Number(pid) !== process.pid && isAlive(Number(pid)) ? `Process ${pid}` : undefined;
+  return isAlive(Number(pid)) ? `Process ${pid}` : undefined;
 }
 
 function isAlive(pid: number): boolean {
@@ -189,26 +246,6 @@ function parseManifest(path: string, text: string): Manifest {
 
 export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? (error as Error).name;
-}
-
-/** Whether LeanCloud could have given a class or column this name: others never become a path. */
-export function isPlainName(name: string): boolean {
-  return CLASS_NAME.test(name);
-}
-
-/**
- * Names that a case-insensitive file system would mix up, and names that Windows reserves, get a suffix; the first line of the file
- * has the original name.
- */
-export function fileNameOf(name: string, all: readonly string[]): string {
-  const isShared = all.some((other) => other !== name && other.toLowerCase() === name.toLowerCase());
-  if (!isShared && !DEVICE_NAME.test(name)) return name;
-  return `${name}-${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
-}
-
-/** Source: LeanCloud's exports. */
-export function headerOf(className: string): string {
-  return `#filetype:JSON-streaming ${JSON.stringify({ type: 'Class', class: className })}\n`;
 }
 
 /** A line over 16 MiB comes as an empty one. */

@@ -10,8 +10,8 @@ import { copyFiles } from './file-contents.js';
 import { LeanCloudApi, parsed, RequestError } from './leancloud-api.js';
 import type { Manifest } from './manifest.schema.js';
 import { copyRelations, type Schemas, schemas } from './relations.js';
-import { Progress, type RescueContext, RUN_AGAIN } from './rescue-context.js';
-import { codeOf, fileNameOf, isPlainName, RescueFolder } from './rescue-folder.js';
+import { fileNameOf, isPlainName, Progress, type RescueContext, RUN_AGAIN } from './rescue-context.js';
+import { codeOf, RescueFolder } from './rescue-folder.js';
 import { type Ending, missingFrom, notesOn, printSummary, summaryOf } from './rescue-summary.js';
 
 const OTHERS = 0o077;
