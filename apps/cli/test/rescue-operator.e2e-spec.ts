@@ -55,7 +55,7 @@ describe('gatepost rescue', () => {
   it('does not wait for the export where the folder cannot be written', async () => {
     // Not even root can open a folder as a file.
     mkdirSync(join(out, 'scan', 'Post.0.jsonl.tmp'), { recursive: true });
-    writeFileSync(join(out, 'rescue.lock'), '');
+    mkdirSync(join(out, 'rescue.lock'));
     const { status, stderr } = await gatepost({ env: {} }, ...args());
     expect([status, stderr]).toEqual([1, expect.stringContaining('EISDIR')]);
   });

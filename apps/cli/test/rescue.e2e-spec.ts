@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import AV from 'leancloud-storage';
@@ -331,7 +331,8 @@ describe('an interrupted gatepost rescue', () => {
 
   it('refuses a folder that a running process uses', async () => {
     await rescue();
-    writeFileSync(join(out, 'rescue.lock'), `${hostname()} ${process.pid}`);
+    mkdirSync(join(out, 'rescue.lock'));
+    writeFileSync(join(out, 'rescue.lock', 'holder'), `${hostname()} ${process.pid}`);
     const { status, stderr } = await rescue();
     expect([status, stderr]).toEqual([1, expect.stringContaining(`Process ${process.pid} uses`)]);
   });

@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
-import { quoted } from '#bootstrap';
+import { quoted, StartError } from '#bootstrap';
 import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
+import { isAppError } from '#errors';
+import type { RpcClient } from '#messaging';
 import { assertApplication, type WithServer } from '../operator-connection.js';
 import { print, sourceOf, valueFrom } from '../terminal.js';
 
@@ -16,6 +19,7 @@ interface SendOptions {
   readonly at?: string;
   readonly expiresIn?: number;
   readonly pace?: number;
+  readonly reqId?: string;
 }
 
 export function pushCommand(withServer: WithServer): Command {
@@ -39,14 +43,31 @@ function send(withServer: WithServer): Command {
     .option('--at <time>', 'send later, such as at 2026-01-31T12:00:00Z')
     .option('--expires-in <seconds>', 'lifetime of the push; one week by default', countOf)
     .option('--pace <devices>', 'devices per second, at least 1000', countOf)
+    .option('--req-id <id>', 'the same for each repetition, which sends nothing: 1 to 16 letters and digits')
     .action((appId: string, options: SendOptions, command: Command) => {
       const mistake = mistakeIn(options);
       if (mistake !== undefined) command.error(`error: ${mistake}`);
       return withServer(async (rpc) => {
-        const { objectId } = await rpc.call(pushOperationsRpc.send, { appId, body: bodyOf(options) });
-        print(objectId);
+        print(await sentPush(rpc, appId, { ...bodyOf(options), req_id: options.reqId ?? newRequestId() }));
       });
     });
+}
+
+function newRequestId(): string {
+  return randomBytes(8).toString('hex');
+}
+
+/** A lost reply leaves open whether the push was accepted; the server answers a repetition with the first answer. @throws StartError */
+async function sentPush(rpc: RpcClient, appId: string, body: JsonObject): Promise<string> {
+  const send = async () => (await rpc.call(pushOperationsRpc.send, { appId, body })).objectId;
+  const onlyUnavailable = (error: unknown) => {
+    if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
+  };
+  const objectId = (await send().catch(onlyUnavailable)) ?? (await send().catch(onlyUnavailable));
+  if (objectId !== undefined) return objectId;
+  throw new StartError(
+    `It is unknown whether the service accepted the push. Repeat the command within five minutes with --req-id ${String(body['req_id'])}: then no device gets it twice.`,
+  );
 }
 
 function status(withServer: WithServer): Command {

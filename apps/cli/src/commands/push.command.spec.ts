@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { consoleRpc, pushOperationsRpc } from '#contracts';
+import { appError } from '#errors';
+import { FakeTransport } from '#testing';
+import { AuditedRpcClient } from '../audited-calls.js';
+import * as terminal from '../terminal.js';
+import { pushCommand } from './push.command.js';
+
+const { send } = pushOperationsRpc;
+const SENT = { objectId: '6743f1a2c9e77b0a4f1d2c3b', createdAt: '2026-01-31T12:00:00.000Z' };
+
+let services: FakeTransport;
+let printed: string[];
+beforeEach(() => {
+  printed = [];
+  vi.spyOn(terminal, 'print').mockImplementation((line) => void printed.push(line));
+  services = new FakeTransport()
+    .answer(consoleRpc.beginAction, () => ({ id: randomUUID() }))
+    .answer(consoleRpc.endAction, () => ({}));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function push(...options: string[]): Promise<unknown[]> {
+  const rpc = new AuditedRpcClient(services, () => Promise.resolve(true));
+  const command = pushCommand((work) => work(rpc, {} as never));
+  await command.parseAsync(['send', 'shop', '--all', '--alert', 'hello', ...options], { from: 'user' });
+  return services.requestsOf(send).map(({ body }) => body['req_id']);
+}
+
+describe('a push without a reply', () => {
+  it('is repeated with the same request id, so that the service sends it once', async () => {
+    let calls = 0;
+    services.answer(send, () => {
+      calls += 1;
+      if (calls === 1) throw appError('SERVICE_UNAVAILABLE');
+      return SENT;
+    });
+    const [first, second, ...others] = await push();
+    expect([second, others]).toEqual([first, []]);
+    expect(first).toMatch(/^[0-9a-f]{16}$/);
+    expect(printed).toEqual([SENT.objectId]);
+  });
+
+  it('names the request id of a safe repetition', async () => {
+    services.fail(send, appError('SERVICE_UNAVAILABLE'));
+    await expect(push('--req-id', 'mine')).rejects.toThrow(/unknown whether .* --req-id mine/);
+    expect(services.requestsOf(send)).toHaveLength(2);
+  });
+
+  it('is not repeated where the service refuses it', async () => {
+    services.fail(send, appError('INCORRECT_TYPE'));
+    await expect(push()).rejects.toMatchObject({ errorName: 'INCORRECT_TYPE' });
+    expect(services.requestsOf(send)).toHaveLength(1);
+  });
+});
