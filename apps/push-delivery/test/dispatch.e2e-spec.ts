@@ -11,11 +11,11 @@ import { partitionOf } from '../src/device-queues/device-queues.js';
 import { RedisConnectorNodes } from '../src/device-queues/redis-sessions.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
 import { InstallationScanRepository } from '../src/installations/installations.repository.js';
-import { messageOfPush, PushDelivery } from '../src/dispatch/push-delivery.js';
+import { PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
-import type { VendorDispatch } from '../src/dispatch/push-run.js';
+import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
 import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
 import type { VendorCredentials } from '../src/vendors/vendor-credentials.js';
 
@@ -56,10 +56,11 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     dispatcher.wake();
     return objectId;
   };
+  const newDelivery = () =>
+    new PushDelivery(queues, new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000));
   const newDispatcher = () => {
-    const [nodes, connectors] = [new DirectMessages(sending), new RedisConnectorNodes(redis, 60_000)];
     const [lanes, jobs] = [new LanesRepository(database), new PushJobsRepository(database)];
-    const [scan, delivery] = [new InstallationScanRepository(database), new PushDelivery(queues, nodes, connectors)];
+    const [scan, delivery] = [new InstallationScanRepository(database), newDelivery()];
     const vendors: VendorDispatch = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
     const known = vendors as VendorCredentials;
     const started = new PushDispatcher(lanes, jobs, scan, delivery, known, new Clock(), new Metrics());
@@ -165,8 +166,8 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const [job] = await lanes.findPushes(claimed[0]!, 1);
     await database.query('UPDATE push.lanes SET lease_until = now()');
     const { partition } = placeOf(0);
-    const devices = [{ installationId: idOf(0), platform: 'web', position: idOf(0) }];
-    await queues.enqueue({ message: messageOfPush(job!), partition, devices });
+    const device = { installationId: idOf(0), objectId: idOf(0), deviceType: 'web', partition };
+    await newDelivery().enqueue(job!, [device], false);
     dispatcher = newDispatcher();
     await isDone(objectId);
     await eventually(() => {

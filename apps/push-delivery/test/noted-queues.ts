@@ -9,7 +9,7 @@ import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
-import type { VendorDispatch } from '../src/dispatch/push-run.js';
+import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
 import type { PushDatabase } from '../src/push-delivery.database.js';
 import type { VendorCredentials } from '../src/vendors/vendor-credentials.js';
 

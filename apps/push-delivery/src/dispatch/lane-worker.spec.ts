@@ -42,7 +42,7 @@ function toolsFor(pushes: ReturnType<typeof pushTo>[], groups: string[][]) {
     findFew: ({ devices }: { devices: number }) =>
       Promise.resolve(Array.from({ length: devices }, (_, index) => ({ ...device, objectId: String(index) }))),
   };
-  const delivery = { enqueue: () => Promise.resolve([]), wake: () => Promise.resolve() };
+  const delivery = { enqueue: () => Promise.resolve({ message: {}, devices: [] }), wake: () => Promise.resolve() };
   const vendors = {
     channelsOf: () => Promise.resolve([{ vendor: 'apns', profile: '_default', part: 'TEAM', topics: ['app'] }]),
     batchesAdded: () => undefined,

@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from '@nestjs/common';
 import { chunksOf, type Clock } from '#bootstrap';
-import { abortableSleep, Backoff, isAppError, messageOf } from '#errors';
-import { continueTrace, currentTraceparent, type Metrics } from '#observability';
+import { Backoff, isAppError, messageOf } from '#errors';
+import { continueTrace, type Metrics } from '#observability';
 import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from '../installations/installations.repository.js';
+import { countTargeted, routed, type VendorDispatch } from './installation-scan.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
 import { type Held, LeasedWorker } from '../pushes/leases.js';
-import { messageOfPush, type PushDelivery } from './push-delivery.js';
-import type { WakeUp } from '../device-queues/connector-nodes.js';
 import {
-  countTargeted,
   EXPIRED,
   FAILURE_DELAY_SECONDS,
-  isFinal,
-  routed,
-  textOf,
-  type VendorDispatch,
-} from './push-run.js';
+  failureOf,
+  pauseWhileUnavailable,
+  type PushDelivery,
+} from './push-delivery.js';
+import type { WakeUp } from '../device-queues/connector-nodes.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
 import { badgesOf, type VendorShare } from '../vendors/vendor-route.rules.js';
 
@@ -88,7 +86,7 @@ class LaneRun {
   constructor(
     private readonly lane: Held<LaneLease>,
     private readonly tools: LaneTools,
-    private readonly areOthersHeldUp: () => boolean,
+    private readonly areOthersWaiting: () => boolean,
   ) {
     this.#signal = lane.stop.signal;
     this.#isRepeated = lane.isTakenOver;
@@ -99,7 +97,7 @@ class LaneRun {
     while (!this.#isStopping()) {
       const hasEnded = await this.#group().catch((error: unknown) => this.#pauseAfter(error));
       if (hasEnded) return;
-      if (this.#givesWay() && !this.#isStopping())
+      if (this.#shouldYield() && !this.#isStopping())
         return this.#isRepeated ? lanes.release(this.lane, RETRY_SECONDS) : lanes.yield(this.lane);
     }
     // After a stop, no connector or not every connector may know of the last group: the next holder repeats it.
@@ -115,8 +113,8 @@ class LaneRun {
     return this.#isStopping() ? false : this.#finish(ended);
   }
 
-  #givesWay(): boolean {
-    return performance.now() >= this.#turnEnd && this.areOthersHeldUp();
+  #shouldYield(): boolean {
+    return performance.now() >= this.#turnEnd && this.areOthersWaiting();
   }
 
   #isStopping(): boolean {
@@ -175,7 +173,8 @@ class LaneRun {
   #endOf({ objectId, requestId, failures }: LanePush, error: unknown): TurnEnd {
     if (isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
     this.tools.logger.warn(`push ${objectId} failed, attempt ${failures + 1}: ${messageOf(error)}`, { requestId });
-    if (isFinal(error)) return { objectId, status: 'error', error: textOf(error) };
+    const { isFinal, text } = failureOf(error);
+    if (isFinal) return { objectId, status: 'error', error: text };
     return { objectId, status: 'large', failures: failures + 1, delaySeconds: FAILURE_DELAY_SECONDS };
   }
 
@@ -191,12 +190,9 @@ class LaneRun {
       'gatepost.push.devices': installations.length,
     };
     try {
-      const wakeUp = await continueTrace(traceparent, { name: 'push', attributes }, async () => {
-        const message = messageOfPush(push);
-        const enqueuedAt = performance.now();
-        const devices = await this.tools.delivery.enqueue(message, installations);
-        return { message, devices, isRepeated: this.#isRepeated, enqueuedAt, traceparent: currentTraceparent() };
-      });
+      const wakeUp = await continueTrace(traceparent, { name: 'push', attributes }, () =>
+        this.tools.delivery.enqueue(push, installations, this.#isRepeated),
+      );
       return { ...turn, wakeUp };
     } catch (error) {
       return { push, installations: [], end: this.#endOf(push, error) };
@@ -207,7 +203,11 @@ class LaneRun {
   #wake(wakeUps: readonly WakeUp[]): Promise<void> {
     const span = { name: 'push wake-ups', attributes: { 'gatepost.push.count': wakeUps.length } };
     return continueTrace(wakeUps[0]?.traceparent, span, () =>
-      this.tools.delivery.wake(wakeUps, { isBulk: false, signal: this.#signal, givesWay: () => this.#givesWay() }),
+      this.tools.delivery.wake(wakeUps, {
+        isBulk: false,
+        signal: this.#signal,
+        shouldYield: () => this.#shouldYield(),
+      }),
     );
   }
 
@@ -218,14 +218,15 @@ class LaneRun {
     countTargeted(metrics, installations);
   }
 
-  /** Pauses before the next attempt if a dependency is unavailable. @throws every other error */
+  /** @throws every error but SERVICE_UNAVAILABLE */
   async #pauseAfter(error: unknown): Promise<false> {
-    if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
+    await pauseWhileUnavailable(error, {
+      backoff: this.#backoff,
+      signal: this.#signal,
+      shouldYield: () => this.#shouldYield(),
+      log: (text) => this.tools.logger.debug(`the lane of ${this.lane.appId} ${text}`),
+    });
     this.#isRepeated = true;
-    if (this.#givesWay()) return false;
-    const pauseMs = this.#backoff.next();
-    this.tools.logger.debug(`pushes of ${this.lane.appId} wait ${pauseMs} ms: ${messageOf(error)}`);
-    await abortableSleep(pauseMs, this.#signal);
     return false;
   }
 }

@@ -36,7 +36,7 @@ function wakeUpsWith({ refusals = {}, live = [] }: { refusals?: Record<string, n
 
 describe('wake-up notifications', () => {
   const { signal } = new AbortController();
-  const options = { isBulk: false, signal, givesWay: () => false };
+  const options = { isBulk: false, signal, shouldYield: () => false };
   const sent = { message, isRepeated: false, traceparent: undefined };
   const wakeUp = { ...sent, enqueuedAt: performance.now() };
 
@@ -140,8 +140,8 @@ describe('wake-up notifications', () => {
     const { delivery, taken } = wakeUpsWith({ refusals: { one: Infinity }, live: ['one', 'two'] });
     const devices = [device('a', 'one'), device('b', 'two')];
     let asked = 0;
-    const givesWay = () => (asked += 1) > 1;
-    const sending = delivery.wake([{ ...wakeUp, devices }], { ...options, givesWay });
+    const shouldYield = () => (asked += 1) > 1;
+    const sending = delivery.wake([{ ...wakeUp, devices }], { ...options, shouldYield });
     await expect(sending).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
     expect([asked, taken.length]).toEqual([2, 1]);
   });

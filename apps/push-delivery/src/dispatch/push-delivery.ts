@@ -1,8 +1,9 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { chunksOf } from '#bootstrap';
 import { connectorMessages, type PushMessage } from '#contracts';
-import { abortableSleep, appError, Backoff, messageOf } from '#errors';
+import { abortableSleep, AppError, appError, Backoff, isAppError, messageOf } from '#errors';
 import { DirectMessages } from '#messaging';
+import { currentTraceparent } from '#observability';
 import {
   byNode,
   CONNECTOR_NODES,
@@ -12,12 +13,7 @@ import {
   type WakeUp,
   wakeUpNow,
 } from '../device-queues/connector-nodes.js';
-import {
-  type ConnectedDevice,
-  DEVICE_QUEUES,
-  type DeviceQueues,
-  type EnqueueBatch,
-} from '../device-queues/device-queues.js';
+import { DEVICE_QUEUES, type DeviceQueues, type EnqueueBatch } from '../device-queues/device-queues.js';
 import { isQueued, platformOf } from './delivery-counts.rules.js';
 import type { LanePush } from './lanes.repository.js';
 import type { TargetedInstallation } from '../pushes/push.row.js';
@@ -25,9 +21,12 @@ import type { TargetedInstallation } from '../pushes/push.row.js';
 interface WakeUpOptions {
   readonly isBulk: boolean;
   readonly signal: AbortSignal;
-  readonly givesWay: () => boolean;
+  readonly shouldYield: () => boolean;
 }
 
+/** The delay after a failure other than SERVICE_UNAVAILABLE. */
+export const FAILURE_DELAY_SECONDS = 10;
+export const EXPIRED = 'The push expired before all its devices were found.';
 const PARALLEL_OPERATIONS = 16;
 
 @Injectable()
@@ -40,28 +39,29 @@ export class PushDelivery {
     @Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes,
   ) {}
 
-  /** Can be repeated. @returns the devices that are connected @throws AppError SERVICE_UNAVAILABLE */
-  async enqueue(message: PushMessage, installations: readonly TargetedInstallation[]): Promise<ConnectedDevice[]> {
-    const batches = batchesOf(message, installations);
-    const devices: ConnectedDevice[] = [];
-    for (const some of chunksOf(batches, PARALLEL_OPERATIONS)) {
+  /** Writes the queues of the devices; can be repeated. @returns the wake-up of those that are connected @throws AppError SERVICE_UNAVAILABLE */
+  async enqueue(push: LanePush, installations: readonly TargetedInstallation[], isRepeated: boolean): Promise<WakeUp> {
+    const message = messageOfPush(push);
+    const enqueuedAt = performance.now();
+    const devices: WakeUp['devices'][number][] = [];
+    for (const some of chunksOf(batchesOf(message, installations), PARALLEL_OPERATIONS)) {
       const operations = some.map((batch) => this.queues.enqueue(batch));
       devices.push(...(await Promise.all(operations)).flat());
     }
-    return devices;
+    return { message, devices, isRepeated, enqueuedAt, traceparent: currentTraceparent() };
   }
 
   /**
    * Notifies connectors with few direct messages for each, in the order of the messages. Resolves when every live one is notified: only this wakes its devices, so a slow one delays the pushes, as
-   * does an unavailable broker. @throws AppError SERVICE_UNAVAILABLE if the caller gives way meanwhile
+   * does an unavailable broker. @throws AppError SERVICE_UNAVAILABLE if the caller should yield meanwhile
    */
-  async wake(wakeUps: readonly WakeUp[], { isBulk, signal, givesWay }: WakeUpOptions): Promise<void> {
+  async wake(wakeUps: readonly WakeUp[], { isBulk, signal, shouldYield }: WakeUpOptions): Promise<void> {
     let pending = byNode(wakeUps);
     const backoff = new Backoff();
     for (;;) {
       pending = await this.#attempt(pending, isBulk);
       if (pending.size === 0 || signal.aborted) return;
-      if (givesWay()) throw appError('SERVICE_UNAVAILABLE');
+      if (shouldYield()) throw appError('SERVICE_UNAVAILABLE');
       await abortableSleep(backoff.next(), signal);
       pending = await this.#living(pending);
     }
@@ -93,7 +93,7 @@ export class PushDelivery {
   }
 }
 
-export function messageOfPush({ objectId, appId, seq, expiresAt, message }: LanePush): PushMessage {
+function messageOfPush({ objectId, appId, seq, expiresAt, message }: LanePush): PushMessage {
   return {
     id: objectId,
     appId,
@@ -114,4 +114,27 @@ function batchesOf(message: PushMessage, installations: readonly TargetedInstall
     else batches.push({ message, partition, devices: [device] });
   }
   return batches;
+}
+
+/** `isFinal`: the request itself is invalid, whereas a query that timed out may succeed later. */
+export function failureOf(error: unknown): { readonly isFinal: boolean; readonly text: string } {
+  if (!(error instanceof AppError))
+    return { isFinal: false, text: 'Internal server error. See the server log for details.' };
+  return { isFinal: error.status < 500 && !error.is('QUERY_TIMED_OUT'), text: error.message };
+}
+
+interface Pause extends Pick<WakeUpOptions, 'signal' | 'shouldYield'> {
+  readonly backoff: Backoff;
+  readonly log: (text: string) => void;
+}
+
+/** Pauses before the next attempt, unless the caller should yield. @returns whether it paused @throws every error but SERVICE_UNAVAILABLE */
+export async function pauseWhileUnavailable(error: unknown, pause: Pause): Promise<boolean> {
+  const { backoff, signal, shouldYield, log } = pause;
+  if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
+  if (shouldYield()) return false;
+  const pauseMs = backoff.next();
+  log(`waits ${pauseMs} ms: ${messageOf(error)}`);
+  await abortableSleep(pauseMs, signal);
+  return true;
 }

@@ -7,9 +7,9 @@ import { continueTrace, FailureLog, Metrics } from '#observability';
 import { InstallationScanRepository } from '../installations/installations.repository.js';
 import { laneWorker } from './lane-worker.js';
 import { type LaneLease, LanesRepository } from './lanes.repository.js';
-import { PushDelivery } from './push-delivery.js';
+import { EXPIRED, FAILURE_DELAY_SECONDS, failureOf, PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { EXPIRED, FAILURE_DELAY_SECONDS, isFinal, PushRun, type RunEnd, type RunTools, textOf } from './push-run.js';
+import { PushRun, type RunEnd, type RunTools } from './push-run.js';
 import { type Held, LeasedWorker } from '../pushes/leases.js';
 import type { PushJob } from '../pushes/push.row.js';
 import { VendorCredentials } from '../vendors/vendor-credentials.js';
@@ -117,10 +117,10 @@ export function largeWorker(pace: keyof typeof SLOTS, tools: LargeTools): Leased
   });
 }
 
-async function runLarge(push: Held<PushJob>, tools: LargeTools, areOthersHeldUp: () => boolean): Promise<void> {
+async function runLarge(push: Held<PushJob>, tools: LargeTools, areOthersWaiting: () => boolean): Promise<void> {
   const { appId, objectId, isResumed, traceparent } = push;
   const attributes = { 'gatepost.app.id': appId, 'gatepost.push.id': objectId, 'gatepost.push.resumed': isResumed };
-  const run = new PushRun(push, tools, push.stop.signal, areOthersHeldUp);
+  const run = new PushRun(push, tools, push.stop.signal, areOthersWaiting);
   const outcome = await continueTrace(traceparent, { name: 'push', attributes }, () => outcomeOf(run, push, tools));
   if (outcome !== 'blocked' && outcome !== 'waiting') tools.metrics.pushRuns.inc({ kind: 'large', outcome });
 }
@@ -145,7 +145,8 @@ async function recordFailure(push: PushJob, error: unknown, { jobs, logger }: La
   const { objectId, requestId } = push;
   logger.warn(`push ${objectId} failed, attempt ${failures}: ${messageOf(error)}`, { requestId });
   const delays = isAppError(error, 'QUERY_TIMED_OUT') ? TIMEOUT_DELAYS : DELAYS;
-  const delaySeconds = isFinal(error) ? undefined : delays[push.failures];
-  if (delaySeconds === undefined) await jobs.fail(push, textOf(error));
+  const { isFinal, text } = failureOf(error);
+  const delaySeconds = isFinal ? undefined : delays[push.failures];
+  if (delaySeconds === undefined) await jobs.fail(push, text);
   else await jobs.release(push, failures, delaySeconds);
 }

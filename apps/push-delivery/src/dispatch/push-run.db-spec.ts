@@ -13,10 +13,11 @@ import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from '../installations/installations.repository.js';
+import type { VendorDispatch } from './installation-scan.js';
 import { PushDelivery } from './push-delivery.js';
 import type { PushDispatcher } from './push-dispatcher.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
-import { PushRun, type VendorDispatch } from './push-run.js';
+import { PushRun } from './push-run.js';
 
 const TEAM = 'TEAM123456';
 /** The first page has 200 devices, so there are two. */

@@ -5,8 +5,9 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually } from '#testing';
 import type { InstallationScanRepository, ScanRange } from '../installations/installations.repository.js';
-import { InstallationScan, PushRun, type RunTools } from './push-run.js';
+import { InstallationScan } from './installation-scan.js';
 import { largeWorker } from './push-dispatcher.js';
+import { PushRun, type RunTools } from './push-run.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };
@@ -121,7 +122,7 @@ describe('a large push that fails', () => {
     const delivery = {
       enqueue: () => {
         delivered += 1;
-        return delivered > pages ? Promise.reject(new TypeError('a defect')) : Promise.resolve([]);
+        return delivered > pages ? Promise.reject(new TypeError('a defect')) : Promise.resolve({});
       },
       wake: () => Promise.resolve(),
     };
@@ -160,8 +161,9 @@ describe('a large push that fails', () => {
   it('has marked all devices of an earlier page, however many smaller pages they are now', async () => {
     const marks: boolean[] = [];
     const jobs = { limitOf: () => Promise.resolve(undefined), advance: () => Promise.resolve(true) };
+    const enqueue = (_: unknown, __: unknown, isRepeated: boolean) => Promise.resolve({ isRepeated });
     const wake = ([one]: { isRepeated: boolean }[]) => Promise.resolve(void marks.push(one!.isRepeated));
-    const tools = toolsWith({ jobs, delivery: { enqueue: () => Promise.resolve([]), wake } });
+    const tools = toolsWith({ jobs, delivery: { enqueue, wake } });
     const job = { ...JOB, isResumed: true } as unknown as PushJob;
     const slow = { ...tools, installations: new SlowTable(200) as unknown as InstallationScanRepository };
     expect(await new PushRun(job, slow, new AbortController().signal, () => false).run()).toBe('done');

@@ -1,18 +1,22 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
-import { abortableSleep, AppError, Backoff, isAppError, messageOf } from '#errors';
-import { currentTraceparent, inSpan, type Metrics } from '#observability';
-import { isQueued, isVendored, withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
+import { abortableSleep, Backoff } from '#errors';
+import { inSpan, type Metrics } from '#observability';
+import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from '../installations/installations.repository.js';
-import { messageOfPush, type PushDelivery } from './push-delivery.js';
+import {
+  countTargeted,
+  InstallationScan,
+  isBehind,
+  routed,
+  type ScanPage,
+  type VendorDispatch,
+} from './installation-scan.js';
+import { pauseWhileUnavailable, type PushDelivery } from './push-delivery.js';
 import type { PushJobsRepository } from './push-jobs.repository.js';
-import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
-import { routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
-import type { VendorChannelKey } from '../vendors/vendor-channel.rules.js';
+import type { PushJob, TargetedInstallation } from '../pushes/push.row.js';
+import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
-/** Delay after a failure other than SERVICE_UNAVAILABLE. */
-export const FAILURE_DELAY_SECONDS = 10;
-export const EXPIRED = 'The push expired before all its devices were found.';
 /** The first page is small, so that the first devices get the push early. */
 const FIRST_PAGE = 200;
 const PAGE = 2_000;
@@ -22,12 +26,6 @@ const MAX_WAIT_MS = 10_000;
 const MIN_TURN_MS = 1_000;
 /** Pages of an earlier attempt reach further if installations were added in between, or if they were larger. */
 const REPEATED_PAGES = 2;
-
-export interface VendorDispatch {
-  /** The channels of an application. @throws AppError SERVICE_UNAVAILABLE */
-  channelsOf(appId: string): Promise<readonly VendorChannelKey[]>;
-  batchesAdded(): void;
-}
 
 export interface RunTools {
   readonly vendors: VendorDispatch;
@@ -59,7 +57,7 @@ export class PushRun {
     job: PushJob,
     private readonly tools: RunTools,
     private readonly signal: AbortSignal,
-    private readonly areOthersHeldUp: () => boolean,
+    private readonly areOthersWaiting: () => boolean,
   ) {
     this.#job = job;
     this.#scan = new InstallationScan(tools.installations, job);
@@ -83,14 +81,14 @@ export class PushRun {
     return end ?? 'stopped';
   }
 
-  #givesWay(): boolean {
-    return performance.now() - this.#progressAt >= MAX_WAIT_MS && this.areOthersHeldUp();
+  #shouldYield(): boolean {
+    return performance.now() - this.#progressAt >= MAX_WAIT_MS && this.areOthersWaiting();
   }
 
   /** Not after an attempt that may have processed a page in part: this run alone knows of it. */
   async #isTurnOfOthers(): Promise<boolean> {
     const hasHadTurn = performance.now() - this.#turnAt >= MIN_TURN_MS && this.#repeatedDevices === 0;
-    if (!hasHadTurn || !this.areOthersHeldUp()) return false;
+    if (!hasHadTurn || !this.areOthersWaiting()) return false;
     this.#turnAt = performance.now();
     return this.tools.jobs.isTurnOfOthers(this.#job);
   }
@@ -121,12 +119,8 @@ export class PushRun {
 
   async #deliver(installations: readonly TargetedInstallation[]): Promise<void> {
     const { delivery } = this.tools;
-    const message = messageOfPush(this.#job);
-    const enqueuedAt = performance.now();
-    const devices = await delivery.enqueue(message, installations);
-    const isRepeated = this.#repeatedDevices > 0;
-    const wakeUp = { message, devices, isRepeated, enqueuedAt, traceparent: currentTraceparent() };
-    await delivery.wake([wakeUp], { isBulk: true, signal: this.signal, givesWay: () => this.#givesWay() });
+    const wakeUp = await delivery.enqueue(this.#job, installations, this.#repeatedDevices > 0);
+    await delivery.wake([wakeUp], { isBulk: true, signal: this.signal, shouldYield: () => this.#shouldYield() });
   }
 
   async #advance(
@@ -156,102 +150,17 @@ export class PushRun {
     return undefined;
   }
 
-  /** Pauses before the next attempt if a dependency is unavailable. @throws every other error */
+  /** @throws every error but SERVICE_UNAVAILABLE */
   async #pauseAfter(error: unknown): Promise<'waiting' | undefined> {
-    if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
-    if (this.#givesWay()) return 'waiting';
+    const hasPaused = await pauseWhileUnavailable(error, {
+      backoff: this.#backoff,
+      signal: this.signal,
+      shouldYield: () => this.#shouldYield(),
+      log: (text) => this.tools.logger.debug(`push ${this.#job.objectId} ${text}`),
+    });
+    if (!hasPaused) return 'waiting';
     this.#repeatedDevices = Math.max(this.#repeatedDevices, REPEATED_PAGES * this.#limit());
-    const pauseMs = this.#backoff.next();
-    this.tools.logger.debug(`push ${this.#job.objectId} waits ${pauseMs} ms: ${messageOf(error)}`);
-    await abortableSleep(pauseMs, this.signal);
     return undefined;
-  }
-}
-
-/** The channel of each device; without credentials of a vendor, the devices' own queues. @throws AppError SERVICE_UNAVAILABLE */
-export async function routed(
-  push: Pick<PushJob, 'appId' | 'objectId' | 'message' | 'prod' | 'hasVendors'>,
-  installations: readonly TargetedInstallation[],
-  { vendors, isBulk }: { readonly vendors: VendorDispatch; readonly isBulk: boolean },
-): Promise<{ readonly installations: readonly TargetedInstallation[]; readonly share?: VendorShare | undefined }> {
-  if (!push.hasVendors) return { installations };
-  return routePage(push, installations, { channels: await vendors.channelsOf(push.appId), isBulk });
-}
-
-function isBehind(position: ScanPosition, other: ScanPosition): boolean {
-  return position.partition === other.partition
-    ? position.objectId > other.objectId
-    : position.partition > other.partition;
-}
-
-/** Call it after the progress is recorded, so that no page is counted twice. */
-export function countTargeted(
-  metrics: Pick<Metrics, 'pushDevices'>,
-  installations: readonly TargetedInstallation[],
-): void {
-  const vendored = installations.filter(isVendored).length;
-  const queued = installations.filter(isQueued).length;
-  metrics.pushDevices.inc({ outcome: 'unreachable' }, installations.length - queued - vendored);
-  metrics.pushDevices.inc({ outcome: 'queued' }, queued);
-  metrics.pushDevices.inc({ outcome: 'vendor' }, vendored);
-}
-
-interface ScanPage {
-  readonly installations: readonly TargetedInstallation[];
-  readonly position: ScanPosition;
-  readonly isLast: boolean;
-}
-
-/** Installations that one statement examines at first, after the first and after the second timeout. */
-const RANGE_SIZES = [undefined, 2_000, 200];
-const QUICK_MS = 250;
-
-/** After a timeout, statements examine limited ranges, which widen again while statements are quick. */
-export class InstallationScan {
-  #step: number;
-  #widestStep = 0;
-
-  constructor(
-    private readonly repository: InstallationScanRepository,
-    private readonly job: PushJob,
-  ) {
-    this.#step = job.failures > 0 ? RANGE_SIZES.length - 1 : 0;
-  }
-
-  /** @param end the page does not go further @throws AppError QUERY_TIMED_OUT if the smallest range takes too long */
-  async next(after: ScanPosition, limit: number, end?: ScanPosition): Promise<ScanPage> {
-    const size = RANGE_SIZES[this.#step];
-    const startedAt = performance.now();
-    try {
-      const page = await (size === undefined
-        ? this.#pageByTargets(after, limit, end)
-        : this.#pageByRange(after, size, end));
-      if (performance.now() - startedAt < QUICK_MS) this.#step = Math.max(this.#widestStep, this.#step - 1);
-      return page;
-    } catch (error) {
-      if (!isAppError(error, 'QUERY_TIMED_OUT') || !this.#narrow()) throw error;
-      return this.next(after, limit, end);
-    }
-  }
-
-  async #pageByTargets(after: ScanPosition, limit: number, end: ScanPosition | undefined): Promise<ScanPage> {
-    const installations = await this.repository.find(this.job, { after, until: end, limit });
-    if (installations.length < limit && end !== undefined) return { installations, position: end, isLast: false };
-    return { installations, position: installations.at(-1) ?? after, isLast: installations.length < limit };
-  }
-
-  async #pageByRange(after: ScanPosition, size: number, end: ScanPosition | undefined): Promise<ScanPage> {
-    const next = await this.repository.positionAfter(this.job.appId, after, size);
-    const until = next === undefined || (end !== undefined && isBehind(next, end)) ? end : next;
-    const installations = await this.repository.find(this.job, { after, until, limit: size });
-    return { installations, position: until ?? installations.at(-1) ?? after, isLast: until === undefined };
-  }
-
-  #narrow(): boolean {
-    if (this.#step === RANGE_SIZES.length - 1) return false;
-    this.#step += 1;
-    this.#widestStep = this.#step;
-    return true;
   }
 }
 
@@ -275,13 +184,4 @@ class FlowControl {
   passed(count: number): void {
     this.#nextAt = Math.max(this.#nextAt, performance.now()) + (count / this.devicesASecond) * 1_000;
   }
-}
-
-/** The request itself is invalid. A query that timed out may succeed later. */
-export function isFinal(error: unknown): boolean {
-  return error instanceof AppError && error.status < 500 && !error.is('QUERY_TIMED_OUT');
-}
-
-export function textOf(error: unknown): string {
-  return error instanceof AppError ? error.message : 'Internal server error. See the server log for details.';
 }
