@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { SendWindow } from './vendor-lane.js';
+import { SendWindow } from './send-window.js';
 
 const LIMIT = 400;
 const QUICK = 0.05;

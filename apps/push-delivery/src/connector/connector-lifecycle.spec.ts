@@ -4,7 +4,7 @@ import { Clock } from '#bootstrap';
 import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import type { DeviceQueues, Reassertion } from '../device-queues/device-queues.js';
 import { Connections, ConnectorIdentity } from './connections.js';
-import { ConnectorPresence } from './device-endpoint.js';
+import { ConnectorPresence } from './connector-lifecycle.js';
 import type { DeviceConnection } from './device-connection.js';
 import { DeviceSession } from './device-session.js';
 
