@@ -3,7 +3,7 @@ import { appError, type AppError } from '#errors';
 import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels, storedBytes } from '#objects';
 import { PLATFORMS } from '../dispatch/delivery-counts.rules.js';
 import type { NewNotification, StoredMessage } from '../pushes/push.row.js';
-import { ANDROID_VENDORS, type BlockTexts, textsOfBlock } from '../vendors/vendor-blocks.rules.js';
+import { ANDROID_VENDORS, type BlockTexts, textsOfBlock } from '../vendors/vendor-channel.rules.js';
 
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;

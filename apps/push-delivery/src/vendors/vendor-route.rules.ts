@@ -1,7 +1,6 @@
 import { DEFAULT_PROFILE, type JsonObject } from '#contracts';
 import type { PushJob, TargetedInstallation, VendorAddress } from '../pushes/push.row.js';
-import { ANDROID_VENDORS } from './vendor-blocks.rules.js';
-import { laneName, laneVendor, type VendorChannelKey } from './vendor-channel.rules.js';
+import { ANDROID_VENDORS, laneName, laneVendor, type VendorChannelKey } from './vendor-channel.rules.js';
 
 export interface VendorShare {
   readonly objectId: string;

@@ -3,14 +3,15 @@ import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { type OutboundClient, OutboundError, type OutboundRequest } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
-import { ANDROID_VENDORS, textsOfBlock } from '../vendor-blocks.rules.js';
 import {
+  ANDROID_VENDORS,
   type CheckProblem,
   objectIn,
   objectOr,
   type Outcome,
   retryAfterMs,
   textOr,
+  textsOfBlock,
   type VendorChannel,
   type VendorPush,
   type VendorTarget,
