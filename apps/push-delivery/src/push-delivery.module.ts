@@ -1,4 +1,4 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, Injectable, Module } from '@nestjs/common';
 import {
   ApplicationDirectory,
   FAILED_CREDENTIAL_LIMIT_OPTIONS,
@@ -7,7 +7,11 @@ import {
   parseRateLimit,
 } from '#admission';
 import { Clock } from '#bootstrap';
+import { type ClassPermissions, installationsRpc, type Principal, pushImportRpc, pushIndexesRpc } from '#contracts';
 import { DatabaseModule } from '#database';
+import { appError } from '#errors';
+import { ANONYMOUS } from '#objects';
+import { AccessSource, ObjectsModule, type Requester } from '#objects/store';
 import { Connections, ConnectorIdentity } from './connector/connections.js';
 import { ConnectorInbox, ConnectorService } from './connector/connector.service.js';
 import { ConnectorPresence, ConnectorShutdown } from './connector/connector-lifecycle.js';
@@ -21,12 +25,12 @@ import {
   DeliveryStatisticsWriter,
   DeliveryTotals,
 } from './dispatch/delivery-statistics.js';
-import { InstallationScanRepository } from './installations/installations.repository.js';
 import { LanesRepository } from './dispatch/lanes.repository.js';
 import { PushDelivery } from './dispatch/push-delivery.js';
 import { PushDispatcher, PushGauge } from './dispatch/push-dispatcher.js';
 import { PushJobsRepository } from './dispatch/push-jobs.repository.js';
-import { InstallationsModule } from './installations/installations.module.js';
+import { InstallationWriter } from './installations/installation-writer.js';
+import { InstallationScanRepository, InstallationsRepository } from './installations/installations.repository.js';
 import {
   ConnectorsController,
   NotificationsController,
@@ -40,6 +44,52 @@ import { SendPushService } from './notifications/send-push.service.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.config.js';
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
 import { VendorOperationsModule, VendorSenderModule, VendorsModule } from './vendors/vendors.module.js';
+
+/** The gateway has accounts resolve the session, and sends the principal with the request. */
+@Injectable()
+class PushAccess extends AccessSource {
+  constructor(private readonly applications: ApplicationDirectory) {
+    super();
+  }
+
+  /** @throws AppError UNAUTHORIZED if the application no longer exists */
+  async permissionsOf(appId: string): Promise<ClassPermissions> {
+    const application = await this.applications.find(appId);
+    if (application === null) throw appError('UNAUTHORIZED');
+    return application.classPermissions;
+  }
+
+  principalOf({ principal = ANONYMOUS }: Requester): Promise<Principal> {
+    return Promise.resolve(principal);
+  }
+
+  hidesContact(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+}
+
+const PushObjectsModule = ObjectsModule.forService({
+  name: 'push',
+  contract: installationsRpc,
+  indexes: pushIndexesRpc,
+  imports: pushImportRpc,
+  access: PushAccess,
+  settings: {
+    useFactory: ({ databaseUrl, databasePool, objectLimitBytes }: PushDeliveryConfig) => ({
+      database: pushDatabase(databaseUrl, databasePool),
+      limitBytes: objectLimitBytes,
+    }),
+    inject: [PUSH_DELIVERY_CONFIG],
+  },
+  databaseToken: PushDatabase,
+});
+
+@Module({
+  imports: [PushObjectsModule],
+  providers: [InstallationWriter, InstallationsRepository],
+  exports: [PushObjectsModule],
+})
+class InstallationsModule {}
 
 @Module({
   imports: [VendorsModule],
