@@ -31,16 +31,11 @@ import { PushDispatcher, PushGauge } from './dispatch/push-dispatcher.js';
 import { PushJobsRepository } from './dispatch/push-jobs.repository.js';
 import { InstallationWriter } from './installations/installation-writer.js';
 import { InstallationScanRepository, InstallationsRepository } from './installations/installations.repository.js';
-import {
-  ConnectorsController,
-  NotificationsController,
-  PushOperationsController,
-} from './notifications/notifications.controller.js';
 import { ConnectedCounts } from './notifications/connected-counts.js';
+import { NotificationsController } from './notifications/notifications.controller.js';
 import { NotificationsRepository, PushCleanup } from './notifications/notifications.repository.js';
-import { NotificationsService } from './notifications/notifications.service.js';
 import { PushAudienceController } from './notifications/push-audience.controller.js';
-import { SendPushService } from './notifications/send-push.service.js';
+import { ConnectorsController, PushController } from './notifications/push.controller.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from './push-delivery.config.js';
 import { PushDatabase, pushDatabase } from './push-delivery.database.js';
 import { VendorOperationsModule, VendorSenderModule, VendorsModule } from './vendors/vendors.module.js';
@@ -110,8 +105,8 @@ class DispatchModule {}
 
 @Module({
   imports: [DispatchModule, InstallationsModule, VendorsModule],
-  controllers: [ConnectorsController, NotificationsController, PushAudienceController, PushOperationsController],
-  providers: [ConnectedCounts, NotificationsRepository, NotificationsService, PushCleanup, SendPushService],
+  controllers: [ConnectorsController, NotificationsController, PushAudienceController, PushController],
+  providers: [ConnectedCounts, NotificationsRepository, PushCleanup],
 })
 class NotificationsModule {}
 

@@ -1,114 +1,272 @@
-import { Controller, Inject } from '@nestjs/common';
-import { pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
+import { setImmediate } from 'node:timers/promises';
+import { Controller, Inject, Logger } from '@nestjs/common';
+import { Clock, ConcurrencyLimiter } from '#bootstrap';
+import {
+  type Caller,
+  type DeliveryCounts,
+  type JsonObject,
+  type ObjectListQuery,
+  pushOperationsRpc,
+  pushRpc,
+  type RpcData,
+  type RpcReply,
+} from '#contracts';
+import { type AppError, appError, messageOf } from '#errors';
 import { listReply, type MaybeEncoded, RpcHandler } from '#messaging';
-import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
+import {
+  type CompiledFind,
+  compileCount,
+  compileFind,
+  parseOrder,
+  parseWhere,
+  pickKeys,
+  type QueryScope,
+} from '#objects';
+import { QueryDatabase } from '#objects/store';
+import { DEVICE_QUEUES, type DeviceQueues, PARTITIONS, type QueueStatistics } from '../device-queues/device-queues.js';
+import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
+import { messageIdOf } from '../dispatch/delivery-statistics.js';
+import type { ListedNotification, NotificationRow } from '../pushes/push.row.js';
+import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
 import { ConnectedCounts } from './connected-counts.js';
-import { NotificationsService } from './notifications.service.js';
-import { SendPushService } from './send-push.service.js';
+import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
+import { NotificationsRepository } from './notifications.repository.js';
+
+/** Callers usually look for the pushes that they have just sent. */
+const DEFAULT_ORDER = '-createdAt';
+
+/** Lists of at most this many records do not wait. */
+const SHORT_LIST = 100;
+const ROWS_AT_ONCE = 100;
+/** Then the list is refused with SERVICE_UNAVAILABLE, before its caller gives up. */
+const LONGEST_WAIT_MS = 3_000;
+const LONGEST_PAUSE_MS = 100;
 
 type Push = typeof pushRpc;
-type PushData<Name extends keyof Push> = RpcData<Push[Name]>;
-type PushReply<Name extends keyof Push> = Promise<RpcReply<Push[Name]>>;
 type Operations = typeof pushOperationsRpc;
-type OperationsData<Name extends keyof Operations> = RpcData<Operations[Name]>;
-type OperationsReply<Name extends keyof Operations> = Promise<RpcReply<Operations[Name]>>;
+type Data<Name extends keyof Push> = RpcData<Push[Name]>;
+type OperatorData<Name extends keyof Operations> = RpcData<Operations[Name]>;
+type OperatorReply<Name extends keyof Operations> = Promise<RpcReply<Operations[Name]>>;
 
+/** The records of pushes, with their counts. */
 @Controller()
 export class NotificationsController {
+  readonly #logger = new Logger('Pushes');
+  readonly #lists = new ConcurrencyLimiter({ concurrency: 1 });
+
   constructor(
-    private readonly pushes: SendPushService,
-    private readonly notifications: NotificationsService,
-  ) {}
-
-  @RpcHandler(pushRpc.send)
-  send(request: PushData<'send'>): PushReply<'send'> {
-    return this.pushes.send(request);
-  }
-
-  @RpcHandler(pushRpc.sendToDevices)
-  sendToDevices(request: PushData<'sendToDevices'>): PushReply<'sendToDevices'> {
-    return this.pushes.sendToDevices(request);
-  }
-
-  @RpcHandler(pushRpc.getNotification)
-  async getNotification({ caller, objectId }: PushData<'getNotification'>): PushReply<'getNotification'> {
-    return { notification: await this.notifications.get(caller, objectId) };
-  }
-
-  @RpcHandler(pushRpc.findNotifications)
-  async findNotifications({
-    caller,
-    ...list
-  }: PushData<'findNotifications'>): Promise<MaybeEncoded<Push['findNotifications']>> {
-    return listReply(await this.notifications.find(caller, list));
-  }
-
-  @RpcHandler(pushRpc.removeNotification)
-  async removeNotification({ caller, objectId }: PushData<'removeNotification'>): PushReply<'removeNotification'> {
-    await this.notifications.remove(caller, objectId);
-    return {};
-  }
-
-  @RpcHandler(pushRpc.findScheduled)
-  async findScheduled({ caller, ...page }: PushData<'findScheduled'>): Promise<MaybeEncoded<Push['findScheduled']>> {
-    return listReply({ results: await this.notifications.findScheduled(caller, page) });
-  }
-
-  @RpcHandler(pushRpc.getScheduled)
-  async getScheduled({ caller, id }: PushData<'getScheduled'>): PushReply<'getScheduled'> {
-    return { push: await this.notifications.getScheduled(caller, id) };
-  }
-
-  @RpcHandler(pushRpc.cancelScheduled)
-  async cancelScheduled({ caller, id }: PushData<'cancelScheduled'>): PushReply<'cancelScheduled'> {
-    await this.notifications.cancelScheduled(caller, id);
-    return {};
-  }
-}
-
-@Controller()
-export class ConnectorsController {
-  constructor(@Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes) {}
-
-  @RpcHandler(pushRpc.findConnectors)
-  async find(): PushReply<'findConnectors'> {
-    return { ports: (await this.connectors.live()).map(({ port }) => port) };
-  }
-}
-
-@Controller()
-export class PushOperationsController {
-  constructor(
-    private readonly pushes: SendPushService,
-    private readonly notifications: NotificationsService,
+    private readonly notifications: NotificationsRepository,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    private readonly database: QueryDatabase,
+    private readonly clock: Clock,
+    private readonly vendors: VendorBatchesRepository,
     private readonly connected: ConnectedCounts,
   ) {}
 
-  @RpcHandler(pushOperationsRpc.send)
-  send({ appId, body }: OperationsData<'send'>): OperationsReply<'send'> {
-    return this.pushes.sendAsOperator(appId, body);
+  @RpcHandler(pushRpc.getNotification)
+  async get({ caller, objectId }: Data<'getNotification'>): Promise<RpcReply<Push['getNotification']>> {
+    const { appId, isMaster } = caller;
+    const { row, counts } = await this.#counted(appId, objectId);
+    const vendors = await this.vendors.countsOf(appId, [objectId]);
+    return { notification: presentNotification(row, counts, vendors.get(objectId) ?? {}, { isMaster }) };
   }
 
   @RpcHandler(pushOperationsRpc.getStatus)
-  getStatus({ appId, objectId }: OperationsData<'getStatus'>): OperationsReply<'getStatus'> {
-    return this.notifications.status(appId, objectId);
+  async getStatus({ appId, objectId }: OperatorData<'getStatus'>): OperatorReply<'getStatus'> {
+    const { row, counts } = await this.#counted(appId, objectId);
+    const { status, error, flowControl, createdAt, expiresAt, dueAt, updatedAt } = row;
+    const progress = await this.notifications.progressOf(appId, objectId);
+    const isFound = status === 'done' || status === 'error';
+    const searched = status === 'done' ? PARTITIONS : Math.max(0, progress?.partition ?? 0);
+    return {
+      objectId,
+      status,
+      error,
+      createdAt: createdAt.toISOString(),
+      expiresAt: expiresAt.toISOString(),
+      dueAt: dueAt.toISOString(),
+      foundAt: isFound ? updatedAt.toISOString() : null,
+      requestId: progress?.requestId ?? null,
+      flowControl,
+      progress: { partition: searched, of: PARTITIONS },
+      platforms: counts,
+      vendors: (await this.vendors.countsOf(appId, [objectId])).get(objectId) ?? {},
+    };
   }
 
+  /** @throws AppError SERVICE_UNAVAILABLE if the queues do not respond */
+  @RpcHandler(pushOperationsRpc.countDevices)
+  async countDevices({ appId }: OperatorData<'countDevices'>): OperatorReply<'countDevices'> {
+    const [counts, connected] = await Promise.all([
+      this.notifications.countDevices(appId),
+      this.queues.countConnected(appId),
+    ]);
+    const platforms = Object.fromEntries(counts.map(({ platform, ...count }) => [platform, count]));
+    return { platforms, connected };
+  }
+
+  /** @throws AppError QUERY_TIMED_OUT */
   @RpcHandler(pushOperationsRpc.countByDay)
-  async countByDay({ appId, from }: OperationsData<'countByDay'>): OperationsReply<'countByDay'> {
-    return { days: await this.notifications.countByDay(appId, from) };
+  async countByDay({ appId, from }: OperatorData<'countByDay'>): OperatorReply<'countByDay'> {
+    return { days: await this.notifications.countByDay(this.database, appId, from) };
   }
 
   @RpcHandler(pushOperationsRpc.countConnectedByHour)
   async countConnectedByHour({
     appId,
     from,
-  }: OperationsData<'countConnectedByHour'>): OperationsReply<'countConnectedByHour'> {
+  }: OperatorData<'countConnectedByHour'>): OperatorReply<'countConnectedByHour'> {
     return { hours: await this.connected.byHour(appId, from) };
   }
 
-  @RpcHandler(pushOperationsRpc.countDevices)
-  countDevices({ appId }: OperationsData<'countDevices'>): OperationsReply<'countDevices'> {
-    return this.notifications.countDevices(appId);
+  /** @throws AppError FORBIDDEN without the master key; INVALID_QUERY and the other errors of `parseWhere`; QUERY_TIMED_OUT */
+  @RpcHandler(pushRpc.findNotifications)
+  async find({ caller, ...list }: Data<'findNotifications'>): Promise<MaybeEncoded<Push['findNotifications']>> {
+    assertMaster(caller);
+    const scope = notificationScope(caller.appId);
+    const where = parseWhere(list.where);
+    const query = { where, order: parseOrder(list.order ?? DEFAULT_ORDER), limit: list.limit, skip: list.skip };
+    const found = compileFind(query, NOTIFICATION_QUERY_CLASS, scope);
+    const results = await this.#inTurn(list.limit, () => this.#list(caller.appId, found, list));
+    const condition = compileCount(where, NOTIFICATION_QUERY_CLASS, scope);
+    const count = list.count ? { count: await this.notifications.count(this.database, condition) } : {};
+    return listReply({ results, ...count });
   }
+
+  async #list(appId: string, query: CompiledFind, { limit, keys }: ObjectListQuery): Promise<JsonObject[]> {
+    const rows = limit === 0 ? [] : await this.notifications.list(this.database, query);
+    const counts = await this.#countsOfAll(rows, (pushes) => this.queues.recentStatistics(pushes));
+    const ids = rows.map(({ objectId }) => objectId);
+    const vendors = await this.vendors.countsOf(appId, ids);
+    const results: JsonObject[] = [];
+    for (const [place, row] of rows.entries()) {
+      if (place % ROWS_AT_ONCE === 0) await setImmediate();
+      const shown = presentNotification(row, counts[place] ?? {}, vendors.get(row.objectId) ?? {}, { isMaster: true });
+      results.push(pickKeys(shown, keys));
+    }
+    return results;
+  }
+
+  /** One long list at a time, with pauses between: pushes get at least half of the process's time. */
+  #inTurn(limit: number, read: () => Promise<JsonObject[]>): Promise<JsonObject[]> {
+    if (limit <= SHORT_LIST) return read();
+    const deadlineMs = performance.now() + LONGEST_WAIT_MS;
+    const work = async () => {
+      const startedAt = performance.now();
+      try {
+        return await read();
+      } finally {
+        if (this.#lists.isWaiting) this.#lists.pause(Math.min(performance.now() - startedAt, LONGEST_PAUSE_MS));
+      }
+    };
+    return this.#lists.run(work, { deadlineMs });
+  }
+
+  @RpcHandler(pushRpc.removeNotification)
+  async remove({ caller, objectId }: Data<'removeNotification'>): Promise<RpcReply<Push['removeNotification']>> {
+    assertMaster(caller);
+    if (!(await this.notifications.remove(caller.appId, objectId))) throw missing(objectId);
+    await this.#deleteStatistics(caller.appId, objectId);
+    return {};
+  }
+
+  @RpcHandler(pushRpc.findScheduled)
+  async findScheduled({ caller, ...page }: Data<'findScheduled'>): Promise<MaybeEncoded<Push['findScheduled']>> {
+    assertMaster(caller);
+    const rows = await this.notifications.listScheduled(caller.appId, page);
+    return listReply({ results: rows.map(presentScheduled) });
+  }
+
+  @RpcHandler(pushRpc.getScheduled)
+  async getScheduled({ caller, id }: Data<'getScheduled'>): Promise<RpcReply<Push['getScheduled']>> {
+    assertMaster(caller);
+    const row = await this.notifications.findScheduled(caller.appId, id);
+    if (row === undefined) throw noLongerScheduled(id);
+    return { push: presentScheduled(row) };
+  }
+
+  @RpcHandler(pushRpc.cancelScheduled)
+  async cancelScheduled({ caller, id }: Data<'cancelScheduled'>): Promise<RpcReply<Push['cancelScheduled']>> {
+    assertMaster(caller);
+    if (!(await this.notifications.removeScheduled(caller.appId, id))) throw noLongerScheduled(id);
+    return {};
+  }
+
+  async #row(appId: string, objectId: string): Promise<NotificationRow> {
+    const row = await this.notifications.find(appId, objectId);
+    if (row === undefined) throw missing(objectId);
+    return row;
+  }
+
+  async #counted(
+    appId: string,
+    objectId: string,
+  ): Promise<{ readonly row: NotificationRow; readonly counts: Record<string, DeliveryCounts> }> {
+    let row = await this.#row(appId, objectId);
+    const [statistics] = hasGrowingCounts(row)
+      ? await this.#statisticsOf([row], (all) => this.queues.statistics(all))
+      : [];
+    // The queues may have deleted theirs since the row was read: then the final counts are in the row.
+    if (statistics?.size === 0) row = await this.#row(appId, objectId);
+    const counts = withStatistics(row.counts, statistics ?? new Map<string, never>());
+    return { row, counts: deliveryCountsOf(counts, { isExpired: row.expiresAt <= this.clock.now() }) };
+  }
+
+  async #countsOfAll(
+    rows: readonly ListedNotification[],
+    read: DeviceQueues['statistics'],
+  ): Promise<Record<string, DeliveryCounts>[]> {
+    const counted = rows.filter(hasGrowingCounts);
+    const statistics = counted.length === 0 ? [] : await this.#statisticsOf(counted, read);
+    const found = new Map(counted.map((row, place) => [row, statistics[place]]));
+    const now = this.clock.now();
+    return rows.map((row) => {
+      const counts = withStatistics(row.counts, found.get(row) ?? new Map<string, never>());
+      return deliveryCountsOf(counts, { isExpired: row.expiresAt <= now });
+    });
+  }
+
+  #statisticsOf(
+    rows: readonly ListedNotification[],
+    read: DeviceQueues['statistics'],
+  ): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    return read(rows.map(messageIdOf)).catch((error: unknown) => {
+      this.#logger.debug(`the statistics of ${rows.length} pushes: ${messageOf(error)}`);
+      return [];
+    });
+  }
+
+  /** If the queues are unavailable, the statistics stay until they expire. */
+  async #deleteStatistics(appId: string, objectId: string): Promise<void> {
+    await this.queues.forget({ appId, id: objectId }).catch((error: unknown) => {
+      this.#logger.debug(`push ${objectId}: ${messageOf(error)}`);
+    });
+  }
+}
+
+function assertMaster({ isMaster }: Caller): void {
+  if (!isMaster) throw appError('FORBIDDEN', { message: 'Only the master key may do this.' });
+}
+
+/** A scheduled push is in no queue, and final counts are in the record. */
+function hasGrowingCounts({ status, nextStatisticsAt }: ListedNotification): boolean {
+  return status === 'in-queue' || nextStatisticsAt !== null;
+}
+
+function missing(objectId: string): AppError {
+  return appError('NOT_FOUND', { message: `There is no push ${objectId}. Pushes are deleted after a week.` });
+}
+
+function noLongerScheduled(id: number): AppError {
+  return appError('NOT_FOUND', { message: `There is no scheduled push ${id}. It has begun, or it does not exist.` });
+}
+
+function notificationScope(appId: string): QueryScope {
+  return {
+    appId,
+    grantees: 'master',
+    classOf: () => {
+      throw appError('INVALID_QUERY', { message: 'A query of pushes cannot contain a sub-query of another class.' });
+    },
+  };
 }

@@ -43,7 +43,7 @@ const COUNT_BY_DAY = `
 const IS_DUE = 'app_id = $1 AND due_at <= $12';
 const MAX_BEGUN = 100;
 
-export interface Page {
+interface Page {
   readonly limit: number;
   readonly skip: number;
 }

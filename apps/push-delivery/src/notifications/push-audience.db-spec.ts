@@ -28,7 +28,7 @@ import type { PlatformCounts } from '../pushes/push.row.js';
 import type { VendorCredentials } from '../vendors/vendor-credentials.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { PushAudienceController } from './push-audience.controller.js';
-import { SendPushService } from './send-push.service.js';
+import { PushController } from './push.controller.js';
 
 const APP = 'shop';
 const DEVICES = 2_500;
@@ -69,7 +69,7 @@ describe('the audience of a push', () => {
   let database: PushDatabase;
   let queries: QueryDatabase;
   let audience: PushAudienceController;
-  let pushes: SendPushService;
+  let pushes: PushController;
   let dispatcher: PushDispatcher;
   const count = (body: JsonObject) => audience.countTargets({ appId: APP, body: { data, ...body } });
   const preview = (body: JsonObject) => audience.preview({ appId: APP, body });
@@ -107,7 +107,7 @@ describe('the audience of a push', () => {
     );
     dispatcher.onApplicationBootstrap();
     const notifications = module.get(NotificationsRepository);
-    pushes = new SendPushService(directory, notifications, database, new Clock(), dispatcher);
+    pushes = new PushController(directory, notifications, database, new Clock(), dispatcher);
     audience = new PushAudienceController(directory, scan, queries, credentials, queues, new Clock());
     const rows = Array.from({ length: DEVICES }, (_, n) => {
       const installationId = n % 50 === 0 ? null : `d-${n}`;
@@ -147,7 +147,7 @@ describe('the audience of a push', () => {
     for (const where of wheres) {
       const counted = await count({ where });
       expect(counted.isExact).toBe(true);
-      const { objectId } = await pushes.sendAsOperator(APP, { data, where });
+      const { objectId } = await pushes.sendAsOperator({ appId: APP, body: { data, where } });
       const row = await eventually(async () => {
         const [found] = await database.query<{ status: string; counts: Record<string, PlatformCounts> }>(
           'SELECT status, counts FROM push.notifications WHERE object_id = $1',

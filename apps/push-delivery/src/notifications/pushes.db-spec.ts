@@ -11,10 +11,11 @@ import type { DeviceQueues } from '../device-queues/device-queues.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { QueryDatabase } from '#objects/store';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { ConnectedCounts } from './connected-counts.js';
 import { NotificationsRepository, PushCleanup } from './notifications.repository.js';
 import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
-import { NotificationsService } from './notifications.service.js';
-import { SendPushService } from './send-push.service.js';
+import { NotificationsController } from './notifications.controller.js';
+import { PushController } from './push.controller.js';
 
 const PARALLEL = 20;
 const NOW = new Date('2026-01-01T00:00:00.000Z');
@@ -24,6 +25,13 @@ const master: Caller = { requestId: 'test', appId: 'app', isMaster: true };
 const client: Caller = { ...master, isMaster: false };
 const refused = (errorName: string) => expect.objectContaining({ errorName }) as Error;
 
+/** Long lists are encoded. */
+type Encoded = Readonly<Record<'json', string>>;
+
+function decoded<Reply extends object>(reply: Reply | Encoded): Exclude<Reply, Encoded> {
+  return ('json' in reply ? JSON.parse(reply.json) : reply) as Exclude<Reply, Encoded>;
+}
+
 describe('pushes', () => {
   let module: TestingModule;
   let database: PushDatabase;
@@ -32,14 +40,16 @@ describe('pushes', () => {
   let [now, allowClientPush] = [NOW, false];
   let statistics: DeviceQueues['statistics'];
   let [woken, forgotten]: [number, string[]] = [0, []];
-  let pushes: SendPushService;
-  let notifications: NotificationsService;
+  let pushes: PushController;
+  let notifications: NotificationsController;
 
   const send = (body: JsonObject, caller = master) => pushes.send({ caller, body: { data, ...body }, prod: 'dev' });
-  const scheduledIds = async () =>
-    (await notifications.findScheduled(master, { limit: 100, skip: 0 })).map(({ id }) => Number(id));
-  const list = (query: JsonObject = {}) =>
-    notifications.find(master, { limit: 100, skip: 0, count: true, returnAcl: false, ...query });
+  const get = async (objectId: string, caller = master) => (await notifications.get({ caller, objectId })).notification;
+  const scheduled = async (limit = 100) =>
+    decoded(await notifications.findScheduled({ caller: master, limit, skip: 0 })).results;
+  const scheduledIds = async () => (await scheduled()).map(({ id }) => Number(id));
+  const list = async (query: JsonObject = {}) =>
+    decoded(await notifications.find({ caller: master, limit: 100, skip: 0, count: true, returnAcl: false, ...query }));
   const settle = (changes: string, objectId: string) =>
     database.query(`UPDATE push.notifications SET ${changes} WHERE object_id = $1`, [objectId]);
 
@@ -63,7 +73,7 @@ describe('pushes', () => {
       },
     };
     const dispatcher = { accepted: (isDue: boolean) => (woken += isDue ? 1 : 0) };
-    pushes = new SendPushService(
+    pushes = new PushController(
       applications as unknown as ApplicationDirectory,
       repository,
       database,
@@ -71,12 +81,13 @@ describe('pushes', () => {
       dispatcher as unknown as PushDispatcher,
     );
     queries = new QueryDatabase(options);
-    notifications = new NotificationsService(
+    notifications = new NotificationsController(
       repository,
       queues as Partial<DeviceQueues> as DeviceQueues,
       queries,
       clock,
       new VendorBatchesRepository(database),
+      {} as ConnectedCounts,
     );
   });
   afterAll(async () => {
@@ -92,7 +103,7 @@ describe('pushes', () => {
     const accepted = await send({ where: { city: 'Ulm' }, channels: ['news'], notification_id: 'n1' });
     expect(accepted.objectId).toMatch(/^[0-9a-f]{24}$/);
     expect(accepted.createdAt).toBe(NOW.toISOString());
-    expect(await notifications.get(master, accepted.objectId)).toEqual({
+    expect(await get(accepted.objectId)).toEqual({
       ...accepted,
       updatedAt: NOW.toISOString(),
       notificationId: 'n1',
@@ -154,7 +165,8 @@ describe('pushes', () => {
     await at('2026-01-02T09:00:00.000Z', { ios: counts(1, 0) });
     await at('2026-01-02T09:00:00.000Z', { ios: counts(7, 7) }, { ...master, appId: 'other' });
     await at('2026-01-03T09:00:00.000Z', {});
-    expect(await notifications.countByDay('app', '2026-01-02')).toEqual([
+    const { days } = await notifications.countByDay({ appId: 'app', from: '2026-01-02' });
+    expect(days).toEqual([
       { day: '2026-01-02', queued: 9, acknowledged: 5 },
       { day: '2026-01-03', queued: 0, acknowledged: 0 },
     ]);
@@ -188,15 +200,15 @@ describe('pushes', () => {
 
   it('show whom they were for to the master key alone', async () => {
     const { objectId } = await send({ where: { installationId: 'secret' } });
-    expect(JSON.stringify(await notifications.get(client, objectId))).not.toContain('secret');
+    expect(JSON.stringify(await get(objectId, client))).not.toContain('secret');
   });
 
   it('are visible to their own application only', async () => {
     const { objectId } = await send({});
     const stranger = { ...master, appId: 'other' };
-    await expect(notifications.get(stranger, objectId)).rejects.toThrow(refused('NOT_FOUND'));
-    await expect(notifications.remove(stranger, objectId)).rejects.toThrow(refused('NOT_FOUND'));
-    await expect(notifications.get(master, objectId)).resolves.toBeDefined();
+    await expect(get(objectId, stranger)).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(notifications.remove({ caller: stranger, objectId })).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(get(objectId)).resolves.toBeDefined();
   });
 
   it('show the statistics of the queues, or the stored ones while the queues are unavailable', async () => {
@@ -204,11 +216,11 @@ describe('pushes', () => {
     const counts = { web: { targeted: 3, unreachable: 0, enqueued: 3, acknowledged: 1, overflowed: 0 } };
     await settle(`counts = '${JSON.stringify(counts)}'`, objectId);
     statistics = () => Promise.resolve([new Map([['web', { enqueued: 3, acknowledged: 2, overflowed: 0 }]])]);
-    expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 2 });
+    expect(await get(objectId)).toMatchObject({ devices: 3, successes: 2 });
     statistics = () => Promise.reject(appError('SERVICE_UNAVAILABLE'));
-    expect(await notifications.get(master, objectId)).toMatchObject({ devices: 3, successes: 1 });
+    expect(await get(objectId)).toMatchObject({ devices: 3, successes: 1 });
     now = new Date('2026-01-08T00:00:00.000Z');
-    expect(await notifications.status('app', objectId)).toMatchObject({
+    expect(await notifications.getStatus({ appId: 'app', objectId })).toMatchObject({
       platforms: { web: { queued: 0, expired: 2 } },
     });
   });
@@ -274,9 +286,9 @@ describe('pushes', () => {
 
   it('are removed with their statistics, even while the queues are unavailable', async () => {
     const { objectId } = await send({});
-    await notifications.remove(master, objectId);
+    await notifications.remove({ caller: master, objectId });
     expect(forgotten).toEqual([objectId]);
-    await expect(notifications.remove(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(notifications.remove({ caller: master, objectId })).rejects.toThrow(refused('NOT_FOUND'));
   });
 
   it('are listed by conditions, the newest first', async () => {
@@ -300,22 +312,22 @@ describe('pushes', () => {
   it('that are scheduled are listed and cancelled by their number', async () => {
     const { objectId } = await send(later);
     await send({});
-    const [only, ...others] = await notifications.findScheduled(master, { limit: 10, skip: 0 });
+    const [only, ...others] = await scheduled(10);
     expect(others).toEqual([]);
     expect(only).toMatchObject({
       push_time: later.push_time,
       expire_time: Date.parse('2026-01-09T00:00:00.000Z'),
       push_msg: { id: objectId, 'app-id': 'app', msg: data, where: { query: {} } },
     });
-    expect(await notifications.get(master, objectId)).toMatchObject({ status: 'scheduled' });
+    expect(await get(objectId)).toMatchObject({ status: 'scheduled' });
     const id = Number(only?.['id']);
     const stranger = { ...master, appId: 'other' };
-    await expect(notifications.getScheduled(stranger, id)).rejects.toThrow(refused('NOT_FOUND'));
-    expect(await notifications.getScheduled(master, id)).toEqual(only);
-    await expect(notifications.cancelScheduled(stranger, id)).rejects.toThrow(refused('NOT_FOUND'));
-    await notifications.cancelScheduled(master, id);
-    await expect(notifications.cancelScheduled(master, id)).rejects.toThrow(refused('NOT_FOUND'));
-    await expect(notifications.get(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(notifications.getScheduled({ caller: stranger, id })).rejects.toThrow(refused('NOT_FOUND'));
+    expect(await notifications.getScheduled({ caller: master, id })).toEqual({ push: only });
+    await expect(notifications.cancelScheduled({ caller: stranger, id })).rejects.toThrow(refused('NOT_FOUND'));
+    await notifications.cancelScheduled({ caller: master, id });
+    await expect(notifications.cancelScheduled({ caller: master, id })).rejects.toThrow(refused('NOT_FOUND'));
+    await expect(get(objectId)).rejects.toThrow(refused('NOT_FOUND'));
   });
 
   it('are either started or cancelled when both happen at once', async () => {
@@ -323,7 +335,7 @@ describe('pushes', () => {
       const { objectId } = await send(later);
       const [id = 0] = await scheduledIds();
       const [cancelled, begun] = await Promise.all([
-        notifications.cancelScheduled(master, id).then(
+        notifications.cancelScheduled({ caller: master, id }).then(
           () => true,
           () => false,
         ),
@@ -340,14 +352,14 @@ describe('pushes', () => {
   it('need the master key, except to get one by its id', async () => {
     const { objectId } = await send(later);
     const attempts = [
-      () => notifications.find(client, { limit: 1, skip: 0, count: false, returnAcl: false }),
-      () => notifications.remove(client, objectId),
-      () => notifications.findScheduled(client, { limit: 1, skip: 0 }),
-      () => notifications.cancelScheduled(client, 1),
+      () => notifications.find({ caller: client, limit: 1, skip: 0, count: false, returnAcl: false }),
+      () => notifications.remove({ caller: client, objectId }),
+      () => notifications.findScheduled({ caller: client, limit: 1, skip: 0 }),
+      () => notifications.cancelScheduled({ caller: client, id: 1 }),
     ];
     for (const attempt of attempts) await expect(attempt()).rejects.toThrow(refused('FORBIDDEN'));
-    await notifications.remove(master, objectId);
-    await expect(notifications.remove(master, objectId)).rejects.toThrow(refused('NOT_FOUND'));
+    await notifications.remove({ caller: master, objectId });
+    await expect(notifications.remove({ caller: master, objectId })).rejects.toThrow(refused('NOT_FOUND'));
   });
 
   describe('are deleted', () => {

@@ -1,11 +1,13 @@
-import { Injectable } from '@nestjs/common';
+import { Controller, Inject } from '@nestjs/common';
 import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
-import type { Caller, JsonObject, pushRpc, RpcData, RpcReply } from '#contracts';
+import { type Caller, pushOperationsRpc, pushRpc, type RpcData, type RpcReply } from '#contracts';
 import { appError } from '#errors';
+import { RpcHandler } from '#messaging';
 import { newObjectId } from '#objects';
-import { assertFindable } from '../installations/installations.repository.js';
+import { CONNECTOR_NODES, type ConnectorNodes } from '../device-queues/connector-nodes.js';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
+import { assertFindable } from '../installations/installations.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NewNotification } from '../pushes/push.row.js';
 import { NotificationsRepository } from './notifications.repository.js';
@@ -16,8 +18,8 @@ type Accepted = RpcReply<typeof pushRpc.send>;
 type PushOrigin = Pick<NewNotification, 'appId' | 'requestId'>;
 
 /** A push is accepted once its row is committed; the row is also its job (ADR 22). */
-@Injectable()
-export class SendPushService {
+@Controller()
+export class PushController {
   constructor(
     private readonly applications: ApplicationDirectory,
     private readonly notifications: NotificationsRepository,
@@ -27,19 +29,22 @@ export class SendPushService {
   ) {}
 
   /** @throws AppError CLIENT_PUSH_OFF, and the errors of `parsePush` and `parseWhere` */
+  @RpcHandler(pushRpc.send)
   async send({ caller, body, prod }: PushRequest): Promise<Accepted> {
     await this.#assertMayPush(caller);
     return this.#accept(caller, parsePush(body, { now: this.clock.now(), prod }));
   }
 
   /** @throws AppError CLIENT_PUSH_OFF, and the errors of `parsePushToDevices` */
+  @RpcHandler(pushRpc.sendToDevices)
   async sendToDevices({ caller, body, prod }: PushRequest): Promise<Accepted> {
     await this.#assertMayPush(caller);
     return this.#accept(caller, parsePushToDevices(body, { now: this.clock.now(), prod }));
   }
 
   /** @throws AppError NOT_FOUND for an unknown application, and the errors of `send` for the body */
-  async sendAsOperator(appId: string, body: JsonObject): Promise<Accepted> {
+  @RpcHandler(pushOperationsRpc.send)
+  async sendAsOperator({ appId, body }: RpcData<typeof pushOperationsRpc.send>): Promise<Accepted> {
     await this.applications.assertKnown(appId);
     return this.#accept({ appId, requestId: null }, parsePush(body, { now: this.clock.now(), prod: 'prod' }));
   }
@@ -71,4 +76,15 @@ export class SendPushService {
 
 function statusOf({ dueAt, createdAt }: NewNotification): 'scheduled' | 'in-queue' {
   return dueAt > createdAt ? 'scheduled' : 'in-queue';
+}
+
+/** Where devices may connect. */
+@Controller()
+export class ConnectorsController {
+  constructor(@Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes) {}
+
+  @RpcHandler(pushRpc.findConnectors)
+  async find(): Promise<RpcReply<typeof pushRpc.findConnectors>> {
+    return { ports: (await this.connectors.live()).map(({ port }) => port) };
+  }
 }
