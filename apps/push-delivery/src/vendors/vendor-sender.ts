@@ -14,13 +14,16 @@ import type { VendorLane } from './vendor-lane.js';
 import { VendorLanesRepository } from './vendor-credentials.repository.js';
 import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
 
-/** Batches of all lanes, of one lane, and of one claim. `extra` limits unresponsive lanes, so responsive vendors always find a slot. */
-const SLOTS = { single: { all: 32, extra: 64, lane: 16, claim: 8 }, bulk: { all: 8, extra: 24, lane: 2, claim: 1 } };
+/** Numbers of batches. Those of unresponsive lanes are at most `extraWhileSlow`, so responsive vendors always find a slot. */
+const SLOTS = {
+  single: { total: 32, extraWhileSlow: 64, perLane: 16, perClaim: 8 },
+  bulk: { total: 8, extraWhileSlow: 24, perLane: 2, perClaim: 1 },
+};
 type Kind = keyof typeof SLOTS;
 /** Results must be recorded before a lease expires and another process claims the batch. */
 const LONGEST_PAUSE_MS = 500;
 const STOP_MS = 5_000;
-/** A slower batch frees its slot, as one of the `extra` batches. */
+/** A slower batch frees its slot, as one of `extraWhileSlow`. */
 const SLOW_MS = 2_000;
 
 @Injectable()
@@ -70,11 +73,11 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   #worker(kind: Kind): LeasedWorker<VendorBatch> {
-    const { all, extra, claim } = SLOTS[kind];
+    const { total, extraWhileSlow, perClaim } = SLOTS[kind];
     return new LeasedWorker<VendorBatch>({
-      slots: () => all + Math.min(extra, this.#slow(kind)),
+      slots: () => total + Math.min(extraWhileSlow, this.#slow(kind)),
       claim: async (free) => {
-        const limit = Math.min(free, claim);
+        const limit = Math.min(free, perClaim);
         const limits = this.#claimLimits(kind);
         const claimed = await this.batches.claim(limit, randomUUID(), kind === 'bulk', limits);
         // Behind a lane at its limit, batches of other lanes may be due.
@@ -112,20 +115,22 @@ export class VendorSender implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   #claimLimits(kind: Kind): LaneClaimLimits {
-    const { extra, lane: most, claim } = SLOTS[kind];
-    const responsive = new Set(this.#lanes.responsive());
+    const { extraWhileSlow, perLane, perClaim } = SLOTS[kind];
     const running = new Map<string, number>();
     for (const name of [...this.#running[kind].keys()].map(nameOf)) running.set(name, (running.get(name) ?? 0) + 1);
-    const closed = [...running.keys(), ...this.#lanes.backingOff().map(({ name }) => name)];
-    const open = [...responsive].filter((name) => (running.get(name) ?? 0) < most);
+    const responsive = new Set(this.#lanes.responsive());
+    const unrecorded = new Set([...this.#unrecorded].map(nameOf));
+    const limitOf = (name: string): number => {
+      if (unrecorded.has(name) || !responsive.has(name)) return 0;
+      return (running.get(name) ?? 0) < perLane ? perClaim : 0;
+    };
+    const backingOff = this.#lanes.backingOff().map(({ name }) => name);
+    const names = new Set([...responsive, ...running.keys(), ...backingOff, ...unrecorded]);
     const unresponsive = [...running].reduce((sum, [name, count]) => sum + (responsive.has(name) ? 0 : count), 0);
-    const unrecorded = [...this.#unrecorded].map(nameOf);
-    const named = new Map([
-      ...closed.map((name) => [name, 0] as const),
-      ...open.map((name) => [name, claim] as const),
-      ...unrecorded.map((name) => [name, 0] as const),
-    ]);
-    return { named, others: unresponsive + claim <= extra ? 1 : 0 };
+    return {
+      named: new Map([...names].map((name) => [name, limitOf(name)])),
+      others: unresponsive + perClaim <= extraWhileSlow ? 1 : 0,
+    };
   }
 
   async #workOn(kind: Kind, batch: Held<VendorBatch>): Promise<void> {
