@@ -11,9 +11,16 @@ import {
   type ObjectView,
   plain,
 } from './class-definition.js';
-import { type FieldChange, isDelete, parseChanges, type RelationChange, rootOf } from './operations/change.js';
+import {
+  changedRoots,
+  type FieldChange,
+  isDelete,
+  parseChanges,
+  type RelationChange,
+  rootOf,
+} from './operations/change.js';
 import type { QueryClass, QueryColumn } from './query/query.js';
-import { isAbsent, readOnlyKey } from './stored-object.js';
+import { changedFields, isAbsent, readOnlyKey } from './stored-object.js';
 import { type Acl, isJsonObject, parseAcl } from './values.js';
 
 const COMMON_COLUMNS: readonly [string, QueryColumn][] = [
@@ -117,6 +124,18 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
       aclColumn: 'acl',
       defaultOrderColumn: 'created_at',
     };
+  }
+
+  /** The answer to the request that created the object: the whole one where the request asks for it. */
+  createReply(row: Row, returnNew: boolean): JsonObject {
+    if (returnNew) return this.present(row, { viewer: 'owner' });
+    return { objectId: row.objectId, createdAt: row.createdAt.toISOString() };
+  }
+
+  /** The answer to the request that changed the object. @param isShown whether it contains the changed fields too */
+  changeReply(row: Row, fields: JsonObject, isShown: boolean): JsonObject {
+    if (!isShown) return { objectId: row.objectId, updatedAt: row.updatedAt.toISOString() };
+    return changedFields(this.present(row, { viewer: 'owner' }), changedRoots(fields));
   }
 
   #presentFields(shown: JsonObject, row: Row, view: ObjectView): void {

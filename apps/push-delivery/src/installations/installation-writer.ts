@@ -7,8 +7,6 @@ import type { Tx } from '#database';
 import { appError, messageOf } from '#errors';
 import {
   assertObjectSize,
-  changedFields,
-  changedRoots,
   type InstallationChanges,
   installationClass,
   type InstallationRow,
@@ -27,8 +25,8 @@ import {
   StoredClasses,
   type WriteResult,
 } from '#objects/store';
-import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { NetworkGuard } from '#outbound';
+import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { objectIn } from '../vendors/vendor-channel.rules.js';
 import { areSubscriptionKeys, type SubscriptionKeys } from '../vendors/web-push/web-push.crypto.js';
@@ -44,6 +42,16 @@ import {
 import { InstallationsRepository } from './installations.repository.js';
 
 const CLASS = installationClass.name;
+
+type Condition = ReturnType<AccessContext['conditionOf']>;
+
+interface Registration {
+  readonly changes: InstallationChanges;
+  readonly returnNew: boolean;
+  /** The id of the request. */
+  readonly objectId?: string;
+  readonly condition?: Condition;
+}
 
 interface DeviceWrite<T = WriteResult> extends PreparedWrite<T> {
   readonly identity: InstallationIdentity;
@@ -69,20 +77,19 @@ export class InstallationWriter implements ObjectWrites {
   async prepareCreate(requester: Requester, given: JsonObject, { returnNew }: CreateOptions): Promise<DeviceWrite> {
     const fields = withSubscription(given);
     const { objectId, changes: parsed } = installationClass.parseNew(fields, requester.isMaster);
-    const changes = withSubscriptionToken(parsed, this.config.vendors?.internalNetworks ?? []);
+    const changes = this.#withToken(parsed);
     const context = await this.access.contextOf(requester);
     const identity = identityOf(changes, objectId);
     return {
       objectId: objectId ?? newObjectId(this.clock.now()),
       identity,
       run: async (tx) => {
-        const known = await this.lockRegistered(tx, requester.appId, identity);
-        context.assertMay(known === undefined ? 'create' : 'update', CLASS);
-        if (known !== undefined) context.assertMayWrite(known);
-        const saved = await this.save(tx, context, known, { changes });
-        const isNew = known === undefined;
-        const isShown = returnNew && (isNew || context.mayGet(CLASS, saved));
-        return { objectId: saved.objectId, isNew, result: answer(saved, { isNew, isShown, fields }) };
+        const known = await this.#lockRegistered(tx, requester.appId, identity);
+        const { saved, isNew, isShown } = await this.#register(tx, context, known, { changes, returnNew });
+        const result = isNew
+          ? installationClass.createReply(saved, isShown)
+          : { createdAt: saved.createdAt.toISOString(), ...installationClass.changeReply(saved, fields, isShown) };
+        return { objectId: saved.objectId, isNew, result };
       },
     };
   }
@@ -95,8 +102,7 @@ export class InstallationWriter implements ObjectWrites {
     { where, returnNew }: ObjectWriteOptions,
   ): Promise<DeviceWrite> {
     const fields = withSubscription(given);
-    const parsed = installationClass.parse(fields, requester.isMaster);
-    const changes = withSubscriptionToken(parsed, this.config.vendors?.internalNetworks ?? []);
+    const changes = this.#withToken(installationClass.parse(fields, requester.isMaster));
     const context = await this.access.contextOf(requester);
     const isRegistration = namesDevice(changes);
     if (!isRegistration) context.assertMay('update', CLASS);
@@ -106,17 +112,12 @@ export class InstallationWriter implements ObjectWrites {
       objectId,
       identity,
       run: async (tx) => {
-        const known = await this.lockKnown(tx, requester.appId, { ...identity, objectId }, isRegistration);
-        if (known === undefined && !isRegistration) throw appError('NOT_FOUND');
-        context.assertMay(known === undefined ? 'create' : 'update', CLASS);
-        if (known !== undefined) context.assertMayWrite(known);
-        await condition.assertMet(tx, known ?? { objectId, acl: null });
-        const saved = await this.save(tx, context, known, { changes, objectId });
-        const whole = installationClass.present(saved, { viewer: 'owner' });
-        const isNew = known === undefined;
-        const isShown = returnNew && (isNew || context.mayGet(CLASS, saved));
-        const result = changedFields(whole, isShown ? changedRoots(fields) : []);
-        return { objectId: saved.objectId, isNew, result };
+        const known = isRegistration
+          ? await this.#lockNamedOrRegistered(tx, requester.appId, { ...identity, objectId })
+          : await this.#lockNamed(tx, requester.appId, objectId);
+        const registration = { changes, returnNew, objectId, condition };
+        const { saved, isNew, isShown } = await this.#register(tx, context, known, registration);
+        return { objectId: saved.objectId, isNew, result: installationClass.changeReply(saved, fields, isShown) };
       },
     };
   }
@@ -126,8 +127,7 @@ export class InstallationWriter implements ObjectWrites {
       objectId,
       identity: { objectId },
       run: async (tx) => {
-        const current = await this.installations.lock(tx, appId, objectId, 'UPDATE');
-        if (current === undefined) throw appError('NOT_FOUND');
+        const current = await this.#lockNamed(tx, appId, objectId);
         context.assertMayWrite(current);
         await condition.assertMet(tx, current);
         await this.installations.remove(tx, appId, [objectId]);
@@ -141,27 +141,50 @@ export class InstallationWriter implements ObjectWrites {
     await this.installations.lockIdentities(tx, appId, identities);
   }
 
-  private async lockRegistered(
-    tx: Tx,
-    appId: string,
-    identity: InstallationIdentity,
-  ): Promise<InstallationRow | undefined> {
+  async #lockRegistered(tx: Tx, appId: string, identity: InstallationIdentity): Promise<InstallationRow | undefined> {
     return registeredAmong(await this.installations.lockMatching(tx, appId, identity), identity);
   }
 
-  /**
-   * Saves the installation and removes others of the same device: a device has one queue and gets a push once. @param before undefined for
-   * a new installation, which gets `objectId` @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of an installation to be removed refuses
-   */
-  private async save(
+  async #lockNamed(tx: Tx, appId: string, objectId: string): Promise<InstallationRow> {
+    const named = await this.installations.lock(tx, appId, objectId, 'UPDATE');
+    if (named === undefined) throw appError('NOT_FOUND');
+    return named;
+  }
+
+  async #lockNamedOrRegistered(
+    tx: Tx,
+    appId: string,
+    identity: InstallationIdentity & { readonly objectId: string },
+  ): Promise<InstallationRow | undefined> {
+    const named = await this.installations.lock(tx, appId, identity.objectId, 'UPDATE');
+    return named ?? this.#lockRegistered(tx, appId, identity);
+  }
+
+  /** Creates the installation, or changes the `known` one, if the caller may and the condition is met. */
+  async #register(
+    tx: Tx,
+    context: AccessContext,
+    known: InstallationRow | undefined,
+    { changes, returnNew, objectId = newObjectId(this.clock.now()), condition }: Registration,
+  ): Promise<{ readonly saved: InstallationRow; readonly isNew: boolean; readonly isShown: boolean }> {
+    const isNew = known === undefined;
+    context.assertMay(isNew ? 'create' : 'update', CLASS);
+    if (!isNew) context.assertMayWrite(known);
+    await condition?.assertMet(tx, known ?? { objectId, acl: null });
+    const saved = await this.#save(tx, context, known, { changes, objectId });
+    return { saved, isNew, isShown: returnNew && (isNew || context.mayGet(CLASS, saved)) };
+  }
+
+  /** Removes other installations of the same device: it has one queue and gets a push once. @throws AppError OBJECT_TOO_LARGE; FORBIDDEN if the ACL of one of them refuses */
+  async #save(
     tx: Tx,
     context: AccessContext,
     before: InstallationRow | undefined,
-    { changes, objectId }: { readonly changes: InstallationChanges; readonly objectId?: string },
+    { changes, objectId }: { readonly changes: InstallationChanges; readonly objectId: string },
   ): Promise<InstallationRow> {
     const { appId } = context.scope;
     const now = this.clock.now();
-    const changed = applyChanges(before ?? newRow(installationClass, objectId ?? newObjectId(now), now), changes);
+    const changed = applyChanges(before ?? newRow(installationClass, objectId, now), changes);
     const saved = before === undefined ? changed : { ...changed, ...touched(before, now) };
     assertObjectSize(saved.fields, this.config.objectLimitBytes);
     const same = await this.installations.lockMatching(tx, appId, savedIdentity(saved, changes));
@@ -174,20 +197,11 @@ export class InstallationWriter implements ObjectWrites {
     return saved;
   }
 
-  private async lockKnown(
-    tx: Tx,
-    appId: string,
-    identity: InstallationIdentity & { readonly objectId: string },
-    isRegistration: boolean,
-  ): Promise<InstallationRow | undefined> {
-    const named = await this.installations.lock(tx, appId, identity.objectId, 'UPDATE');
-    return named === undefined && isRegistration ? this.lockRegistered(tx, appId, identity) : named;
+  #withToken(changes: InstallationChanges): InstallationChanges {
+    return withSubscriptionToken(changes, this.config.vendors?.internalNetworks ?? []);
   }
 
-  /**
-   * A failure is only logged: remaining messages expire, and a device registered under the same id later is the same
-   * device. @param kept installations whose queues stay, even if their id has changed
-   */
+  /** A failure is only logged: messages expire, and a device under the same id is the same one. @param kept installations whose queues stay */
   #clearQueuesAfterCommit(
     tx: Tx,
     appId: string,
@@ -236,13 +250,4 @@ function withSubscriptionToken(changes: InstallationChanges, internalNetworks: r
 
 function idsOf(installations: readonly InstallationRow[]): string[] {
   return installations.map(({ objectId }) => objectId);
-}
-
-function answer(
-  saved: InstallationRow,
-  { isNew, isShown, fields }: { isNew: boolean; isShown: boolean; fields: JsonObject },
-): JsonObject {
-  const whole = installationClass.present(saved, { viewer: 'owner' });
-  if (isNew) return isShown ? whole : { objectId: saved.objectId, createdAt: saved.createdAt.toISOString() };
-  return changedFields(whole, ['createdAt', ...(isShown ? changedRoots(fields) : [])]);
 }

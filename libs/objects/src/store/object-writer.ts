@@ -5,8 +5,7 @@ import { appError } from '#errors';
 import type { FieldDefinitions, ObjectChanges, ObjectRow } from '../class-definition.js';
 import { newRow, type ObjectClass } from '../object-class.js';
 import { applyChanges } from '../operations/apply-changes.js';
-import { changedRoots } from '../operations/change.js';
-import { assertObjectSize, changedFields, newObjectId, readOnlyKey, touched } from '../stored-object.js';
+import { assertObjectSize, newObjectId, readOnlyKey, touched } from '../stored-object.js';
 import type { ObjectAccess } from './object-access.js';
 import type { LockedObject, ObjectRepository } from './object.repository.js';
 import type { CreateOptions, ObjectWrites, PreparedWrite, RemovalAccess, Requester } from './stored-classes.js';
@@ -39,9 +38,7 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
         assertObjectSize(row.fields, limitBytes);
         await objects.insert(tx, requester.appId, row);
         await objects.changeMembers(tx, requester.appId, row.objectId, changes.members ?? []);
-        const whole = objectClass.present(row, { viewer: 'owner' });
-        const short = { objectId: row.objectId, createdAt: row.createdAt.toISOString() };
-        return { objectId: row.objectId, isNew: true, result: returnNew ? whole : short };
+        return { objectId: row.objectId, isNew: true, result: objectClass.createReply(row, returnNew) };
       },
     };
   }
@@ -68,9 +65,8 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
         assertObjectSize(row.fields, limitBytes);
         await objects.update(tx, requester.appId, row);
         await objects.changeMembers(tx, requester.appId, objectId, changes.members ?? []);
-        const whole = objectClass.present(row, { viewer: 'owner' });
         const isShown = returnNew && context.mayGet(objectClass.name, row);
-        return { objectId, isNew: false, result: changedFields(whole, isShown ? changedRoots(fields) : []) };
+        return { objectId, isNew: false, result: objectClass.changeReply(row, fields, isShown) };
       },
     };
   }
