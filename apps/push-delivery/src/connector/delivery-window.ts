@@ -101,7 +101,7 @@ export class FrameAllowance {
   #countedAt = 0;
 
   /** @returns whether this frame is within the allowance */
-  take(nowMs: number): boolean {
+  consume(nowMs: number): boolean {
     const earned = ((nowMs - this.#countedAt) / 1_000) * PER_SECOND;
     this.#left = Math.min(Math.max(BURST, this.#left), this.#left + earned) - 1;
     this.#countedAt = nowMs;
@@ -109,7 +109,7 @@ export class FrameAllowance {
   }
 
   /** Call it for messages sent: a device may acknowledge each in a frame of its own. */
-  earn(messages: number): void {
+  credit(messages: number): void {
     this.#left += messages;
   }
 }

@@ -17,7 +17,7 @@ const PING_FRAME = Buffer.from([0x89, 0]);
 
 interface SocketListener {
   received(payload: Buffer): void;
-  heard(): void;
+  onActivity(): void;
   ended(code: number): void;
 }
 
@@ -40,7 +40,7 @@ export class DeviceSocket extends WebSocket {
   }
 
   static #onSign(this: WebSocket): void {
-    if (this instanceof DeviceSocket) this.#listener?.heard();
+    if (this instanceof DeviceSocket) this.#listener?.onActivity();
   }
 
   static #onError(this: WebSocket): void {
@@ -108,8 +108,8 @@ export class DeviceConnection {
     }
   }
 
-  heard(): void {
-    this.perform(this.session.heard(performance.now()));
+  onActivity(): void {
+    this.perform(this.session.onActivity(performance.now()));
   }
 
   ended(code: number): void {

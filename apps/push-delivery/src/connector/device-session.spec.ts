@@ -53,9 +53,9 @@ describe('a session', () => {
     ];
   };
   /** Logs in with these messages in the queue. */
-  const open = (answer = page([]), distrustUntilMs = 0) => {
+  const open = (answer = page([]), verifyWakeUpsUntilMs = 0) => {
     receive(LOGIN);
-    return [...session.connected(distrustUntilMs), ...bring(answer)];
+    return [...session.connected(verifyWakeUpsUntilMs), ...bring(answer)];
   };
 
   describe('at its login', () => {
@@ -101,7 +101,7 @@ describe('a session', () => {
       receive({ ...LOGIN, seen: ['a'] });
       for (let visits = 0; visits < 3; visits += 1) {
         nowMs += 100_000;
-        session.heard(nowMs);
+        session.onActivity(nowMs);
         session.visit(nowMs);
       }
       session.connected(0);
@@ -253,7 +253,7 @@ describe('a session', () => {
     it('terminates a device that does not respond to pings', () => {
       open();
       nowMs += 140_000;
-      session.heard(nowMs);
+      session.onActivity(nowMs);
       nowMs += 140_000;
       expect(kinds(session.visit(nowMs))).not.toContain('terminate');
       nowMs += 20_000;
@@ -286,9 +286,9 @@ describe('a session', () => {
 
   it('counts pings and pongs as frames', () => {
     open();
-    const answers = Array.from({ length: 120 }, () => session.heard(nowMs));
+    const answers = Array.from({ length: 120 }, () => session.onActivity(nowMs));
     expect(answers.flat()).toContainEqual(expect.objectContaining({ kind: 'close', code: 4116 }));
-    expect(session.heard(nowMs)).toEqual([]);
+    expect(session.onActivity(nowMs)).toEqual([]);
   });
 
   it('answers unsupported commands that have a number, and ignores the others', () => {

@@ -48,13 +48,13 @@ export class DeviceSession {
   readonly #isExtended: boolean;
   readonly #pingMs: number;
   readonly #startedMs: number;
-  #heardMs: number;
+  #lastActivityMs: number;
   #pingedMs: number;
   #fullSinceMs = 0;
   /** The time of the latest page or acknowledgement. */
   #deliveredMs = 0;
   /** Wake-ups before this time may be for messages that the last session has delivered. */
-  #distrustUntilMs = 0;
+  #verifyWakeUpsUntilMs = 0;
   #loginNumber: number | undefined;
   #isPeeking = false;
   /** The queue may hold messages that were not sent. */
@@ -67,7 +67,7 @@ export class DeviceSession {
     this.#isExtended = hasGatepostExtensions;
     this.#pingMs = pingSeconds * 1_000;
     this.#startedMs = nowMs;
-    this.#heardMs = nowMs;
+    this.#lastActivityMs = nowMs;
     this.#pingedMs = nowMs;
   }
 
@@ -89,17 +89,17 @@ export class DeviceSession {
   }
 
   /** Handles a ping or pong of the device. */
-  heard(nowMs: number): readonly Effect[] {
+  onActivity(nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
-    this.#heardMs = nowMs;
-    return this.#allowance.take(nowMs) ? NONE : this.refuse(CLOSE.tooFast, 'Too many frames.');
+    this.#lastActivityMs = nowMs;
+    return this.#allowance.consume(nowMs) ? NONE : this.refuse(CLOSE.tooFast, 'Too many frames.');
   }
 
   /** Handles a command of the device. */
   receive(command: ClientCommand, nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return this.#receiveLate(command, nowMs);
-    this.#heardMs = nowMs;
-    if (!this.#allowance.take(nowMs)) return this.refuse(CLOSE.tooFast, 'Too many frames.');
+    this.#lastActivityMs = nowMs;
+    if (!this.#allowance.consume(nowMs)) return this.refuse(CLOSE.tooFast, 'Too many frames.');
     switch (command.kind) {
       case 'heartbeat':
         return [{ kind: 'send', frame: { kind: 'heartbeat' } }];
@@ -121,11 +121,11 @@ export class DeviceSession {
     }
   }
 
-  /** The store has registered the session. @param distrustUntilMs earlier wake-ups may be for messages of the last session */
-  connected(distrustUntilMs: number): readonly Effect[] {
+  /** The store has registered the session. @param verifyWakeUpsUntilMs earlier wake-ups may be for messages of the last session */
+  connected(verifyWakeUpsUntilMs: number): readonly Effect[] {
     if (!this.isConnecting) return NONE;
     this.#state = 'open';
-    this.#distrustUntilMs = distrustUntilMs;
+    this.#verifyWakeUpsUntilMs = verifyWakeUpsUntilMs;
     this.#isPeeking = true;
     return [this.#loggedIn()];
   }
@@ -162,7 +162,7 @@ export class DeviceSession {
   wakeUp(message: Deliverable, mustAsk: boolean, nowMs: number): readonly Effect[] {
     const { id } = message.ref;
     if (this.#window.isInFlight(id) || this.#window.isKnown(id)) return NONE;
-    const mustWait = !this.isOpen || this.#isPeeking || this.#isBehind || mustAsk || nowMs < this.#distrustUntilMs;
+    const mustWait = !this.isOpen || this.#isPeeking || this.#isBehind || mustAsk || nowMs < this.#verifyWakeUpsUntilMs;
     if (!mustWait && this.#take([message], nowMs).length > 0) return [this.#data([message])];
     this.#isBehind = true;
     return this.#catchUp();
@@ -180,7 +180,7 @@ export class DeviceSession {
     if (this.#state === 'new' && nowMs - this.#startedMs > LOGIN_TIMEOUT_MS)
       return this.refuse(CLOSE.loginTimeout, 'The login is missing.');
     if (this.#isStuck(nowMs)) return this.refuse(CLOSE.readTimeout, 'Messages are not acknowledged.');
-    if (nowMs - this.#heardMs > Math.max(LEAST_SILENCE_MS, this.#pingMs * SILENT_PINGS)) {
+    if (nowMs - this.#lastActivityMs > Math.max(LEAST_SILENCE_MS, this.#pingMs * SILENT_PINGS)) {
       this.#state = 'closed';
       return [{ kind: 'terminate' }];
     }
@@ -215,7 +215,7 @@ export class DeviceSession {
   }
 
   #receiveLate(command: ClientCommand, nowMs: number): readonly Effect[] {
-    if (!this.#allowance.take(nowMs)) this.#state = 'closed';
+    if (!this.#allowance.consume(nowMs)) this.#state = 'closed';
     return this.isListening && command.kind === 'ack' ? this.#acknowledge(command.ids, nowMs) : NONE;
   }
 
@@ -279,7 +279,7 @@ export class DeviceSession {
   }
 
   #data(messages: readonly Deliverable[]): Effect {
-    this.#allowance.earn(messages.length);
+    this.#allowance.credit(messages.length);
     return { kind: 'send', frame: { kind: 'data', messages: messages.map(({ message }) => message) } };
   }
 

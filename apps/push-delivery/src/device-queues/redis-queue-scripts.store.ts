@@ -43,7 +43,7 @@ local function unexpired(queue, members)
 end
 `;
 
-/** Counts for a push that still has statistics. `noteCounted` lists changed pushes for the sums (redis-push-statistics.store.ts). */
+/** Counts for a push that still has statistics. `recordCounted` lists changed pushes for the sums (redis-push-statistics.store.ts). */
 const COUNT_FOR = `
 local counted = {}
 local function countFor(app, id, kind, platform, count)
@@ -53,7 +53,7 @@ local function countFor(app, id, kind, platform, count)
     counted[app .. ' ' .. id] = true
   end
 end
-local function noteCounted()
+local function recordCounted()
   local stamp = string.format('%s%06d', time[1], time[2])
   for push in pairs(counted) do redis.call('ZADD', base .. ':changed', stamp, push) end
 end
@@ -68,7 +68,7 @@ local function dropsOf(queue)
   local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
   return dropped, dropped - tonumber(redis.call('ZSCORE', queue, 'reported') or '0')
 end
-local function noteDrops(queue, count)
+local function recordDrops(queue, count)
   if not redis.call('ZSCORE', queue, 'dropped') then
     redis.call('ZADD', queue, -(time[1] * 1000000 + time[2]), 'reported')
   end
@@ -129,7 +129,7 @@ local function dropOldest(queue, own)
     countFor(app, droppedId, 'overflowed:', platform, 1)
     if member == own then isOwnLeft = false end
   end
-  if over > 0 then noteDrops(queue, over) end
+  if over > 0 then recordDrops(queue, over) end
   return isOwnLeft
 end
 
@@ -163,7 +163,7 @@ for place, installation in ipairs(installations) do
     table.insert(connected, (ownerOf(sessions[place])))
   end
 end
-noteCounted()
+recordCounted()
 return connected
 `);
 
@@ -184,7 +184,7 @@ while place <= #ARGV do
   end
   place = last + 1
 end
-noteCounted()
+recordCounted()
 `);
 
 /** ARGV per device: application, installation, position of the last known drop. Repetitions change nothing. */
@@ -208,12 +208,12 @@ for place = 3, #ARGV do
   local id, platform = string.match(ARGV[place], '^(%S+) %d+ (.*)$')
   if redis.call('ZSCORE', queue, ARGV[place]) then
     -- In this order, the queue is never empty, so it keeps its expiry.
-    noteDrops(queue, 1)
+    recordDrops(queue, 1)
     redis.call('ZREM', queue, ARGV[place])
     countFor(app, id, 'overflowed:', platform, 1)
   end
 end
-noteCounted()
+recordCounted()
 `);
 
 /** ARGV: application and installation of each device. */

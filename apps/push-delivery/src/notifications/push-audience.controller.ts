@@ -53,7 +53,7 @@ export class PushAudienceController {
         : { installations: page };
       counts = withTargeted(counts, installations);
     });
-    return { ...summaryOf(counts), isExact, leftOut: (await leftOut) ?? null, sample: sample.map(shown) };
+    return { ...summaryOf(counts), isExact, leftOut: (await leftOut) ?? null, sample: sample.map(toSampledDevice) };
   }
 
   /** @throws AppError NOT_FOUND for an unknown application */
@@ -119,7 +119,7 @@ function summaryOf(counts: NotificationCounts) {
   return { total: sum('targeted'), unreachable: sum('unreachable'), platforms: Object.fromEntries(platforms) };
 }
 
-function shown(installation: TargetedInstallation) {
+function toSampledDevice(installation: TargetedInstallation) {
   const { objectId, installationId } = installation;
   return { objectId, installationId, platform: platformOf(installation) };
 }

@@ -128,7 +128,7 @@ export class VendorLane {
   #recordOutcomes(outcomes: readonly Outcome[], seconds: number): void {
     const refused = outcomes.find(({ kind }) => kind === 'credentials');
     const failures = outcomes.filter(isLaneFailure);
-    const [worst] = failures.toSorted((one, other) => askedMs(other) - askedMs(one));
+    const [worst] = failures.toSorted((one, other) => requestedMs(other) - requestedMs(one));
     if (refused?.kind === 'credentials') this.#backOff(refused.reason, CREDENTIALS_BACK_OFF_MS);
     else if (worst !== undefined) this.#recordFailure(worst);
     else if (outcomes.some(isFinal))
@@ -149,7 +149,7 @@ export class VendorLane {
     this.#answeredAt = -Infinity;
     this.#failures += 1;
     const { reason } = outcome;
-    const backOffMs = askedMs(outcome);
+    const backOffMs = requestedMs(outcome);
     if (backOffMs > 0) this.#backOffFor(Math.min(backOffMs, MAX_REQUESTED_BACK_OFF_MS), reason);
     else if (this.#failures >= MAX_FAILURES) this.#backOff(reason, FAILURE_BACK_OFF_MS);
   }
@@ -173,7 +173,7 @@ export class VendorLane {
 
 type FailureOutcome = Extract<Outcome, { readonly kind: 'later' | 'unsure' }>;
 
-function askedMs(outcome: FailureOutcome): number {
+function requestedMs(outcome: FailureOutcome): number {
   return outcome.kind === 'later' ? (outcome.backOffMs ?? 0) : 0;
 }
 

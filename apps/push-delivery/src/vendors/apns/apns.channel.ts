@@ -94,8 +94,8 @@ export class ApnsChannel implements VendorChannel {
   ): Promise<Outcome> {
     try {
       const { signed, answer } = await this.#request(target.token, headers, body);
-      const asked = retryAfterMs(answer.headers['retry-after'], this.server.clock.now());
-      const outcome = apnsOutcome(answer.status, answer.text, this.environment, asked);
+      const requestedDelayMs = retryAfterMs(answer.headers['retry-after'], this.server.clock.now());
+      const outcome = apnsOutcome(answer.status, answer.text, this.environment, requestedDelayMs);
       const isExpired = outcome.kind === 'credentials' && outcome.reason === 'ExpiredProviderToken';
       if (isExpired && mayRenew && (await this.#token.renew(signed)))
         return await this.#attempt(target, headers, body, false);

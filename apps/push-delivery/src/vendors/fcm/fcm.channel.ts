@@ -36,7 +36,7 @@ class QuotaRefusals {
   readonly #tokens = new Set<string>();
 
   /** @returns an outcome for the lane if FCM has refused several devices in a row */
-  judge(token: string, outcome: Outcome): Outcome {
+  withScope(token: string, outcome: Outcome): Outcome {
     if (outcome.kind === 'accepted') this.#tokens.clear();
     if (outcome.kind !== 'later' || outcome.scope === 'lane') return outcome;
     this.#tokens.add(token);
@@ -86,7 +86,7 @@ export class FcmChannel implements VendorChannel {
     if (typeof content === 'string') return targets.map(() => ({ kind: 'rejected', reason: content }));
     return Promise.all(
       targets.map(async ({ token }) =>
-        this.#refusals.judge(token, await this.#attempt({ message: { token, ...content } }, true)),
+        this.#refusals.withScope(token, await this.#attempt({ message: { token, ...content } }, true)),
       ),
     );
   }
