@@ -119,7 +119,6 @@ export class ConnectorPresence implements OnApplicationBootstrap {
 /** Closes per second of devices whose protocol has no reconnect time. */
 const CLOSED_PER_SECOND = 1_000;
 const STEP_MS = 100;
-/** Limit of the closing handshake of a socket. */
 const CLOSE_LIMIT_MS = 2_000;
 const POLL_MS = 20;
 

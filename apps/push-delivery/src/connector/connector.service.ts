@@ -25,7 +25,6 @@ const CONCURRENCY = 256;
 /** Time after a reconnect in which a wake-up may refer to a message that the device already has. */
 const DISTRUST_MS = 10_000;
 
-/** Carries out the effects of connections that need the store. */
 @Injectable()
 export class ConnectorService implements ConnectionHost {
   /** Separate from pages: if applications cannot be looked up, connected devices still get messages. */

@@ -1,6 +1,5 @@
 import type { MessageRef, QueuePage } from '../device-queues/device-queues.js';
 
-/** Of one device. */
 const MAX_MESSAGES = 32;
 const MAX_BYTES = 65_536;
 /** Limit of the remembered acknowledged ids: more than a queue holds or a login names. */
@@ -20,7 +19,6 @@ interface Gap {
 export class DeliveryWindow {
   #inFlight: Map<string, Delivery> | undefined;
   #bytes = 0;
-  /** Oldest first. */
   #known: Set<string> | undefined;
   /** Until the store has recorded its acknowledgement. */
   #gap: { readonly id: string; readonly droppedUpTo: number; isAcknowledged: boolean } | undefined;
@@ -48,7 +46,6 @@ export class DeliveryWindow {
     this.#bytes += bytes;
   }
 
-  /** @returns undefined if the message was not in flight */
   acknowledged(id: string): MessageRef | undefined {
     const delivery = this.#inFlight?.get(id);
     if (delivery === undefined) return undefined;
@@ -66,7 +63,6 @@ export class DeliveryWindow {
     if (oldest !== undefined) known.delete(oldest);
   }
 
-  /** @returns the gap to report; undefined if nothing was dropped, or a gap is reported already */
   newGap(sessionId: string, { dropped, droppedUpTo }: QueuePage): Gap | undefined {
     if (dropped === 0 || this.#gap !== undefined) return undefined;
     this.#gap = { id: `gap-${sessionId}-${dropped}`, droppedUpTo, isAcknowledged: false };
@@ -100,7 +96,6 @@ export class FrameAllowance {
   #left = BURST;
   #countedAt = 0;
 
-  /** @returns whether this frame is within the allowance */
   consume(nowMs: number): boolean {
     const earned = ((nowMs - this.#countedAt) / 1_000) * PER_SECOND;
     this.#left = Math.min(Math.max(BURST, this.#left), this.#left + earned) - 1;

@@ -47,7 +47,6 @@ export class DeviceAdmission {
     return undefined;
   }
 
-  /** Whether the device had another session on this connector recently. */
   wasHere(device: DeviceAddress, { previous }: ConnectOutcome): boolean {
     return previous?.node === this.identity.node || this.#departures.has(device, performance.now());
   }
@@ -82,7 +81,6 @@ export class DeviceAdmission {
   }
 }
 
-/** Ends a session because its device has a newer one. */
 export function endSession(connection: DeviceConnection | undefined): void {
   connection?.perform(connection.session.refuse(CLOSE.conflict, 'The device has logged in on another connection.'));
 }
@@ -90,10 +88,7 @@ export function endSession(connection: DeviceConnection | undefined): void {
 const FIRST_DELAY_MS = 1_000;
 const LONGEST_DELAY_MS = 30_000;
 
-/**
- * A device that reconnects before its old connection is closed has one conflict. Two devices with the same id
- * disconnect each other repeatedly, with growing delays.
- */
+/** A device that reconnects early has one conflict. Two devices with one id disconnect each other again and again, with growing delays. */
 export function conflictDelayMs(conflicts: number): number {
   return conflicts <= 1 ? 0 : Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (conflicts - 2));
 }

@@ -60,7 +60,6 @@ const MAX_UNREAD_BYTES = 262_144;
 
 const logger = new Logger('DeviceConnection');
 
-/** Carries out the effects that need more than the socket. */
 export interface ConnectionHost {
   connect(connection: DeviceConnection): void;
   peek(connection: DeviceConnection): void;
@@ -72,12 +71,10 @@ export interface ConnectionHost {
 interface ConnectionOptions {
   readonly session: DeviceSession;
   readonly framing: Framing;
-  /** The client network that limits are counted by. */
   readonly network: string;
   readonly host: ConnectionHost;
 }
 
-/** Connects a socket with its session: passes frames to the session, and carries out its effects. */
 export class DeviceConnection {
   readonly session: DeviceSession;
   readonly framing: Framing;

@@ -57,7 +57,6 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     this.#rounds.start();
   }
 
-  /** Refuses new connections. */
   close(): void {
     this.#isDraining = true;
     this.#rounds.stop();
@@ -98,10 +97,7 @@ function isWebSocketRequest({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
-/**
- * Returns a request to the HTTP server that offers another protocol, such as h2c, the default of Java clients. A server may ignore
- * such an offer (RFC 9110 §7.8), but Node does not support that while a listener for upgrades exists.
- */
+/** Returns a request that offers another protocol, such as h2c, to the HTTP server. Node ignores no offer (RFC 9110 §7.8) while a listener for upgrades exists. */
 function serveWithoutUpgrade(server: Server, request: IncomingMessage, stream: Duplex, rest: Buffer): void {
   const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/1.1`];
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
@@ -113,7 +109,6 @@ function serveWithoutUpgrade(server: Server, request: IncomingMessage, stream: D
   server.emit('connection', stream);
 }
 
-/** Refuses an upgrade request. */
 function refuse(stream: Duplex, status: string, retryAfterSeconds?: number): void {
   const retryAfter = retryAfterSeconds === undefined ? '' : `Retry-After: ${retryAfterSeconds}\r\n`;
   stream.on('error', () => undefined);

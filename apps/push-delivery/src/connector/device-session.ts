@@ -3,15 +3,12 @@ import { DeliveryWindow, FrameAllowance } from './delivery-window.js';
 import type { ClientCommand, DeliveredMessage } from './framings/framing.js';
 import { CLOSE, type Effect, loginProblem } from './session-effects.js';
 
-/** A message for a device, and its reference in the queue. */
 export interface Deliverable {
   readonly ref: MessageRef;
   readonly message: DeliveredMessage;
 }
 
-/** The properties of the connection. */
 interface SessionOptions {
-  /** The id in the store and on other connectors. */
   readonly id: string;
   /** Whether the protocol has the frames `gap` and `goaway`. */
   readonly hasGatepostExtensions: boolean;
@@ -19,29 +16,21 @@ interface SessionOptions {
   readonly nowMs: number;
 }
 
-/** Interval between the visits of a session. */
 export const VISIT_MS = 5_000;
-/** Limit of the ids that a login may name. */
 const MAX_SEEN = 200;
 const LOGIN_TIMEOUT_MS = 15_000;
-/** Limit of the time with a full window. */
 const STUCK_TIMEOUT_MS = 60_000;
 /** The ids of messages that the device has are remembered for this time after the latest page or acknowledgement: late wake-ups arrive earlier. */
 const MEMORY_MS = 120_000;
 /** A connection ends after this number of ping intervals without a frame. */
 const SILENT_PINGS = 2.5;
-/** Shortest silence that ends a connection. */
 const LEAST_SILENCE_MS = 10_000;
 const UNSUPPORTED = 'This server offers neither instant messaging nor live queries.';
 const NONE: readonly Effect[] = [];
 
-/**
- * The connection of one device as a state machine: its inputs are frames, pages of the queue and the time, its outputs are effects.
- * It uses neither socket nor store.
- */
+/** The connection of one device as a state machine without socket or store: frames, pages and the time go in, effects come out. */
 export class DeviceSession {
   readonly id: string;
-  /** The device named by the login; undefined before the login. */
   device: DeviceAddress | undefined;
   /** A session that leaves accepts acknowledgements only: its device may have sent them before it could know. */
   #state: 'new' | 'connecting' | 'open' | 'leaving' | 'closed' = 'new';
@@ -51,7 +40,6 @@ export class DeviceSession {
   #lastActivityMs: number;
   #pingedMs: number;
   #fullSinceMs = 0;
-  /** The time of the latest page or acknowledgement. */
   #deliveredMs = 0;
   /** Wake-ups before this time may be for messages that the last session has delivered. */
   #verifyWakeUpsUntilMs = 0;
@@ -79,7 +67,6 @@ export class DeviceSession {
     return this.#state === 'connecting';
   }
 
-  /** Whether frames of the device still have an effect. */
   get isListening(): boolean {
     return this.#state !== 'closed';
   }
@@ -88,14 +75,12 @@ export class DeviceSession {
     return this.#state === 'leaving' || this.#state === 'closed';
   }
 
-  /** Handles a ping or pong of the device. */
   onActivity(nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     this.#lastActivityMs = nowMs;
     return this.#allowance.consume(nowMs) ? NONE : this.refuse(CLOSE.tooFast, 'Too many frames.');
   }
 
-  /** Handles a command of the device. */
   receive(command: ClientCommand, nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return this.#receiveLate(command, nowMs);
     this.#lastActivityMs = nowMs;
@@ -152,7 +137,6 @@ export class DeviceSession {
     return isWorthwhile ? [...effects, ...this.#catchUp()] : effects;
   }
 
-  /** The page could not be read: the next visit requests it again. */
   pageFailed(): void {
     this.#isPeeking = false;
     this.#isBehind = true;
@@ -174,7 +158,6 @@ export class DeviceSession {
     return this.#catchUp();
   }
 
-  /** Handles timeouts. Call it every VISIT_MS. */
   visit(nowMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     if (this.#state === 'new' && nowMs - this.#startedMs > LOGIN_TIMEOUT_MS)
@@ -188,7 +171,6 @@ export class DeviceSession {
     return [...this.#ping(nowMs), ...this.#catchUp()];
   }
 
-  /** Ends the session with an error frame, if the framing has one. */
   refuse(code: number, reason: string): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     this.#state = code === CLOSE.conflict ? 'leaving' : 'closed';
@@ -198,7 +180,6 @@ export class DeviceSession {
     ];
   }
 
-  /** Ends the session because the server stops. */
   goAway(retryAfterMs: number): readonly Effect[] {
     if (this.hasEnded()) return NONE;
     this.#state = 'leaving';
@@ -209,7 +190,6 @@ export class DeviceSession {
     ];
   }
 
-  /** The socket is closed. */
   ended(): void {
     this.#state = 'closed';
   }
@@ -245,7 +225,6 @@ export class DeviceSession {
     return gap === undefined ? [] : [{ kind: 'send', frame: { kind: 'gap', ...gap } }];
   }
 
-  /** Takes the first messages that fit into the window. */
   #take(messages: readonly Deliverable[], nowMs: number): readonly Deliverable[] {
     let count = 0;
     for (const { ref, message } of messages) {
@@ -257,7 +236,6 @@ export class DeviceSession {
     return messages.slice(0, count);
   }
 
-  /** Whether the next page has waited for acknowledgements for too long. */
   #isStuck(nowMs: number): boolean {
     const mustWait = this.isOpen && this.#isBehind && !this.#isPeeking && !this.#window.isHalfEmpty();
     if (this.#fullSinceMs === 0 && mustWait) this.#fullSinceMs = nowMs;
@@ -269,7 +247,6 @@ export class DeviceSession {
     return this.isOpen && !this.#isBehind && !this.#isPeeking;
   }
 
-  /** Requests the next page once half of the window is acknowledged. */
   #catchUp(): readonly Effect[] {
     if (!this.isOpen || !this.#isBehind || this.#isPeeking || !this.#window.isHalfEmpty()) return NONE;
     this.#isBehind = false;

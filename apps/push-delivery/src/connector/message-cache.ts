@@ -27,7 +27,6 @@ interface PendingRead {
   readonly messages: Promise<ReadonlyMap<string, Promise<CachedMessage | undefined>>>;
 }
 
-/** The current messages, each read once for all devices, in bounded memory. */
 @Injectable()
 export class MessageCache {
   readonly #kept = new LRUCache<string, CachedMessage>({

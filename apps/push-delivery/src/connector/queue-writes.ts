@@ -68,7 +68,6 @@ export function isUnavailable(error: unknown): error is AppError {
   return isAppError(error, 'SERVICE_UNAVAILABLE');
 }
 
-/** Items added within this time form one batch. */
 const GATHER_MS = 3;
 const MAX_BATCH = 2_000;
 const RETRY_MS = 500;
@@ -146,7 +145,6 @@ export class RetryingBatchWriter<Item> {
     return false;
   }
 
-  /** @returns why the batch must be repeated */
   async #problemOf(batch: readonly Item[]): Promise<AppError | undefined> {
     try {
       await this.options.write(batch);
@@ -176,14 +174,10 @@ interface WorkQueueOptions<Item> {
   readonly shards: number;
 }
 
-/**
- * Works on items first come, first served. An item whose dependency is unavailable is repeated after a pause, and
- * delays only other failed items of its shard; new items never wait for failed ones.
- */
+/** First come, first served. An item whose dependency is unavailable is repeated after a pause, and delays only other failed items of its shard. */
 export class RetryingWorkQueue<Item extends { readonly shard: number }> {
   private readonly logger = new Logger('RetryingWorkQueue');
   readonly #first: ConcurrencyLimiter;
-  /** The failed items of each shard. */
   readonly #failed: readonly ConcurrencyLimiter[];
 
   constructor(private readonly options: WorkQueueOptions<Item>) {

@@ -3,7 +3,6 @@ import { isStorableText } from '#objects';
 import type { DeviceAddress, MessageRef } from '../device-queues/device-queues.js';
 import type { ServerFrame } from './framings/framing.js';
 
-/** Carried out in order. */
 export type Effect =
   | { readonly kind: 'send'; readonly frame: ServerFrame }
   | { readonly kind: 'ping' }

@@ -30,7 +30,6 @@ export class QueueCleanupJob extends PeriodicJob {
   }
 }
 
-/** Redis for several processes, PostgreSQL for one. */
 export type DeviceQueueStorage = 'redis' | 'postgresql';
 
 const LEASE_MS = 10_000;

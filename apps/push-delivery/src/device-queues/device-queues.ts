@@ -17,7 +17,6 @@ export function partitionOf({ appId, installationId }: DeviceAddress): number {
 /** Sorts after every position: object ids consist of letters, digits, `-` and `_`, compared in byte order. */
 export const BEHIND_ALL = '~';
 
-/** `platform` chooses the body. */
 export interface MessageRef {
   readonly id: string;
   readonly platform: string;
@@ -25,7 +24,6 @@ export interface MessageRef {
   readonly expiresAt: number;
 }
 
-/** `node` contains no space. */
 export interface SessionRef {
   readonly node: string;
   readonly session: string;
@@ -70,7 +68,6 @@ export interface DeviceState {
 export interface EnqueuedDevice {
   readonly installationId: string;
   readonly platform: string;
-  /** The installation's object id. */
   readonly position: string;
 }
 
@@ -132,26 +129,16 @@ export interface DeviceQueueLimits {
   readonly conflictMs: number;
 }
 
-/**
- * Queues of unacknowledged messages, and sessions (ADR 20). A message stays in each target's queue until the device
- * acknowledges it; messages between processes only wake connectors. Each operation is atomic per device, can be
- * repeated, and throws SERVICE_UNAVAILABLE if the store is unavailable.
- */
+/** Queues of unacknowledged messages, and sessions (ADR 20). An operation is atomic per device, can be repeated, and throws SERVICE_UNAVAILABLE. */
 export interface DeviceQueues {
   /** Parts of the store that can be unavailable independently of each other. */
   readonly shards: number;
   shardOf(device: DeviceAddress): number;
-  /**
-   * Drops the oldest messages over the limit, counted for their own push. A repetition skips devices up to the last position for the same
-   * push and partition. @returns the connected devices with the message in their queue, including skipped ones
-   */
+  /** A repetition skips the devices up to the last position of the push in the partition. @returns the connected devices with the message, skipped ones too */
   enqueue(batch: EnqueueBatch): Promise<ConnectedDevice[]>;
   /** Ends other sessions of the device. A message is either on the page, or its `enqueue` finds the session. */
   connect(device: DeviceAddress, session: SessionRef, limit: number): Promise<ConnectOutcome>;
-  /**
-   * Registers sessions that the store may have lost. One on another connector stays. @param isAfterLoss the store may
-   * have returned to earlier data: of two sessions, the later one stays
-   */
+  /** A session on another connector stays. @param isAfterLoss the store may have lost data: of two sessions, the later one stays */
   reassert(sessions: readonly DevicePresence[], isAfterLoss: boolean): Promise<Reassertion>;
   /** Only sessions that are still the current ones of their devices. */
   disconnect(sessions: readonly DevicePresence[]): Promise<void>;

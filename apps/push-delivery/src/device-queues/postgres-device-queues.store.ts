@@ -22,9 +22,7 @@ import type {
 } from './device-queues.js';
 import * as sql from './queue-statements.js';
 
-/**
- * For the standalone server. Writes run one after the other, so counts need no locks and writes cannot deadlock. Sessions are in memory.
- */
+/** For the standalone server. Writes run in turn: counts need no locks, and writes cannot deadlock. Sessions are in memory. */
 export class PostgresDeviceQueues implements DeviceQueues {
   readonly shards = 1;
   readonly #sessions: Sessions;

@@ -230,7 +230,6 @@ export class RedisDeviceQueues implements DeviceQueues {
   }
 }
 
-/** The reply lists the index, from one, and the node of each device. */
 function connectedFrom(reply: readonly (number | string)[], devices: readonly EnqueuedDevice[]): ConnectedDevice[] {
   const found: ConnectedDevice[] = [];
   for (let index = 0; index < reply.length; index += 2) {

@@ -14,10 +14,7 @@ const MARK_KEPT_MS = 60 * 60 * 1_000;
 const LEASE_MS = 1_500;
 const LEASE_KEY = 'push:totals:lease';
 
-/**
- * ARGV: application and id of each push. The reply is JSON, parsed faster than nested replies: index, from one, and
- * counts of each push that has some. `key` is a Lua function that names the key of the counts.
- */
+/** ARGV: application and id of each push. Reply as JSON, parsed faster: index from one, and counts. `key`: a Lua function for the key of the counts. */
 const countsAt = (key: string) =>
   new RedisScript(`${BEGIN}
 local function totalOf(app, id) return base .. ':total:' .. app .. ':' .. id end
@@ -67,10 +64,7 @@ end
 return #found > 0 and cjson.encode(found) or '[]'
 `);
 
-/**
- * Adds growth to the sums. `parts` holds each partition's counts that are in the sum, so a repetition or older value
- * adds nothing. ARGV per push: application, id, partition, milliseconds to keep the sums, counts as JSON.
- */
+/** Adds what has grown since `parts`. ARGV per push: application, id, partition, milliseconds to keep the sums, counts as JSON. */
 const ADD_UP = new RedisScript(`
 for place = 1, #ARGV, 5 do
   local push, partition, keepMs = ARGV[place] .. ':' .. ARGV[place + 1], ARGV[place + 2], tonumber(ARGV[place + 3])

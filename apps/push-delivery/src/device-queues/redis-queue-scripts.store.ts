@@ -14,10 +14,7 @@ export function runInPartition<Reply>(
   return redis.run<Reply>(script, PARTITION_KEYS[partition] ?? [], values);
 }
 
-/**
- * Scripts except those of messages work in the partition KEYS[1], the prefix of all its keys, so a cluster keeps them
- * on one node (README: Keys). A queue's member is `id expiry platform`, its score the order.
- */
+/** Scripts except those of messages work in the partition KEYS[1] (README: Keys). A member is `id expiry platform`, its score the order. */
 export const BEGIN = `${NOW}
 local base = KEYS[1]
 local function queueOf(app, installation) return base .. ':queue:' .. app .. ':' .. installation end
@@ -26,10 +23,7 @@ local function sessionsOf(app) return base .. ':sessions:' .. app end
 local function isExpired(member) return tonumber(string.match(member, '^%S+ (%d+)')) <= now end
 `;
 
-/**
- * Redis out of memory refuses a script whose first write needs memory, and allows all writes after one that needs none:
- * devices can log in and acknowledge, which frees memory.
- */
+/** Redis out of memory allows all writes of a script whose first one needs no memory: so devices can log in and acknowledge. */
 export const NEEDS_NO_ROOM = `
 redis.call('DEL', base)
 `;
@@ -59,10 +53,7 @@ local function recordCounted()
 end
 `;
 
-/**
- * `dropped` is the negative number of drops unknown to the device, `reported` the negative position before them. It
- * begins at the time in microseconds, so no position is used again.
- */
+/** `dropped`: minus the drops unknown to the device; `reported`: minus the position before them, from the time in µs on, so none recurs. */
 const DROPS = `
 local function dropsOf(queue)
   local dropped = -(tonumber(redis.call('ZSCORE', queue, 'dropped') or '0'))
@@ -99,11 +90,7 @@ local function ownerOf(value)
 end
 `;
 
-/**
- * Moves the mark first: this write needs memory, so Redis out of memory refuses the whole script. ARGV: application,
- * id, order, expiry, queue limit, time to keep statistics after the expiry; then installation, platform and position of
- * each device. The reply: indexes and nodes of connected devices.
- */
+/** Moves the mark first: this write needs memory. ARGV: see the first lines, then installation, platform and position of each device. Reply: index and node of those connected. */
 export const ENQUEUE = new RedisScript(`${BEGIN}${IS_BEHIND}${UNEXPIRED}${DROPS}${COUNT_FOR}${SESSION}
 local app, id, order, expiresAt, limit, keepMs =
   ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])

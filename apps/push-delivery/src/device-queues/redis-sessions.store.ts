@@ -11,10 +11,7 @@ local function newName() return time[1] .. '.' .. time[2] end
 local function portAndName(node) return string.match(redis.call('HGET', known, node) or '', '^(%d+) (.*)$') end
 `;
 
-/**
- * The removal comes first because it needs no memory: nodes stay alive on a Redis out of memory. The reply names the
- * lease, which is renamed once it has expired or its sessions are being ended.
- */
+/** The removal comes first: it needs no memory. Reply: the lease, which is renamed once it has expired or its sessions are being ended. */
 const BEAT = new RedisScript(`${BEGIN}
 local node, port, leaseMs = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local lease = redis.call('ZSCORE', leases, node)
@@ -79,10 +76,7 @@ redis.call('SADD', base .. ':apps', app)
 return { beforeNode, beforeSession, tonumber(conflicts), pageOf(queueOf(app, installation), limit) }
 `);
 
-/**
- * ARGV: 1 after a data loss, else 0; then the sessions, whose ids contain the second of their start (`sessionIdOf`).
- * The reply: indexes of devices with a session elsewhere, and of those without one.
- */
+/** ARGV: 1 after a data loss, else 0; then the sessions. Reply: indexes of devices with a session elsewhere, and of those without one. */
 export const REASSERT = new RedisScript(`${BEGIN_IN_PARTITION}${SESSION}${NEEDS_NO_ROOM}
 local function startOf(session) return tonumber(string.match(session, '^%w+%.(%w+)%.') or '0', 36) or 0 end
 local elsewhere, restored = {}, {}
@@ -166,7 +160,6 @@ export async function endSessionsIn(run: RunInPartition, nodes: readonly string[
   }
 }
 
-/** @param run runs the script in each partition */
 export async function countAllConnected(
   run: (script: RedisScript) => Promise<[app: string, connected: number][][]>,
 ): Promise<ReadonlyMap<string, number>> {

@@ -143,7 +143,6 @@ class LaneRun {
     return turns;
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE */
   async #search(push: LanePush): Promise<Turn> {
     const { clock, vendors } = this.tools;
     const { objectId, failures } = push;
@@ -178,7 +177,6 @@ class LaneRun {
     return { objectId, status: 'large', failures: failures + 1, delaySeconds: FAILURE_DELAY_SECONDS };
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE */
   async #enqueue(turn: Turn): Promise<Turn> {
     const { push, installations, end } = turn;
     if (end.status !== 'done') return turn;
@@ -218,7 +216,6 @@ class LaneRun {
     countTargeted(metrics, installations);
   }
 
-  /** @throws every error but SERVICE_UNAVAILABLE */
   async #pauseAfter(error: unknown): Promise<false> {
     await pauseWhileUnavailable(error, {
       backoff: this.#backoff,

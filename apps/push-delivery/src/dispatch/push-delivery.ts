@@ -51,10 +51,7 @@ export class PushDelivery {
     return { message, devices, isRepeated, enqueuedAt, traceparent: currentTraceparent() };
   }
 
-  /**
-   * Notifies connectors with few direct messages for each, in the order of the messages. Resolves when every live one is notified: only this wakes its devices, so a slow one delays the pushes, as
-   * does an unavailable broker. @throws AppError SERVICE_UNAVAILABLE if the caller should yield meanwhile
-   */
+  /** In the order of the messages. Resolves when every live connector is notified: only this wakes its devices. @throws AppError SERVICE_UNAVAILABLE if the caller should yield */
   async wake(wakeUps: readonly WakeUp[], { isBulk, signal, shouldYield }: WakeUpOptions): Promise<void> {
     let pending = byNode(wakeUps);
     const backoff = new Backoff();

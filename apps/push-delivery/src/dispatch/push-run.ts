@@ -150,7 +150,6 @@ export class PushRun {
     return undefined;
   }
 
-  /** @throws every error but SERVICE_UNAVAILABLE */
   async #pauseAfter(error: unknown): Promise<'waiting' | undefined> {
     const hasPaused = await pauseWhileUnavailable(error, {
       backoff: this.#backoff,

@@ -48,7 +48,6 @@ type Condition = ReturnType<AccessContext['conditionOf']>;
 interface Registration {
   readonly changes: InstallationChanges;
   readonly returnNew: boolean;
-  /** The id of the request. */
   readonly objectId?: string;
   readonly condition?: Condition;
 }

@@ -7,7 +7,6 @@ export interface InstallationIdentity {
   readonly installationId?: string | null | undefined;
   readonly deviceType?: string | null | undefined;
   readonly deviceToken?: string | null | undefined;
-  /** In lower case. */
   readonly vendor?: string | undefined;
   readonly registrationId?: string | undefined;
 }
@@ -27,10 +26,7 @@ export function applyChanges(
 
 const ADDRESS_FIELDS: ReadonlySet<string> = new Set(['registrationId', 'vendor', 'webPush']);
 
-/**
- * A push service's "invalid" concerns the token that it was sent. Apps register the same token after a reinstallation, and SDKs that
- * return to the WebSocket write only the vendor `lc`.
- */
+/** "Invalid" concerns the token that was sent. Apps register it again after a reinstallation; SDKs back on the WebSocket write the vendor `lc` alone. */
 function validityAfter(
   { invalidReason }: InstallationRow,
   valid: boolean | undefined,
@@ -57,7 +53,6 @@ export function registeredAmong(
   );
 }
 
-/** As far as a request names it. */
 export function identityOf(changes: InstallationChanges, objectId: string | undefined): InstallationIdentity {
   const set = changes.custom.findLast(({ path }) => path[0] === 'registrationId')?.operation;
   const registrationId = set?.kind === 'set' && typeof set.value === 'string' ? set.value : undefined;
@@ -66,10 +61,7 @@ export function identityOf(changes: InstallationChanges, objectId: string | unde
 
 const OWN_CHANNEL = 'lc';
 
-/**
- * The saved installation, with the token of its vendor if the request names that: then the device is here now, while a change of other
- * fields may concern an installation that the device has left.
- */
+/** With the token if the request names that: then the device is here now. Another change may concern an installation that it has left. */
 export function savedIdentity(saved: InstallationRow, { custom }: InstallationChanges): InstallationIdentity {
   const { vendor, registrationId } = saved.fields;
   const isNamed = custom.some(({ path }) => path[0] === 'vendor' || path[0] === 'registrationId');

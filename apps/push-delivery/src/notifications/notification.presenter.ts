@@ -2,7 +2,6 @@ import type { DeliveryCounts, JsonObject, VendorCounts } from '#contracts';
 import type { QueryClass } from '#objects';
 import type { ListedNotification, NotificationRow, PushTarget } from '../pushes/push.row.js';
 
-/** `msg` is the content sent to devices. */
 export const NOTIFICATION_QUERY_CLASS: QueryClass = {
   className: '_Notification',
   table: 'push.notifications',
@@ -106,7 +105,6 @@ export function presentScheduled(row: NotificationRow): JsonObject {
   };
 }
 
-/** The target as one `where`. */
 function shownWhere({ where, platforms }: PushTarget): JsonObject {
   const all = [...where, ...(platforms === undefined ? [] : [{ deviceType: { $in: [...platforms] } }])];
   const [only = {}] = all;

@@ -48,7 +48,6 @@ type Data<Name extends keyof Push> = RpcData<Push[Name]>;
 type OperatorData<Name extends keyof Operations> = RpcData<Operations[Name]>;
 type OperatorReply<Name extends keyof Operations> = Promise<RpcReply<Operations[Name]>>;
 
-/** The records of pushes, with their counts. */
 @Controller()
 export class NotificationsController {
   readonly #logger = new Logger('Pushes');
@@ -94,7 +93,6 @@ export class NotificationsController {
     };
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE if the queues do not respond */
   @RpcHandler(pushOperationsRpc.countDevices)
   async countDevices({ appId }: OperatorData<'countDevices'>): OperatorReply<'countDevices'> {
     const [counts, connected] = await Promise.all([
@@ -105,7 +103,6 @@ export class NotificationsController {
     return { platforms, connected };
   }
 
-  /** @throws AppError QUERY_TIMED_OUT */
   @RpcHandler(pushOperationsRpc.countByDay)
   async countByDay({ appId, from }: OperatorData<'countByDay'>): OperatorReply<'countByDay'> {
     return { days: await this.notifications.countByDay(this.database, appId, from) };

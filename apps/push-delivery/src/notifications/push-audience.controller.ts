@@ -33,7 +33,6 @@ export class PushAudienceController {
     private readonly clock: Clock,
   ) {}
 
-  /** @throws AppError NOT_FOUND for an unknown application; the errors of `parsePush` */
   @RpcHandler(pushOperationsRpc.countTargets)
   async countTargets({ appId, body }: Data<'countTargets'>): Reply<'countTargets'> {
     await this.applications.assertKnown(appId);
@@ -56,7 +55,6 @@ export class PushAudienceController {
     return { ...summaryOf(counts), isExact, leftOut: (await leftOut) ?? null, sample: sample.map(toSampledDevice) };
   }
 
-  /** @throws AppError NOT_FOUND for an unknown application */
   @RpcHandler(pushOperationsRpc.preview)
   async preview({ appId, body }: Data<'preview'>): Reply<'preview'> {
     await this.applications.assertKnown(appId);

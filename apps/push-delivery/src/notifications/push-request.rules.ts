@@ -19,10 +19,7 @@ interface PushCircumstances {
   readonly prod: NewNotification['prod'];
 }
 
-/**
- * The content of `where` is not checked yet. @throws AppError OBJECT_TOO_LARGE, KEY_REQUIRED, INCORRECT_TYPE,
- * INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED
- */
+/** The content of `where` is not checked yet. @throws AppError OBJECT_TOO_LARGE, KEY_REQUIRED, INCORRECT_TYPE, INVALID_QUERY, INVALID_CHANNEL, NOT_SUPPORTED */
 export function parsePush(body: JsonObject, circumstances: PushCircumstances): ParsedPush {
   assertSize(body);
   assertStorable(body);
@@ -208,7 +205,6 @@ function addressedBy(ids: JsonValue, type: string, vendor: JsonValue | undefined
   return { vendor: vendorAmong([vendor.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)]), registrationId: ids };
 }
 
-/** A condition, or a list of conditions that all hold. */
 function parseWhereMember(where: JsonValue | undefined): JsonObject[] {
   if (isLeftOut(where)) return [];
   const conditions = Array.isArray(where) ? where : [where];
@@ -240,7 +236,6 @@ function oneOf(ids: string[]): JsonValue {
 
 interface PushMessageParts {
   readonly message: StoredMessage;
-  /** Undefined: all. */
   readonly platforms: readonly string[] | undefined;
   /** The vendors of Android devices that the message has content for; undefined: all. */
   readonly vendors: readonly string[] | undefined;

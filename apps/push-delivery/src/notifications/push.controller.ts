@@ -42,7 +42,6 @@ export class PushController {
     return this.#accept(caller, parsePushToDevices(body, { now: this.clock.now(), prod }));
   }
 
-  /** @throws AppError NOT_FOUND for an unknown application, and the errors of `send` for the body */
   @RpcHandler(pushOperationsRpc.send)
   async sendAsOperator({ appId, body }: RpcData<typeof pushOperationsRpc.send>): Promise<Accepted> {
     await this.applications.assertKnown(appId);
@@ -78,7 +77,6 @@ function statusOf({ dueAt, createdAt }: NewNotification): 'scheduled' | 'in-queu
   return dueAt > createdAt ? 'scheduled' : 'in-queue';
 }
 
-/** Where devices may connect. */
 @Controller()
 export class ConnectorsController {
   constructor(@Inject(CONNECTOR_NODES) private readonly connectors: ConnectorNodes) {}

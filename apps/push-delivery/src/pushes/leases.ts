@@ -14,7 +14,6 @@ export type Held<Work> = Work & {
 /** Not a `PeriodicJob`, because renewal goes on while the workers stop. */
 class Leases<Work extends object> {
   private readonly logger = new Logger('Pushes');
-  /** In `performance.now()` time. */
   readonly #ends = new Map<Held<Work>, number>();
   #timer: NodeJS.Timeout | undefined;
   #isRenewing = false;
@@ -77,11 +76,9 @@ interface LeasedOptions<Work extends object> extends Omit<ClaimingOptions<Work>,
   readonly renew: (works: readonly Held<Work>[]) => Promise<ReadonlySet<Work>>;
   /** If it rejects, the lease expires, and the next process that claims the work continues it. */
   readonly work: (held: Held<Work>, isFull: () => boolean) => Promise<void>;
-  /** The log entry of a work that rejects. */
   readonly abandoned: (work: Work) => readonly [text: string, ...context: object[]];
 }
 
-/** Claims works, and holds the lease of each until `work` has ended. */
 export class LeasedWorker<Work extends object> {
   readonly #leases: Leases<Work>;
   readonly #worker: ClaimingWorker<Held<Work>>;

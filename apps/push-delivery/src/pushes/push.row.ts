@@ -34,7 +34,6 @@ export interface StoredMessage extends Pick<PushMessage, 'body' | 'bodies'> {
   readonly isForVendorsOnly?: true;
 }
 
-/** The columns that never change. */
 export interface NewNotification {
   readonly requestId: string | null;
   readonly appId: string;

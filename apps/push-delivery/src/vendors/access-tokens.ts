@@ -21,7 +21,6 @@ export class AccessTokens {
 
   constructor(private readonly signIn: () => Promise<AccessToken>) {}
 
-  /** @throws the error of the sign-in */
   async get(): Promise<string> {
     if (this.#current === undefined || performance.now() >= this.#current.until) this.#current = this.#begin();
     return (await this.#current.signIn).token;
@@ -51,7 +50,6 @@ export class AccessTokens {
 const TOKEN_LIFE_MS = 40 * 60_000;
 const MIN_TOKEN_AGE_MS = 20 * 60_000;
 
-/** Signs in to APNs without a request. */
 export class ProviderToken {
   #current: { readonly signed: Promise<string>; readonly issuedAt: Date } | undefined;
 

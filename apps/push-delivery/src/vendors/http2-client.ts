@@ -57,7 +57,6 @@ export class Http2Client {
     private readonly options: Http2Options,
   ) {}
 
-  /** @throws Http2Error */
   async request(request: Http2Request): Promise<Http2Answer> {
     const waitsUntil = performance.now() + this.options.timeoutMs;
     for (;;) {
@@ -70,7 +69,6 @@ export class Http2Client {
     }
   }
 
-  /** Requests that wait for a stream fail. */
   close(): void {
     this.#isClosed = true;
     for (const connection of this.#connections) connection.close();
@@ -210,7 +208,6 @@ class Connection {
     }
   }
 
-  /** @throws Http2Error where the connection has ended */
   #request(headers: Readonly<Record<string, string>>): ClientHttp2Stream {
     try {
       return this.session.request(headers);
@@ -219,7 +216,6 @@ class Connection {
     }
   }
 
-  /** @throws Http2Error */
   #answer(
     stream: ClientHttp2Stream,
     { timeoutMs, maxAnswerBytes = MAX_ANSWER_BYTES }: AnswerLimits,

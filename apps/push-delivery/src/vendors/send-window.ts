@@ -14,10 +14,7 @@ const BASELINE_TTL_MS = 120_000;
 /** Share by which a large window grows in the time of a request after a shrink. */
 const LEAST_GROWTH = 0.05;
 
-/**
- * AIMD with a fast start: more requests after each success, half after a refusal. Above 100, the latency must stay
- * within 1.3 times the best one. Single pushes go before large ones.
- */
+/** AIMD with a fast start. Above 100, the latency must stay within 1.3 times the best one. Single pushes go before large ones. */
 export class SendWindow {
   #limit: number;
   #latencyLimit = PROBED_ABOVE;

@@ -80,7 +80,6 @@ export interface VendorChannel {
   close(): void;
 }
 
-/** At every depth. */
 export function merged(base: JsonObject, over: JsonValue | undefined): JsonObject {
   if (!isJsonObject(over)) return base;
   const entries = Object.entries(over).map(([name, value]): [string, JsonValue] => {
@@ -110,7 +109,6 @@ export function textsIn(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-/** In UTF-16 units. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const start = text.slice(0, limit - 1);

@@ -68,13 +68,11 @@ export class VendorChannels implements OnApplicationShutdown {
     return this.#config.windows[vendor];
   }
 
-  /** @returns undefined where none are set @throws AppError SERVICE_UNAVAILABLE */
   async credentialsOf(appId: string, key: Key): Promise<Opened | undefined> {
     const opened = await this.credentials.find(appId, key);
     return opened === undefined ? undefined : ({ vendor: key.vendor, ...opened } as Opened);
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE if the name of the application cannot be read */
   async open(appId: string, opened: Opened, prod: 'dev' | 'prod'): Promise<VendorChannel> {
     if (opened.vendor === 'apns') return this.#apns(opened.credentials, prod);
     if (opened.vendor === 'fcm') return this.#fcm(opened.credentials);
@@ -100,7 +98,6 @@ export class VendorChannels implements OnApplicationShutdown {
     }
   }
 
-  /** @throws AppError NOT_FOUND */
   async try(appId: string, key: Key, { token, alert, topic, prod }: TriedMessage): Promise<Outcome> {
     const opened = await this.credentialsOf(appId, key);
     if (opened === undefined) throw noCredentials(key);
@@ -180,7 +177,6 @@ type LaneKey = NonNullable<ReturnType<typeof parseLane>>;
 const MAX_LANES = 1_000;
 const IDLE_MS = 30 * 60_000;
 
-/** A change of its credentials replaces a lane. */
 export class VendorLanes {
   readonly #lanes = new LRUCache<string, VendorLane>({
     max: MAX_LANES,

@@ -30,7 +30,6 @@ interface LaneTools {
 interface SendOptions {
   readonly isUrgent: boolean;
   readonly signal: AbortSignal;
-  /** It can expire while it waits for its turn. */
   readonly isExpired: () => boolean;
 }
 

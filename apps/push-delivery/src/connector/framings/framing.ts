@@ -29,15 +29,12 @@ export interface Framing {
   write(frame: ServerFrame): string | Uint8Array | undefined;
 }
 
-/** `body`: JSON text for the device's platform. */
 export interface DeliveredMessage {
   readonly id: string;
   readonly body: string;
-  /** In UTF-8. */
   readonly bytes: number;
 }
 
-/** A frame for a device in any framing. */
 export type ServerFrame =
   | { readonly kind: 'heartbeat' }
   | { readonly kind: 'echo'; readonly i: number | undefined }

@@ -66,7 +66,6 @@ const protobufFraming: Framing = {
   },
 };
 
-/** The same frames as base64 texts. */
 const base64Framing: Framing = {
   name: 'base64',
   isBinary: false,
@@ -130,7 +129,6 @@ const jsonFraming: Framing = {
   },
 };
 
-/** By the sub-protocol of the client. */
 const FRAMINGS: ReadonlyMap<string, Framing> = new Map([
   ['gatepost.push.v1', gatepostFraming],
   ['lc.protobuf2.3', protobufFraming],
@@ -151,7 +149,6 @@ export function framingOf(protocol: string): Framing {
   return FRAMINGS.get(protocol) ?? jsonFraming;
 }
 
-/** @throws Error if the bytes are not a command */
 export function decodeCommand(payload: Uint8Array): GenericCommand {
   // Own properties only: inherited ones are defaults that were not sent.
   return { ...(type.decode(payload) as GenericCommand) };

@@ -47,7 +47,6 @@ export interface VendorCall {
 export interface VendorAnswer {
   readonly status: number;
   readonly body: JsonObject;
-  /** From `Retry-After`. */
   readonly backOffMs?: number | undefined;
 }
 
@@ -60,7 +59,6 @@ export interface AndroidSend extends Pick<VendorPush, 'keyNo' | 'isRepeat'> {
 
 /** The vendor's requests and answers, without time-outs, retries and connections. */
 export interface AndroidProtocol {
-  /** Its members of `data`. */
   readonly block: string;
   readonly tokensPerRequest: number;
   readonly signIn?: {
@@ -158,7 +156,6 @@ export class AndroidChannel implements VendorChannel {
     return forAll(tokens, { kind: 'credentials', reason: 'the access token is refused' });
   }
 
-  /** @throws RefusedError, OutboundError */
   async #sendToInvalidToken(): Promise<void> {
     const expiresAt = new Date(this.options.clock.now().getTime() + CHECK_LIFE_MS);
     const message = { body: '{"alert":"Check"}', bodies: {} };
@@ -167,7 +164,6 @@ export class AndroidChannel implements VendorChannel {
     if (outcome?.kind === 'credentials') throw new RefusedError(outcome.reason);
   }
 
-  /** @throws RefusedError, OutboundError */
   async #signIn(): Promise<AccessToken> {
     const { protocol, clock } = this.options;
     if (protocol.signIn === undefined) return { token: '', seconds: Infinity };

@@ -153,7 +153,6 @@ export class FcmChannel implements VendorChannel {
   }
 }
 
-/** @throws SignInError */
 async function signIn({ account, tokenUrl, outbound }: FcmOptions): Promise<AccessToken> {
   const key = await importPKCS8(account.private_key, 'RS256');
   const assertion = await new SignJWT({ scope: SCOPE })

@@ -7,7 +7,6 @@ import { codeOf, objectIn, objectOr, type Outcome } from '../vendor-channel.rule
 import type { SubscriptionKeys } from './web-push.crypto.js';
 
 const CONNECTIONS = 2;
-/** Clients choose the services. */
 const MAX_SERVICES = 100;
 const IDLE_MS = 60_000;
 const NO_HTTP2 = 'NO_HTTP2';
@@ -34,7 +33,6 @@ export class PushServices {
     private readonly options: { readonly timeoutMs: number; readonly maxAnswerBytes?: number },
   ) {}
 
-  /** @throws OutboundError */
   async send(url: URL, options: Required<OutboundRequest>): Promise<OutboundAnswer> {
     const service = this.#services.get(url.origin) ?? this.#open(url);
     if (service === 'http/1.1') return this.outbound.send(url, options);
