@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
 import { connectorMessages, type DirectMessagePayload } from '#contracts';
-import { migrate } from '#database';
 import { directMessageHandler, DirectMessages, RabbitTransport } from '#messaging';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
-import { eventually, newDatabase, newNamespace, TcpProxy, testRun } from '#testing';
+import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
+import { openPushDatabase } from './push-database.js';
 import { partitionOf } from '../src/device-queues/device-queues.js';
 import { RedisConnectorNodes } from '../src/device-queues/redis-sessions.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
@@ -16,7 +16,7 @@ import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
 import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
-import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
+import type { PushDatabase } from '../src/push-delivery.database.js';
 import type { VendorCredentials } from '../src/vendors/vendor-credentials.js';
 
 const DEVICES = 300;
@@ -84,9 +84,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
 
   beforeAll(async () => {
     const namespace = newNamespace();
-    const options = pushDatabase(await newDatabase(), 8);
-    await migrate(options);
-    database = new PushDatabase(options);
+    database = await openPushDatabase(8);
     redis = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'test' });
     broker = await TcpProxy.to(new URL(testRun().amqpUrl), 5672);
     const rabbit = { namespace, connectionName: 'gatepost-test' };

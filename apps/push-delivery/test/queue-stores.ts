@@ -1,12 +1,12 @@
 import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import { migrate } from '#database';
 import { Redis } from '#redis';
-import { eventually, isProvided, newDatabase, newNamespace, type Part, testRun } from '#testing';
+import { eventually, isProvided, newNamespace, type Part, testRun } from '#testing';
+import { openPushDatabase } from './push-database.js';
 import type { DeviceQueueLimits, DeviceQueues } from '../src/device-queues/device-queues.js';
 import { PostgresDeviceQueues } from '../src/device-queues/postgres-device-queues.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
-import { PushDatabase, pushDatabase } from '../src/push-delivery.database.js';
+import type { PushDatabase } from '../src/push-delivery.database.js';
 
 /** The store of one process. */
 export interface QueueStore {
@@ -33,9 +33,7 @@ export function useQueueStores(): { stores: QueueStore[]; redis: () => Redis; na
       client = new Client(testRun().redisUrl);
       await eventually(() => redis.ping());
     }
-    const options = pushDatabase(await newDatabase(), 8);
-    await migrate(options);
-    database = new PushDatabase(options);
+    database = await openPushDatabase(8);
   });
   afterAll(async () => {
     if (isProvided('redis')) {

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
-import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
-import { newDatabase } from '#testing';
+import { openPushDatabase } from '../../test/push-database.js';
 import type { DeviceQueues, QueueStatistics } from '../device-queues/device-queues.js';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import { DeliveryStatisticsRepository, DeliveryStatisticsWriter } from './delivery-statistics.js';
 
 const MINUTE_MS = 60_000;
@@ -48,9 +47,7 @@ describe('the delivery statistics writer', () => {
     statistics.set(objectId, { enqueued: 2, acknowledged, overflowed: 0 });
 
   beforeAll(async () => {
-    const options = pushDatabase(await newDatabase(), 2);
-    await migrate(options);
-    database = new PushDatabase(options);
+    database = await openPushDatabase(2);
   });
   afterAll(() => database.close());
   beforeEach(async () => {

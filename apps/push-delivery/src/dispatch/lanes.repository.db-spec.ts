@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Repository } from 'typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
-import { eventually, newDatabase, unique } from '#testing';
+import { eventually, unique } from '#testing';
+import { openPushDatabase } from '../../test/push-database.js';
 import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import { NotificationsRepository } from '../notifications/notifications.repository.js';
 import type { NotificationEntity } from '../pushes/push.entity.js';
 import type { NotificationStatus } from '../pushes/push.row.js';
@@ -63,9 +63,7 @@ const recorded = async () => {
 };
 
 beforeAll(async () => {
-  const options = pushDatabase(await newDatabase(), 6);
-  await migrate(options);
-  database = new PushDatabase({ ...options, statementTimeoutMs: 2_000 });
+  database = await openPushDatabase(6, { statementTimeoutMs: 2_000 });
   lanes = new LanesRepository(database);
 });
 afterAll(() => database.close());

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Repository } from 'typeorm';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
-import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
-import { eventually, newDatabase } from '#testing';
+import { eventually } from '#testing';
+import { openPushDatabase } from '../../test/push-database.js';
 import { type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
 import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import type { WakeUp } from '../device-queues/connector-nodes.js';
 import { NotificationsRepository } from '../notifications/notifications.repository.js';
 import { type PushDispatcher, PushGauge } from './push-dispatcher.js';
@@ -102,9 +102,7 @@ describe('the dispatcher', () => {
     });
 
   beforeAll(async () => {
-    const options = pushDatabase(await newDatabase(), 8);
-    await migrate(options);
-    database = new PushDatabase(options);
+    database = await openPushDatabase(8);
   });
   afterAll(() => database.close());
   beforeEach(() => {

@@ -3,15 +3,16 @@ import { Logger } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
-import { migrate, type Tx } from '#database';
+import type { Tx } from '#database';
 import { appError } from '#errors';
 import type { DirectMessages } from '#messaging';
 import { Metrics } from '#observability';
-import { eventually, newDatabase, unique } from '#testing';
+import { eventually, unique } from '#testing';
+import { openPushDatabase } from '../../test/push-database.js';
 import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
 import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from '../installations/installations.repository.js';
 import type { VendorDispatch } from './installation-scan.js';
 import { PushDelivery } from './push-delivery.js';
@@ -25,9 +26,7 @@ const DEVICES = 250;
 
 let database: PushDatabase;
 beforeAll(async () => {
-  const options = pushDatabase(await newDatabase(), 4);
-  await migrate(options);
-  database = new PushDatabase(options);
+  database = await openPushDatabase(4);
 });
 afterAll(() => database.close());
 

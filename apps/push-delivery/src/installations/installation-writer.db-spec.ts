@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
 import { classPermissions, type JsonObject } from '#contracts';
-import { migrate } from '#database';
 import { ANONYMOUS, type InstallationRow } from '#objects';
 import {
   type AccessSource,
@@ -12,9 +11,10 @@ import {
   type Requester,
   StoredClasses,
 } from '#objects/store';
-import { eventually, newDatabase, unique } from '#testing';
+import { eventually, unique } from '#testing';
+import { openPushDatabase } from '../../test/push-database.js';
 import { type DeviceAddress, type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import { InstallationWriter } from './installation-writer.js';
 import { InstallationsRepository } from './installations.repository.js';
 
@@ -28,9 +28,7 @@ const ACCESS = {
 let database: PushDatabase;
 let installations: InstallationsRepository;
 beforeAll(async () => {
-  const options = pushDatabase(await newDatabase(), 10);
-  await migrate(options);
-  database = new PushDatabase(options);
+  database = await openPushDatabase(10);
   installations = new InstallationsRepository(database, {} as QueryDatabase);
 });
 afterAll(() => database.close());

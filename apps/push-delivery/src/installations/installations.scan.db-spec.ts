@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrate } from '#database';
-import { newDatabase, quickestPlan, unique } from '#testing';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { quickestPlan, unique } from '#testing';
+import { migratedOptions } from '../../test/push-database.js';
+import { PushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installations.repository.js';
 import type { ScanPosition } from '../pushes/push.row.js';
 
@@ -12,13 +12,12 @@ const MANY = 20_000;
 
 describe('the scan of installations in PostgreSQL', () => {
   const app = unique('app');
-  let options: ReturnType<typeof pushDatabase>;
+  let options: Awaited<ReturnType<typeof migratedOptions>>;
   let database: PushDatabase;
   let scan: InstallationScanRepository;
 
   beforeAll(async () => {
-    options = pushDatabase(await newDatabase(), 2);
-    await migrate(options);
+    options = await migratedOptions(2);
     database = new PushDatabase(options);
     scan = new InstallationScanRepository(database);
     // A column inherits the collation of its database; this one is linguistic.

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
-import { newDatabase, quickestPlan } from '#testing';
+import { quickestPlan } from '#testing';
+import { migratedOptions } from '../../test/push-database.js';
 import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { PushDatabase } from '../push-delivery.database.js';
 import { ConnectedCounts } from './connected-counts.js';
 import { PushCleanup } from './notifications.repository.js';
 
@@ -35,8 +35,7 @@ const rows = () =>
   SELECT app_id AS "appId", to_char(at AT TIME ZONE 'UTC', 'HH24:MI') AS at, connected FROM push.connected_counts ORDER BY app_id, at`);
 
 beforeAll(async () => {
-  const options = pushDatabase(await newDatabase(), 8);
-  await migrate(options);
+  const options = await migratedOptions(8);
   database = new PushDatabase(options);
   queries = new QueryDatabase(options);
 });

@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
-import { DatabaseModule, migrate } from '#database';
+import { DatabaseModule } from '#database';
 import { Broadcasts, type DirectMessages, InProcessTransport, type RpcClient } from '#messaging';
 import { QueryDatabase } from '#objects/store';
 import { Metrics, ObservabilityModule } from '#observability';
-import { eventually, newDatabase } from '#testing';
+import { eventually } from '#testing';
+import { migratedOptions } from '../../test/push-database.js';
 import {
   type DeviceQueues,
   type EnqueueBatch,
@@ -23,7 +24,7 @@ import { LanesRepository } from '../dispatch/lanes.repository.js';
 import { PushDelivery } from '../dispatch/push-delivery.js';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../dispatch/push-jobs.repository.js';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { PushDatabase } from '../push-delivery.database.js';
 import type { PlatformCounts } from '../pushes/push.row.js';
 import type { VendorCredentials } from '../vendors/vendor-credentials.js';
 import { NotificationsRepository } from './notifications.repository.js';
@@ -75,8 +76,7 @@ describe('the audience of a push', () => {
   const preview = (body: JsonObject) => audience.preview({ appId: APP, body });
 
   beforeAll(async () => {
-    const options = pushDatabase(await newDatabase(), 10);
-    await migrate(options);
+    const options = await migratedOptions(10);
     module = await Test.createTestingModule({
       imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options, PushDatabase)],
       providers: [NotificationsRepository],

@@ -3,14 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import type { ApplicationDirectory } from '#admission';
 import type { Clock } from '#bootstrap';
 import type { Caller, JsonObject } from '#contracts';
-import { DatabaseModule, migrate } from '#database';
+import { DatabaseModule } from '#database';
 import { appError } from '#errors';
 import { Metrics, ObservabilityModule } from '#observability';
-import { newDatabase, quickestPlan, unique } from '#testing';
+import { quickestPlan, unique } from '#testing';
+import { migratedOptions } from '../../test/push-database.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { QueryDatabase } from '#objects/store';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { PushDatabase } from '../push-delivery.database.js';
 import type { ConnectedCounts } from './connected-counts.js';
 import { NotificationsRepository, PushCleanup } from './notifications.repository.js';
 import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
@@ -54,8 +55,7 @@ describe('pushes', () => {
     database.query(`UPDATE push.notifications SET ${changes} WHERE object_id = $1`, [objectId]);
 
   beforeAll(async () => {
-    const options = pushDatabase(await newDatabase(), 10);
-    await migrate(options);
+    const options = await migratedOptions(10);
     module = await Test.createTestingModule({
       imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options, PushDatabase)],
       providers: [NotificationsRepository],

@@ -1,11 +1,11 @@
 import { Clock } from '#bootstrap';
-import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics, type ProcessInfo } from '#observability';
 import type { OutboundClient } from '#outbound';
-import { newDatabase, unique } from '#testing';
+import { unique } from '#testing';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { openPushDatabase } from '../../test/push-database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import { AndroidChannel } from './android/android.channel.js';
 import { xiaomiProtocol } from './android/authorized.protocols.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
@@ -20,9 +20,7 @@ let database: PushDatabase;
 let lanes: VendorLanesRepository;
 let appId: string;
 beforeAll(async () => {
-  const options = pushDatabase(await newDatabase(), 4);
-  await migrate(options);
-  database = new PushDatabase(options);
+  database = await openPushDatabase(4);
 });
 afterAll(() => database.close());
 

@@ -1,13 +1,13 @@
 import { Clock } from '#bootstrap';
 import { broadcastContracts } from '#contracts';
-import { migrate } from '#database';
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import { eventually, FakeTransport, newDatabase, unique } from '#testing';
+import { eventually, FakeTransport, unique } from '#testing';
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { openPushDatabase } from '../../test/push-database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
 import { VendorCredentials } from './vendor-credentials.js';
@@ -20,9 +20,7 @@ const LANE = 'meizu/_default//prod';
 
 let database: PushDatabase;
 beforeAll(async () => {
-  const options = pushDatabase(await newDatabase(), 4);
-  await migrate(options);
-  database = new PushDatabase(options);
+  database = await openPushDatabase(4);
 });
 afterAll(() => database.close());
 

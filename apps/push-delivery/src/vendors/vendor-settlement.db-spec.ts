@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { migrate } from '#database';
-import { newDatabase, quickestPlan, unique } from '#testing';
-import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
+import { quickestPlan, unique } from '#testing';
+import { openPushDatabase } from '../../test/push-database.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import { type Settlement, settlementOf, type TargetOutcome } from './settlement.rules.js';
 import { recordWithShares, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorLanesRepository } from './vendor-credentials.repository.js';
@@ -103,9 +103,7 @@ describe('the settlement of a batch', () => {
   const state = async () => (await lanes.states(app)).find((one) => one.lane === lane)!;
 
   beforeAll(async () => {
-    const options = pushDatabase(await newDatabase(), 8);
-    await migrate(options);
-    database = new PushDatabase(options);
+    database = await openPushDatabase(8);
     batches = new VendorBatchesRepository(database);
     settlements = new VendorSettlementRepository(database);
     lanes = new VendorLanesRepository(database);

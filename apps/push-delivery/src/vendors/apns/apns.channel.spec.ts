@@ -2,17 +2,13 @@ import { generateKeyPairSync } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
+import { PUSH as push } from '../../../test/vendor-push.js';
 import { Http2Client } from '../http2-client.js';
-import type { VendorPush, VendorTarget } from '../vendor-channel.rules.js';
+import type { VendorTarget } from '../vendor-channel.rules.js';
 import { ApnsChannel } from './apns.channel.js';
 
 const MINUTE_MS = 60_000;
 
-const push: VendorPush = {
-  ...{ appId: 'a', objectId: 'p', data: {}, prod: 'prod', keyNo: 0, isRepeat: false },
-  message: { body: '{"alert":"hello"}', bodies: {} },
-  expiresAt: new Date(Date.now() + 60 * MINUTE_MS),
-};
 const target: VendorTarget = { objectId: 'i', token: 'a0'.repeat(32), platform: 'ios', topic: null, badge: null };
 
 describe('the provider token of the channel to Apple', () => {

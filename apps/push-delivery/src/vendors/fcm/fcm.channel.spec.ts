@@ -5,14 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
-import type { Outcome, VendorPush } from '../vendor-channel.rules.js';
+import { PUSH as push } from '../../../test/vendor-push.js';
+import type { Outcome } from '../vendor-channel.rules.js';
 import { FcmChannel } from './fcm.channel.js';
 
-const push: VendorPush = {
-  ...{ appId: 'a', objectId: 'p', data: {}, prod: 'prod', keyNo: 0, isRepeat: false },
-  message: { body: '{"alert":"hello"}', bodies: {} },
-  expiresAt: new Date(Date.now() + 3_600_000),
-};
 const { privateKey } = generateKeyPairSync('rsa', {
   modulusLength: 2_048,
   publicKeyEncoding: { type: 'spki', format: 'pem' },

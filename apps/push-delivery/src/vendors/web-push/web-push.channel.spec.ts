@@ -6,17 +6,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { OutboundClient, OutboundError } from '#outbound';
 import { Metrics } from '#observability';
+import { PUSH as push } from '../../../test/vendor-push.js';
 import { VendorLane } from '../vendor-lane.js';
-import type { VendorPush, VendorTarget } from '../vendor-channel.rules.js';
+import type { VendorTarget } from '../vendor-channel.rules.js';
 import { PushServices } from './push-services.js';
 import { WebPushChannel } from './web-push.channel.js';
 import { newVapidKeys } from './web-push.crypto.js';
-
-const push: VendorPush = {
-  ...{ appId: 'a', objectId: 'p', data: {}, prod: 'prod', keyNo: 0, isRepeat: false },
-  message: { body: '{"alert":"hello"}', bodies: {} },
-  expiresAt: new Date(Date.now() + 3_600_000),
-};
 
 function targetAt(origin: string, path = '/push/1'): VendorTarget {
   const ecdh = createECDH('prime256v1');
