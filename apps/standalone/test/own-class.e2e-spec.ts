@@ -52,16 +52,16 @@ const noteClass = defineClass<NoteRow>()({
 
 @Entity('notes')
 class NoteEntity implements ObjectEntity {
-  @PrimaryColumn('text', { name: 'app_id' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'object_id' })
+  @PrimaryColumn('text')
   objectId!: string;
 
   @Column('text')
   title!: string;
 
-  @Column('boolean', { name: 'is_pinned' })
+  @Column('boolean')
   isPinned!: boolean;
 
   @Column('jsonb', { nullable: true })
@@ -70,10 +70,10 @@ class NoteEntity implements ObjectEntity {
   @Column('jsonb')
   fields!: unknown;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   updatedAt!: Date;
 }
 

@@ -13,7 +13,7 @@ const AFTER_IDLE_MS = 10_500;
 
 @Entity('shelves')
 class ShelfEntity {
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'shelves_pkey' })
+  @PrimaryColumn('text')
   id!: string;
 
   @Column('text', { name: 'label_text' })

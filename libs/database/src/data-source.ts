@@ -2,12 +2,15 @@ import { Logger } from '@nestjs/common';
 import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
 import {
   DataSource,
+  DefaultNamingStrategy,
   type EntityManager,
   type MigrationInterface,
   QueryFailedError,
   type QueryRunner,
   type ReplicationMode,
+  type Table,
 } from 'typeorm';
+import { snakeCase } from 'typeorm/util/StringUtils.js';
 import { withTimeout } from '#errors';
 import { translateDriverError } from './driver-error.js';
 import { MismatchedReply, numbered, runPrepared } from './statement.js';
@@ -164,6 +167,18 @@ export interface DatabaseOptions {
   readonly plans?: 'each-run' | 'once';
 }
 
+/** The column of `createdAt` is `created_at`, and the primary key of the table `users` is `users_pkey`, as PostgreSQL names it. */
+export class SnakeNames extends DefaultNamingStrategy {
+  override columnName(property: string, ownName: string): string {
+    return ownName || snakeCase(property);
+  }
+
+  override primaryKeyName(table: Table | string): string {
+    const [name = ''] = this.getTableName(table).split('.').slice(-1);
+    return `${name}_pkey`;
+  }
+}
+
 /** TypeORM's access, and the pool that the statements of `Database` share (ADR 8). It connects on demand: a start needs no PostgreSQL. */
 export class ServiceDataSource extends DataSource {
   readonly pool: Pool;
@@ -178,6 +193,7 @@ export class ServiceDataSource extends DataSource {
       applicationName,
       poolSize,
       entities: [...entities],
+      namingStrategy: new SnakeNames(),
       synchronize: false,
       installExtensions: false,
       uuidExtension: 'pgcrypto',

@@ -4,7 +4,7 @@ import { columnsOf, insertStatement, selectList, updateStatement } from './entit
 
 @Entity('books')
 class BookEntity {
-  @PrimaryColumn('text', { name: 'shelf_id' })
+  @PrimaryColumn('text')
   shelfId!: string;
 
   @PrimaryColumn('text')
@@ -13,7 +13,7 @@ class BookEntity {
   @Column('jsonb', { nullable: true })
   tags!: readonly string[] | null;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 }
 

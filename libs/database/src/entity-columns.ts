@@ -1,4 +1,5 @@
 import { type ColumnType, getMetadataArgsStorage } from 'typeorm';
+import { snakeCase } from 'typeorm/util/StringUtils.js';
 
 interface EntityColumn<Property> {
   readonly property: Property;
@@ -27,7 +28,7 @@ export function columnsOf<Entity extends object>(
   return getMetadataArgsStorage()
     .filterColumns(entity)
     .filter(({ propertyName }) => !excepted.includes(propertyName))
-    .map(({ propertyName, options: { name = propertyName, type, primary = false } }) => ({
+    .map(({ propertyName, options: { name = snakeCase(propertyName), type, primary = false } }) => ({
       property: propertyName as keyof Entity & string,
       name,
       type,

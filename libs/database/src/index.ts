@@ -1,4 +1,4 @@
-export { type DatabaseOptions } from './data-source.js';
+export { type DatabaseOptions, SnakeNames } from './data-source.js';
 export { Database, type Queryable, registerPoolMetrics, type Tx, type SqlExecutor } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export {

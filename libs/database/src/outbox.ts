@@ -9,14 +9,10 @@ import type { Statement } from './statement.js';
 
 @Entity('outbox')
 export class OutboxEventEntity {
-  @PrimaryGeneratedColumn('identity', {
-    type: 'bigint',
-    generatedIdentity: 'ALWAYS',
-    primaryKeyConstraintName: 'outbox_pkey',
-  })
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   id!: string;
 
-  @Column('uuid', { name: 'message_id' })
+  @Column('uuid')
   @Generated('uuid')
   messageId!: string;
 
@@ -29,10 +25,10 @@ export class OutboxEventEntity {
   @Column('integer', { default: 0 })
   attempts!: number;
 
-  @Column('timestamptz', { name: 'available_at', default: () => 'now()' })
+  @Column('timestamptz', { default: () => 'now()' })
   availableAt!: Date;
 
-  @Column('text', { name: 'request_id', nullable: true })
+  @Column('text', { nullable: true })
   requestId!: string | null;
 
   @Column('text', { nullable: true })
@@ -42,23 +38,23 @@ export class OutboxEventEntity {
 @Entity('outbox_lease')
 @Check('outbox_lease_one_check', '(id = 1)')
 export class OutboxLeaseEntity {
-  @PrimaryColumn('smallint', { primaryKeyConstraintName: 'outbox_lease_pkey' })
+  @PrimaryColumn('smallint')
   id!: number;
 
   @Column('uuid')
   holder!: string;
 
-  @Column('timestamptz', { name: 'held_until' })
+  @Column('timestamptz')
   heldUntil!: Date;
 }
 
 @Entity('inbox')
 @Index('inbox_received_at_idx', ['receivedAt'])
 export class InboxMessageEntity {
-  @PrimaryColumn('uuid', { name: 'message_id', primaryKeyConstraintName: 'inbox_pkey' })
+  @PrimaryColumn('uuid')
   messageId!: string;
 
-  @Column('timestamptz', { name: 'received_at', default: () => 'now()' })
+  @Column('timestamptz', { default: () => 'now()' })
   receivedAt!: Date;
 }
 

@@ -7,29 +7,29 @@ import type { KeyKind } from './application.rules.js';
 
 @Entity('applications')
 export class ApplicationEntity {
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'applications_pkey' })
+  @PrimaryColumn('text')
   id!: string;
 
   @Column('text')
   name!: string;
 
-  @Column('text', { name: 'sealed_app_key' })
+  @Column('text')
   sealedAppKey!: string;
 
-  @Column('text', { name: 'sealed_master_key' })
+  @Column('text')
   sealedMasterKey!: string;
 
   /** Only explicit values; defaults are not stored. */
   @Column('jsonb', { default: {} })
   settings!: Partial<ApplicationSettings>;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 
-  @Column('text', { name: 'sealed_forward_secret', nullable: true })
+  @Column('text', { nullable: true })
   sealedForwardSecret!: string | null;
 
-  @Column('jsonb', { name: 'class_permissions', default: {} })
+  @Column('jsonb', { default: {} })
   classPermissions!: Partial<Record<ClassName, Partial<Record<ClassOperation, ClassPermission>>>>;
 }
 
@@ -37,23 +37,23 @@ export class ApplicationEntity {
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'old_application_keys_app_id_fkey' })
 @Check('old_application_keys_kind_check', "(kind = ANY (ARRAY['app'::text, 'master'::text]))")
 export class OldApplicationKeyEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'old_application_keys_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'old_application_keys_pkey' })
+  @PrimaryColumn('uuid')
   @Generated('uuid')
   id!: string;
 
   @Column('text')
   kind!: KeyKind;
 
-  @Column('text', { name: 'sealed_key' })
+  @Column('text')
   sealedKey!: string;
 
-  @Column({ type: 'timestamptz', name: 'replaced_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   replacedAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'accepted_until', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   acceptedUntil!: Date | null;
 }
 

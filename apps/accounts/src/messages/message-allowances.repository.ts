@@ -8,16 +8,16 @@ import { ApplicationEntity } from '../applications/applications.repository.js';
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'mail_allowances_app_id_fkey' })
 @Index('mail_allowances_expires_at_idx', ['expiresAt'])
 export class MailAllowanceEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'mail_allowances_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'mail_allowances_pkey' })
+  @PrimaryColumn('text')
   mailbox!: string;
 
-  @Column('timestamptz', { name: 'sent_at', array: true })
+  @Column('timestamptz', { array: true })
   sentAt!: Date[];
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 }
 
@@ -25,16 +25,16 @@ export class MailAllowanceEntity {
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'sms_allowances_app_id_fkey' })
 @Index('sms_allowances_expires_at_idx', ['expiresAt'])
 export class SmsAllowanceEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'sms_allowances_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'mobile_phone_number', primaryKeyConstraintName: 'sms_allowances_pkey' })
+  @PrimaryColumn('text')
   mobilePhoneNumber!: string;
 
-  @Column('timestamptz', { name: 'sent_at', array: true })
+  @Column('timestamptz', { array: true })
   sentAt!: Date[];
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 }
 
@@ -42,13 +42,13 @@ export class SmsAllowanceEntity {
 @Entity('application_sms_allowances')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'application_sms_allowances_app_id_fkey' })
 export class ApplicationSmsAllowanceEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'application_sms_allowances_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
   @Column('integer')
   used!: number;
 
-  @Column({ type: 'timestamptz', name: 'ends_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   endsAt!: Date;
 }
 

@@ -14,41 +14,41 @@ import { ApplicationEntity } from '../applications/applications.repository.js';
   where: 'numberless_hash IS NOT NULL',
 })
 export class SmsCodeEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'sms_codes_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'sms_codes_pkey' })
+  @PrimaryColumn('text')
   purpose!: string;
 
-  @PrimaryColumn('text', { name: 'mobile_phone_number', primaryKeyConstraintName: 'sms_codes_pkey' })
+  @PrimaryColumn('text')
   mobilePhoneNumber!: string;
 
-  @PrimaryColumn('text', { name: 'user_id', primaryKeyConstraintName: 'sms_codes_pkey' })
+  @PrimaryColumn('text')
   userId!: string;
 
-  @Column('bytea', { name: 'code_hash' })
+  @Column('bytea')
   codeHash!: Buffer;
 
-  @Column('smallint', { name: 'wrong_guesses', default: 0 })
+  @Column('smallint', { default: 0 })
   wrongGuesses!: number;
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 
-  @Column('bytea', { name: 'numberless_hash', nullable: true })
+  @Column('bytea', { nullable: true })
   numberlessHash!: Buffer | null;
 
-  @Column('bigint', { name: 'numberless_guesses_before', nullable: true })
+  @Column('bigint', { nullable: true })
   numberlessGuessesBefore!: string | null;
 }
 
 @Entity('sms_numberless_guesses')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'sms_numberless_guesses_app_id_fkey' })
 export class SmsNumberlessGuessEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'sms_numberless_guesses_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'sms_numberless_guesses_pkey' })
+  @PrimaryColumn('text')
   purpose!: string;
 
   @Column('bigint', { default: 0 })

@@ -12,10 +12,10 @@ import { UserEntity } from '../users/user.entity.js';
 @Index('roles_created_at_idx', ['appId', 'createdAt', 'objectId'])
 @Index('roles_fields_idx', { synchronize: false })
 export class RoleEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'roles_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn({ type: 'text', name: 'object_id', collation: 'C', primaryKeyConstraintName: 'roles_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   objectId!: string;
 
   @Column({ type: 'text', collation: 'C' })
@@ -27,10 +27,10 @@ export class RoleEntity {
   @Column('jsonb', { default: {} })
   fields!: unknown;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   updatedAt!: Date;
 }
 
@@ -45,13 +45,13 @@ export class RoleEntity {
 })
 @Index('role_users_user_idx', ['appId', 'userId'])
 export class RoleUserEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'role_users_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn({ type: 'text', name: 'role_id', collation: 'C', primaryKeyConstraintName: 'role_users_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   roleId!: string;
 
-  @PrimaryColumn({ type: 'text', name: 'user_id', collation: 'C', primaryKeyConstraintName: 'role_users_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   userId!: string;
 }
 
@@ -66,13 +66,13 @@ export class RoleUserEntity {
 })
 @Index('role_children_child_idx', ['appId', 'childId'])
 export class RoleChildEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'role_children_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn({ type: 'text', name: 'role_id', collation: 'C', primaryKeyConstraintName: 'role_children_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   roleId!: string;
 
-  @PrimaryColumn({ type: 'text', name: 'child_id', collation: 'C', primaryKeyConstraintName: 'role_children_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   childId!: string;
 }
 

@@ -5,10 +5,10 @@ import { Database } from '#database';
 
 @Entity('secret_rotations')
 export class SecretRotationEntity {
-  @PrimaryColumn('text', { name: 'key_id', primaryKeyConstraintName: 'secret_rotations_pkey' })
+  @PrimaryColumn('text')
   keyId!: string;
 
-  @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   completedAt!: Date;
 }
 

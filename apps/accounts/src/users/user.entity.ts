@@ -12,10 +12,10 @@ import { ApplicationEntity } from '../applications/applications.repository.js';
 @Index('users_lower_username_idx', { synchronize: false })
 @Index('users_lower_email_idx', { synchronize: false })
 export class UserEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'users_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn({ type: 'text', name: 'object_id', collation: 'C', primaryKeyConstraintName: 'users_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   objectId!: string;
 
   @Column({ type: 'text', collation: 'C' })
@@ -25,22 +25,22 @@ export class UserEntity {
   email!: string | null;
 
   /** null: set while verification was off, or no address (specification, emailVerified). */
-  @Column('boolean', { name: 'email_verified', nullable: true })
+  @Column('boolean', { nullable: true })
   emailVerified!: boolean | null;
 
-  @Column({ type: 'text', name: 'mobile_phone_number', nullable: true, collation: 'C' })
+  @Column({ type: 'text', nullable: true, collation: 'C' })
   mobilePhoneNumber!: string | null;
 
-  @Column('boolean', { name: 'mobile_phone_verified', default: false })
+  @Column('boolean', { default: false })
   mobilePhoneVerified!: boolean;
 
-  @Column('text', { name: 'password_hash', nullable: true })
+  @Column('text', { nullable: true })
   passwordHash!: string | null;
 
-  @Column('bytea', { name: 'session_token_hash' })
+  @Column('bytea')
   sessionTokenHash!: Buffer;
 
-  @Column('text', { name: 'sealed_session_token' })
+  @Column('text')
   sealedSessionToken!: string;
 
   @Column('jsonb', { nullable: true })
@@ -49,35 +49,35 @@ export class UserEntity {
   @Column('jsonb', { default: {} })
   fields!: unknown;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   updatedAt!: Date;
 
-  @Column('text', { name: 'sealed_identities', nullable: true })
+  @Column('text', { nullable: true })
   sealedIdentities!: string | null;
 
   /** Counts changes of the address: mailed links are valid for one version. */
-  @Column('integer', { name: 'email_version', default: 0 })
+  @Column('integer', { default: 0 })
   emailVersion!: number;
 
-  @Column('integer', { name: 'password_version', default: 0 })
+  @Column('integer', { default: 0 })
   passwordVersion!: number;
 
   /** The time of the last change where a login has moved `updatedAt` since; null: `updatedAt` is that time. */
-  @Column({ type: 'timestamptz', name: 'last_change_at', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   lastChangeAt!: Date | null;
 
   /** A keyed hash of the imported password hash, by which a second import recognises it. */
-  @Column('bytea', { name: 'imported_password_hash', nullable: true })
+  @Column('bytea', { nullable: true })
   importedPasswordHash!: Buffer | null;
 
   /** An import without a password has stored this version: the password is that of an earlier version, or there is none. */
-  @Column('boolean', { name: 'has_earlier_password', default: false })
+  @Column('boolean', { default: false })
   hasEarlierPassword!: boolean;
 
-  @Column('boolean', { name: 'has_earlier_token', default: false })
+  @Column('boolean', { default: false })
   hasEarlierToken!: boolean;
 }
 
@@ -88,31 +88,31 @@ export class UserEntity {
 })
 @Unique('identities_user_platform_key', ['appId', 'userId', 'platform'])
 export class IdentityEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'identities_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'identities_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   platform!: string;
 
-  @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'identities_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   uid!: string;
 
-  @Column('text', { name: 'user_id' })
+  @Column('text')
   userId!: string;
 
   @Column('text', { nullable: true })
   kind!: string | null;
 
-  @Column('boolean', { name: 'is_verified' })
+  @Column('boolean')
   isVerified!: boolean;
 }
 
 @Entity('daily_logins')
 export class DailyLoginsEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'daily_logins_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('date', { primaryKeyConstraintName: 'daily_logins_pkey' })
+  @PrimaryColumn('date')
   day!: string;
 
   @Column('bigint')
@@ -123,18 +123,18 @@ export class DailyLoginsEntity {
 @Index('lockouts_expires_at_idx', ['expiresAt'])
 @Index('lockouts_locked_until_idx', ['appId', 'lockedUntil', 'userId'], { where: 'locked_until IS NOT NULL' })
 export class LockoutEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'lockouts_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn({ type: 'text', name: 'user_id', collation: 'C', primaryKeyConstraintName: 'lockouts_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   userId!: string;
 
   @Column('jsonb')
   attempts!: unknown;
 
-  @Column({ type: 'timestamptz', name: 'locked_until', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   lockedUntil!: Date | null;
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 }

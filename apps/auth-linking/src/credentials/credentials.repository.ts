@@ -4,10 +4,10 @@ import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 
 @Entity('platform_credentials')
 export class PlatformCredentialEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'platform_credentials_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'platform_credentials_pkey' })
+  @PrimaryColumn('text')
   platform!: string;
 
   @Column('text')
@@ -17,10 +17,10 @@ export class PlatformCredentialEntity {
   shown!: Readonly<Record<string, string>>;
 
   /** The JSON of the fields that are not shown. */
-  @Column('text', { name: 'sealed_secrets' })
+  @Column('text')
   sealedSecrets!: string;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   updatedAt!: Date;
 }
 

@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DatabaseOptions, migrate } from '#database';
+import { type DatabaseOptions, migrate, SnakeNames } from '#database';
 import { newDatabase } from '#testing';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
@@ -15,6 +15,7 @@ async function differences({ url, schema, entities = [] }: DatabaseOptions): Pro
     url,
     schema,
     entities: [...entities],
+    namingStrategy: new SnakeNames(),
     installExtensions: false,
     uuidExtension: 'pgcrypto',
   });
@@ -43,6 +44,20 @@ describe.each([accountsDatabase, authLinkingDatabase, consoleDatabase, mailDatab
 
     it('makes the schema that the entities describe', async () => {
       expect(await differences(options)).toEqual([]);
+    });
+
+    // TypeORM compares no names of primary keys, and ON CONFLICT ON CONSTRAINT depends on them.
+    it('names the primary keys as the entities do', async () => {
+      const keys = await query<{ name: string; table: string }>(
+        options.url,
+        `SELECT conname AS name, relname AS table FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
+          WHERE contype = 'p' AND relnamespace = $1::regnamespace AND relname <> 'migrations'`,
+        [options.schema],
+      );
+      const strategy = new SnakeNames();
+
+      expect(keys).not.toEqual([]);
+      expect(keys).toEqual(keys.map(({ table }) => ({ name: strategy.primaryKeyName(table), table })));
     });
 
     it('has an entity for each table', async () => {

@@ -12,19 +12,19 @@ const time = { type: 'timestamptz', precision: 3 } as const;
 @Index('audit_targets_idx', { synchronize: false })
 @Index('audit_open_idx', ['begunAt'], { where: `outcome = 'begun'` })
 export class AuditEntity {
-  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'audit_pkey' })
+  @PrimaryColumn('uuid')
   id!: string;
 
-  @Column({ ...time, name: 'begun_at', default: () => 'now()' })
+  @Column({ ...time, default: () => 'now()' })
   begunAt!: Date;
 
-  @Column({ ...time, name: 'ended_at', nullable: true })
+  @Column({ ...time, nullable: true })
   endedAt!: Date | null;
 
-  @Column('uuid', { name: 'operator_id', nullable: true })
+  @Column('uuid', { nullable: true })
   operatorId!: string | null;
 
-  @Column('text', { name: 'operator_name' })
+  @Column('text')
   operatorName!: string;
 
   @Column('text')
@@ -33,7 +33,7 @@ export class AuditEntity {
   @Column('text', { nullable: true })
   network!: string | null;
 
-  @Column('text', { name: 'app_id', nullable: true })
+  @Column('text', { nullable: true })
   appId!: string | null;
 
   @Column('text')
@@ -51,9 +51,9 @@ export class AuditEntity {
   @Column('text', { default: 'begun' })
   outcome!: 'begun' | 'done' | 'failed' | 'refused' | 'unknown';
 
-  @Column('text', { name: 'error_name', nullable: true })
+  @Column('text', { nullable: true })
   errorName!: string | null;
 
-  @Column('text', { name: 'request_id' })
+  @Column('text')
   requestId!: string;
 }

@@ -21,10 +21,10 @@ import type { ChannelName, LoggedRow } from './delivery.rules.js';
   where: "status = ANY (ARRAY['queued'::text, 'failed'::text])",
 })
 export class DeliveryEntity {
-  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'deliveries_pkey' })
+  @PrimaryColumn('uuid')
   id!: string;
 
-  @Column('text', { name: 'app_id' })
+  @Column('text')
   appId!: string;
 
   @Column('text')
@@ -36,13 +36,13 @@ export class DeliveryEntity {
   @Column('text')
   recipient!: string;
 
-  @Column('text', { name: 'user_id', nullable: true })
+  @Column('text', { nullable: true })
   userId!: string | null;
 
-  @Column({ type: 'timestamptz', name: 'as_of', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   asOf!: Date | null;
 
-  @Column('text', { name: 'sealed_content', nullable: true })
+  @Column('text', { nullable: true })
   sealedContent!: string | null;
 
   @Column('text', { default: 'queued' })
@@ -51,44 +51,42 @@ export class DeliveryEntity {
   @Column('integer', { default: 0 })
   attempts!: number;
 
-  @Column('text', { name: 'last_error', nullable: true })
+  @Column('text', { nullable: true })
   lastError!: string | null;
 
   @Column('uuid', { nullable: true })
   lease!: string | null;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'give_up_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   giveUpAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'next_attempt_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   nextAttemptAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'settled_at', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   settledAt!: Date | null;
 
   @Column('text', { nullable: true })
   traceparent!: string | null;
 
-  @Column('jsonb', { name: 'attempt_log', default: [] })
+  @Column('jsonb', { default: [] })
   attemptLog!: readonly DeliveryAttempt[];
 }
 
 @Entity('allowances')
 export class AllowanceEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'allowances_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
   @PrimaryColumn({
     type: 'timestamptz',
-    name: 'window_start',
     precision: 3,
-    primaryKeyConstraintName: 'allowances_pkey',
   })
   windowStart!: Date;
 
@@ -99,18 +97,18 @@ export class AllowanceEntity {
 /** The last known address of a user, by which mails to earlier addresses are dropped. */
 @Entity('recipients')
 export class RecipientEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'recipients_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'user_id', primaryKeyConstraintName: 'recipients_pkey' })
+  @PrimaryColumn('text')
   userId!: string;
 
   @Column('text', { nullable: true })
   email!: string | null;
 
-  @Column({ type: 'timestamptz', name: 'changed_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   changedAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'noted_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   notedAt!: Date;
 }

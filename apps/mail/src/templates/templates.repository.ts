@@ -7,13 +7,13 @@ import type { MailTemplate } from './template.rules.js';
 
 @Entity('templates')
 export class TemplateEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'templates_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'templates_pkey' })
+  @PrimaryColumn('text')
   kind!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'templates_pkey' })
+  @PrimaryColumn('text')
   language!: string;
 
   @Column('text')
@@ -29,7 +29,7 @@ export class TemplateEntity {
   @Generated('uuid')
   revision!: string;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   updatedAt!: Date;
 }
 

@@ -4,7 +4,7 @@ import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 
 @Entity('text_message_providers')
 export class TextMessageProviderEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'text_message_providers_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
   @Column('text')
@@ -14,10 +14,10 @@ export class TextMessageProviderEntity {
   shown!: Readonly<Record<string, string>>;
 
   /** The JSON of the fields that are not shown. */
-  @Column('text', { name: 'sealed_secrets' })
+  @Column('text')
   sealedSecrets!: string;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   updatedAt!: Date;
 }
 

@@ -17,10 +17,10 @@ import type { NotificationCounts, NotificationStatus, PushTarget, StoredMessage 
   where: "status = ANY (ARRAY['scheduled'::text, 'in-queue'::text])",
 })
 export class NotificationEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'notifications_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'object_id', primaryKeyConstraintName: 'notifications_pkey' })
+  @PrimaryColumn('text')
   objectId!: string;
 
   @Column('bigint')
@@ -28,13 +28,13 @@ export class NotificationEntity {
   @Generated('identity' as 'increment')
   seq!: string;
 
-  @Column('text', { name: 'notification_id', nullable: true })
+  @Column('text', { nullable: true })
   notificationId!: string | null;
 
   @Column('text')
   status!: NotificationStatus;
 
-  @Column('boolean', { name: 'is_bulk' })
+  @Column('boolean')
   isBulk!: boolean;
 
   @Column('jsonb')
@@ -49,34 +49,34 @@ export class NotificationEntity {
   @Column('text')
   prod!: 'dev' | 'prod';
 
-  @Column('integer', { name: 'flow_control', nullable: true })
+  @Column('integer', { nullable: true })
   flowControl!: number | null;
 
-  @Column({ type: 'timestamptz', name: 'due_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   dueAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   updatedAt!: Date;
 
-  @Column('text', { name: 'lease_owner', nullable: true })
+  @Column('text', { nullable: true })
   leaseOwner!: string | null;
 
-  @Column({ type: 'timestamptz', name: 'lease_until', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   leaseUntil!: Date | null;
 
   @Column('integer', { default: 0 })
   failures!: number;
 
-  @Column('smallint', { name: 'cursor_partition', default: -1 })
+  @Column('smallint', { default: -1 })
   cursorPartition!: number;
 
-  @Column('text', { name: 'cursor_object_id', default: '' })
+  @Column('text', { default: '' })
   cursorObjectId!: string;
 
   @Column('jsonb', { default: {} })
@@ -88,7 +88,7 @@ export class NotificationEntity {
   @Column('text', { nullable: true })
   error!: string | null;
 
-  @Column('text', { name: 'request_id', nullable: true })
+  @Column('text', { nullable: true })
   requestId!: string | null;
 
   @Column('text', { nullable: true })
@@ -97,26 +97,26 @@ export class NotificationEntity {
 
 @Entity('lanes')
 export class LaneEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'lanes_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @Column('text', { name: 'lease_owner', nullable: true })
+  @Column('text', { nullable: true })
   leaseOwner!: string | null;
 
-  @Column({ type: 'timestamptz', name: 'lease_until', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   leaseUntil!: Date | null;
 }
 
 @Entity('tallies')
 @Index('tallies_kept_until_idx', ['keptUntil'])
 export class DeliveryStatisticsEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'tallies_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'message_id', primaryKeyConstraintName: 'tallies_pkey' })
+  @PrimaryColumn('text')
   messageId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'tallies_pkey' })
+  @PrimaryColumn('text')
   platform!: string;
 
   @Column('integer', { default: 0 })
@@ -128,7 +128,7 @@ export class DeliveryStatisticsEntity {
   @Column('integer', { default: 0 })
   overflowed!: number;
 
-  @Column({ type: 'timestamptz', name: 'kept_until', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   keptUntil!: Date;
 }
 
@@ -137,10 +137,10 @@ export class DeliveryStatisticsEntity {
 @Index('connected_counts_at_idx', ['at'])
 export class ConnectedCountEntity {
   /** Empty for the whole deployment, whose rows exist also without devices. */
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'connected_counts_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('timestamptz', { precision: 3, primaryKeyConstraintName: 'connected_counts_pkey' })
+  @PrimaryColumn('timestamptz', { precision: 3 })
   at!: Date;
 
   @Column('integer')
@@ -150,16 +150,16 @@ export class ConnectedCountEntity {
 @Entity('request_ids')
 @Index('request_ids_created_at_idx', ['createdAt'])
 export class RequestIdEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'request_ids_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'req_id', primaryKeyConstraintName: 'request_ids_pkey' })
+  @PrimaryColumn('text')
   reqId!: string;
 
-  @Column('text', { name: 'object_id' })
+  @Column('text')
   objectId!: string;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 }
 
@@ -172,28 +172,28 @@ export class RequestIdEntity {
 @Index('installations_scan_idx', { synchronize: false })
 @Index('installations_targets_idx', ['appId', 'partition', 'objectId'])
 export class InstallationEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'installations_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'object_id', primaryKeyConstraintName: 'installations_pkey' })
+  @PrimaryColumn('text')
   objectId!: string;
 
   @Column('smallint')
   partition!: number;
 
-  @Column('text', { name: 'installation_id', nullable: true })
+  @Column('text', { nullable: true })
   installationId!: string | null;
 
-  @Column('text', { name: 'device_type', nullable: true })
+  @Column('text', { nullable: true })
   deviceType!: string | null;
 
-  @Column('text', { name: 'device_token', nullable: true })
+  @Column('text', { nullable: true })
   deviceToken!: string | null;
 
   @Column('boolean', { default: true })
   valid!: boolean;
 
-  @Column('text', { name: 'invalid_reason', nullable: true })
+  @Column('text', { nullable: true })
   invalidReason!: string | null;
 
   @Column('jsonb', { nullable: true })
@@ -202,10 +202,10 @@ export class InstallationEntity {
   @Column('jsonb', { default: {} })
   fields!: unknown;
 
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   updatedAt!: Date;
 }
 
@@ -214,16 +214,16 @@ export class InstallationEntity {
 @Unique('messages_id_key', ['id'])
 @Index('messages_expires_at_idx', ['expiresAt'])
 export class MessageEntity {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'messages_pkey' })
+  @PrimaryColumn('bigint')
   seq!: string;
 
   @Column('text')
   id!: string;
 
-  @Column('text', { name: 'app_id' })
+  @Column('text')
   appId!: string;
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 
   @Column('jsonb')
@@ -236,13 +236,13 @@ export class MessageEntity {
 @Entity('queued_messages')
 @Index('queued_messages_seq_idx', ['seq'])
 export class QueuedMessageEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'queued_messages_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'installation_id', primaryKeyConstraintName: 'queued_messages_pkey' })
+  @PrimaryColumn('text')
   installationId!: string;
 
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'queued_messages_pkey' })
+  @PrimaryColumn('bigint')
   seq!: string;
 
   @Column('text')
@@ -252,19 +252,19 @@ export class QueuedMessageEntity {
 @Entity('dropped_messages')
 @Index('dropped_messages_expires_at_idx', ['expiresAt'])
 export class DroppedMessageEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'dropped_messages_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'installation_id', primaryKeyConstraintName: 'dropped_messages_pkey' })
+  @PrimaryColumn('text')
   installationId!: string;
 
   @Column('integer')
   count!: number;
 
-  @Column('bigint', { name: 'reported_up_to', default: 0 })
+  @Column('bigint', { default: 0 })
   reportedUpTo!: string;
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   expiresAt!: Date;
 }
 
@@ -272,18 +272,18 @@ export class DroppedMessageEntity {
 @Entity('marks')
 @Index('marks_kept_until_idx', ['keptUntil'])
 export class MarkEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'marks_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'message_id', primaryKeyConstraintName: 'marks_pkey' })
+  @PrimaryColumn('text')
   messageId!: string;
 
-  @PrimaryColumn('smallint', { primaryKeyConstraintName: 'marks_pkey' })
+  @PrimaryColumn('smallint')
   partition!: number;
 
   @Column('text')
   position!: string;
 
-  @Column({ type: 'timestamptz', name: 'kept_until', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   keptUntil!: Date;
 }

@@ -3,26 +3,26 @@ import { InstallationEntity, NotificationEntity } from '../pushes/push.entity.js
 
 @Entity('vendor_credentials')
 export class VendorCredentialEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'vendor_credentials_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_credentials_pkey' })
+  @PrimaryColumn('text')
   vendor!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_credentials_pkey' })
+  @PrimaryColumn('text')
   profile!: string;
 
   /** The team id of APNs; empty for other vendors. */
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_credentials_pkey' })
+  @PrimaryColumn('text')
   part!: string;
 
   @Column('jsonb')
   shown!: Readonly<Record<string, string>>;
 
-  @Column('text', { name: 'sealed_secrets' })
+  @Column('text')
   sealedSecrets!: string;
 
-  @Column({ type: 'timestamptz', name: 'updated_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   updatedAt!: Date;
 }
 
@@ -37,15 +37,15 @@ const PUSH_COLUMNS = [
 @Index('vendor_batches_push_idx', ['appId', 'objectId'])
 @Index('vendor_batches_waiting_idx', ['isBulk', 'nextAt', 'id'])
 export class VendorBatchEntity {
-  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'vendor_batches_pkey' })
+  @PrimaryColumn('bigint')
   // The type of the decorator lacks the strategy that TypeORM knows.
   @Generated('identity' as 'increment')
   id!: string;
 
-  @Column('text', { name: 'app_id' })
+  @Column('text')
   appId!: string;
 
-  @Column('text', { name: 'object_id' })
+  @Column('text')
   objectId!: string;
 
   @ManyToOne(() => NotificationEntity, { onDelete: 'CASCADE' })
@@ -55,7 +55,7 @@ export class VendorBatchEntity {
   @Column('text')
   lane!: string;
 
-  @Column('boolean', { name: 'is_bulk' })
+  @Column('boolean')
   isBulk!: boolean;
 
   @Column('text', { array: true })
@@ -68,35 +68,35 @@ export class VendorBatchEntity {
   attempt!: number;
 
   /** Attempts that the vendor has answered: their keys are not used again. */
-  @Column('smallint', { name: 'key_no', default: 0 })
+  @Column('smallint', { default: 0 })
   keyNo!: number;
 
-  @Column({ type: 'timestamptz', name: 'next_at', precision: 3 })
+  @Column({ type: 'timestamptz', precision: 3 })
   nextAt!: Date;
 
   @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
   endsAt!: Date;
 
-  @Column('text', { name: 'lease_owner', nullable: true })
+  @Column('text', { nullable: true })
   leaseOwner!: string | null;
 
-  @Column({ type: 'timestamptz', name: 'lease_until', precision: 3, nullable: true })
+  @Column({ type: 'timestamptz', precision: 3, nullable: true })
   leaseUntil!: Date | null;
 }
 
 @Entity('vendor_counts')
 export class VendorCountsEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'vendor_counts_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'object_id', primaryKeyConstraintName: 'vendor_counts_pkey' })
+  @PrimaryColumn('text')
   objectId!: string;
 
   @ManyToOne(() => NotificationEntity, { onDelete: 'CASCADE' })
   @JoinColumn(PUSH_COLUMNS.map((column) => ({ ...column, foreignKeyConstraintName: 'vendor_counts_push_fkey' })))
   push!: NotificationEntity;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_counts_pkey' })
+  @PrimaryColumn('text')
   vendor!: string;
 
   @Column('integer', { default: 0 })
@@ -118,34 +118,34 @@ export class VendorCountsEntity {
   reasons!: Readonly<Record<string, number>>;
 }
 
-const timestamp = (name: string) => ({ type: 'timestamptz' as const, name, precision: 3 });
+const time = { type: 'timestamptz', precision: 3 } as const;
 
 @Entity('vendor_lanes')
 export class VendorLaneEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'vendor_lanes_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_lanes_pkey' })
+  @PrimaryColumn('text')
   lane!: string;
 
   /** The credentials that the following columns are about. */
-  @Column(timestamp('credentials_at'))
+  @Column(time)
   credentialsAt!: Date;
 
-  @Column({ ...timestamp('paused_at'), nullable: true })
+  @Column({ ...time, nullable: true })
   pausedAt!: Date | null;
 
-  @Column({ ...timestamp('trusted_until'), nullable: true })
+  @Column({ ...time, nullable: true })
   trustedUntil!: Date | null;
 
-  @Column({ ...timestamp('doubted_at'), nullable: true })
+  @Column({ ...time, nullable: true })
   doubtedAt!: Date | null;
 
-  @Column('boolean', { name: 'is_proven', default: false })
+  @Column('boolean', { default: false })
   isProven!: boolean;
 
   /** The counts are halved each five minutes from then on. */
-  @Column({ ...timestamp('counted_since'), default: () => 'now()' })
+  @Column({ ...time, default: () => 'now()' })
   countedSince!: Date;
 
   @Column('integer', { default: 0 })
@@ -159,22 +159,22 @@ export class VendorLaneEntity {
   @Column('integer', { default: 0 })
   doubtful!: number;
 
-  @Column({ ...timestamp('used_at'), nullable: true })
+  @Column({ ...time, nullable: true })
   usedAt!: Date | null;
 
-  @Column({ ...timestamp('list_asked_at'), nullable: true })
+  @Column({ ...time, nullable: true })
   listAskedAt!: Date | null;
 
-  @Column({ ...timestamp('list_read_at'), nullable: true })
+  @Column({ ...time, nullable: true })
   listReadAt!: Date | null;
 }
 
 @Entity('development_devices')
 export class DevelopmentDeviceEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'development_devices_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'object_id', primaryKeyConstraintName: 'development_devices_pkey' })
+  @PrimaryColumn('text')
   objectId!: string;
 
   @ManyToOne(() => InstallationEntity, { onDelete: 'CASCADE' })
@@ -186,9 +186,9 @@ export class DevelopmentDeviceEntity {
 
 @Entity('vendor_senders')
 export class VendorSenderEntity {
-  @PrimaryColumn('text', { primaryKeyConstraintName: 'vendor_senders_pkey' })
+  @PrimaryColumn('text')
   instance!: string;
 
-  @Column(timestamp('seen_at'))
+  @Column(time)
   seenAt!: Date;
 }

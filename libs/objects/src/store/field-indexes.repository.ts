@@ -11,16 +11,16 @@ import { appError } from '#errors';
   "(state = ANY (ARRAY['building'::text, 'ready'::text, 'failed'::text, 'removing'::text]))",
 )
 export class FieldIndexEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'field_indexes_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'class_name', primaryKeyConstraintName: 'field_indexes_pkey' })
+  @PrimaryColumn('text')
   className!: string;
 
-  @PrimaryColumn('text', { array: true, primaryKeyConstraintName: 'field_indexes_pkey' })
+  @PrimaryColumn('text', { array: true })
   fields!: string[];
 
-  @Column('text', { name: 'index_name' })
+  @Column('text')
   indexName!: string;
 
   @Column('text', { default: 'building' })
@@ -29,23 +29,23 @@ export class FieldIndexEntity {
   @Column('text', { nullable: true })
   problem!: string | null;
 
-  @Column({ type: 'timestamptz', name: 'changed_at', precision: 3, default: () => 'now()' })
+  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
   changedAt!: Date;
 }
 
 /** How often a kind of query took long within an hour. It holds no values of queries. */
 @Entity('slow_questions')
 export class SlowQueryEntity {
-  @PrimaryColumn('text', { name: 'app_id', primaryKeyConstraintName: 'slow_questions_pkey' })
+  @PrimaryColumn('text')
   appId!: string;
 
-  @PrimaryColumn('text', { name: 'class_name', primaryKeyConstraintName: 'slow_questions_pkey' })
+  @PrimaryColumn('text')
   className!: string;
 
-  @PrimaryColumn({ type: 'text', collation: 'C', primaryKeyConstraintName: 'slow_questions_pkey' })
+  @PrimaryColumn({ type: 'text', collation: 'C' })
   question!: string;
 
-  @PrimaryColumn({ type: 'timestamptz', precision: 0, primaryKeyConstraintName: 'slow_questions_pkey' })
+  @PrimaryColumn({ type: 'timestamptz', precision: 0 })
   hour!: Date;
 
   @Column('text', { array: true })
@@ -54,10 +54,10 @@ export class SlowQueryEntity {
   @Column('integer')
   runs!: number;
 
-  @Column('double precision', { name: 'total_ms' })
+  @Column('double precision')
   totalMs!: number;
 
-  @Column('double precision', { name: 'max_ms' })
+  @Column('double precision')
   maxMs!: number;
 }
 
