@@ -1,13 +1,6 @@
 import { Database, type DatabaseOptions } from '#database';
 import { AuditEntity } from './audit/audit.entity.js';
-import {
-  AddOidc1796810000000,
-  AddSecondFactors1796800000000,
-  AddTestDevices1796830000000,
-  CreateConsole1796790000000,
-  FindEachTarget1796840000000,
-  NameSignedInOperators1796820000000,
-} from './migrations/0.1.0-console.js';
+import * as migrations from './migrations/0.1.0-console.js';
 import {
   AttemptsEntity,
   ChallengeEntity,
@@ -43,13 +36,6 @@ export function consoleDatabase(url: string, poolSize: number): DatabaseOptions 
       SessionEntity,
       TestDeviceEntity,
     ],
-    migrations: [
-      CreateConsole1796790000000,
-      AddSecondFactors1796800000000,
-      AddOidc1796810000000,
-      NameSignedInOperators1796820000000,
-      AddTestDevices1796830000000,
-      FindEachTarget1796840000000,
-    ],
+    migrations: Object.values(migrations),
   };
 }

@@ -1,4 +1,8 @@
-export { type DatabaseOptions, SnakeNames } from './data-source.js';
+export {
+  type DatabaseOptions,
+  /** @internal For a test. */
+  SnakeNames,
+} from './data-source.js';
 export { Database, type Queryable, registerPoolMetrics, type Tx, type SqlExecutor } from './database.js';
 export { DatabaseModule } from './database.module.js';
 export {

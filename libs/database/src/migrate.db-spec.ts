@@ -76,6 +76,12 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await migrate(options)).toEqual([]);
   });
 
+  it('reports pending migrations in the order in which they run', async () => {
+    const migrations = [AddSize1700000100000, CreateThings1700000000000];
+    const { pending } = await migrationStatus({ ...options, migrations });
+    expect(pending).toEqual(['CreateThings1700000000000', 'AddSize1700000100000']);
+  });
+
   it('reports pending migrations without changes', async () => {
     expect(await migrationStatus(options)).toEqual({ pending: ['CreateThings1700000000000'], newer: [] });
     expect((await other.query(`SELECT to_regnamespace('sample') AS schema`)).rows).toEqual([{ schema: null }]);

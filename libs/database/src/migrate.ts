@@ -118,7 +118,7 @@ export async function migrationStatus(options: DatabaseOptions): Promise<Migrati
   const database = new Database(options);
   try {
     const applied = (await appliedMigrations(database, options.schema)) ?? new Set();
-    const known = options.migrations.map(({ name }) => name);
+    const known = options.migrations.map(({ name }) => name).toSorted((one, other) => timeOf(one) - timeOf(other));
     return {
       pending: known.filter((name) => !applied.has(name)),
       newer: [...applied].filter((name) => !known.includes(name)),
@@ -126,6 +126,11 @@ export async function migrationStatus(options: DatabaseOptions): Promise<Migrati
   } finally {
     await database.close();
   }
+}
+
+/** Milliseconds at the end of the name, by which TypeORM orders migrations. */
+function timeOf(migration: string): number {
+  return Number(migration.slice(-13));
 }
 
 export async function isMigrated(database: Queryable, options: DatabaseOptions): Promise<boolean> {
