@@ -65,6 +65,11 @@ export class Tx implements SqlExecutor {
     return this.query(text, values, name);
   }
 
+  /** Waits for the other transactions that have locked the name. Names are of the whole database: begin them with the schema. */
+  async lockName(name: string): Promise<void> {
+    await this.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+  }
+
   /** PostgreSQL cancels each further statement of the transaction after this time, in milliseconds. null: after the time of the connection */
   async limitStatements(timeoutMs: number | null): Promise<void> {
     await this.query(`SET LOCAL statement_timeout TO ${timeoutMs ?? 'DEFAULT'}`);

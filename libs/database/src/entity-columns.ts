@@ -1,4 +1,4 @@
-import { type ColumnType, getMetadataArgsStorage } from 'typeorm';
+import { Column, type ColumnOptions, type ColumnType, getMetadataArgsStorage } from 'typeorm';
 import { snakeCase } from 'typeorm/util/StringUtils.js';
 
 interface EntityColumn<Property> {
@@ -18,6 +18,11 @@ interface RowStatement<Entity> {
 }
 
 type EntityClass<Entity> = new () => Entity;
+
+/** A moment with the precision of a JavaScript `Date`. */
+export function TimeColumn(options: Pick<ColumnOptions, 'default' | 'name' | 'nullable'> = {}): PropertyDecorator {
+  return Column({ type: 'timestamptz', precision: 3, ...options });
+}
 
 /** Reads the columns from the decorators of the entity: call it once, when the process starts. */
 export function columnsOf<Entity extends object>(

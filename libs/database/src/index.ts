@@ -17,6 +17,7 @@ export {
   insertManyStatement,
   insertStatement,
   selectList,
+  TimeColumn,
   updateManyStatement,
   updateStatement,
 } from './entity-columns.js';

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Check, Column, Entity, ForeignKey, Generated, In, PrimaryColumn, Raw, type Repository } from 'typeorm';
 import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
+import { TimeColumn } from '#database';
 import type { Tx } from '#database';
 import type { KeyKind } from './application.rules.js';
 
@@ -23,7 +24,7 @@ export class ApplicationEntity {
   @Column('jsonb', { default: {} })
   settings!: Partial<ApplicationSettings>;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   createdAt!: Date;
 
   @Column('text', { nullable: true })
@@ -50,10 +51,10 @@ export class OldApplicationKeyEntity {
   @Column('text')
   sealedKey!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   replacedAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   acceptedUntil!: Date | null;
 }
 

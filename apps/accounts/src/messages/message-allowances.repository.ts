@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { RateLimit } from '#admission';
+import { TimeColumn } from '#database';
 import type { Tx } from '#database';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
@@ -17,7 +18,7 @@ export class MailAllowanceEntity {
   @Column('timestamptz', { array: true })
   sentAt!: Date[];
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 }
 
@@ -34,7 +35,7 @@ export class SmsAllowanceEntity {
   @Column('timestamptz', { array: true })
   sentAt!: Date[];
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 }
 
@@ -48,7 +49,7 @@ export class ApplicationSmsAllowanceEntity {
   @Column('integer')
   used!: number;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   endsAt!: Date;
 }
 

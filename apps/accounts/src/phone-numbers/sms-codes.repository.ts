@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { CodePurpose } from '#contracts';
-import { Database, type Queryable, type Tx } from '#database';
+import { Database, type Queryable, TimeColumn, type Tx } from '#database';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
 @Entity('sms_codes')
@@ -32,7 +32,7 @@ export class SmsCodeEntity {
   @Column('smallint', { default: 0 })
   wrongGuesses!: number;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 
   @Column('bytea', { nullable: true })

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
 import type { accountsImportRpc, RpcData } from '#contracts';
-import { Database, UNESTIMATED_APP, violatedForeignKey } from '#database';
+import { Database, TimeColumn, UNESTIMATED_APP, violatedForeignKey } from '#database';
 import { appError } from '#errors';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 import { UserEntity } from '../users/user.entity.js';
@@ -27,10 +27,10 @@ export class RoleEntity {
   @Column('jsonb', { default: {} })
   fields!: unknown;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   updatedAt!: Date;
 }
 

@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
-import { Database } from '#database';
+import { Entity, PrimaryColumn, type Repository } from 'typeorm';
+import { Database, TimeColumn } from '#database';
 
 @Entity('secret_rotations')
 export class SecretRotationEntity {
   @PrimaryColumn('text')
   keyId!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   completedAt!: Date;
 }
 

@@ -1,4 +1,5 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn, Unique } from 'typeorm';
+import { TimeColumn } from '#database';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
 @Entity('users')
@@ -49,10 +50,10 @@ export class UserEntity {
   @Column('jsonb', { default: {} })
   fields!: unknown;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   updatedAt!: Date;
 
   @Column('text', { nullable: true })
@@ -66,7 +67,7 @@ export class UserEntity {
   passwordVersion!: number;
 
   /** The time of the last change where a login has moved `updatedAt` since; null: `updatedAt` is that time. */
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   lastChangeAt!: Date | null;
 
   /** A keyed hash of the imported password hash, by which a second import recognises it. */
@@ -132,9 +133,9 @@ export class LockoutEntity {
   @Column('jsonb')
   attempts!: unknown;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   lockedUntil!: Date | null;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 }

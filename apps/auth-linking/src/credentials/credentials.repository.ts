@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
+import { TimeColumn } from '#database';
 
 @Entity('platform_credentials')
 export class PlatformCredentialEntity {
@@ -20,7 +21,7 @@ export class PlatformCredentialEntity {
   @Column('text')
   sealedSecrets!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   updatedAt!: Date;
 }
 

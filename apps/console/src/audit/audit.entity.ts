@@ -1,6 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
-
-const time = { type: 'timestamptz', precision: 3 } as const;
+import { TimeColumn } from '#database';
 
 /** A trigger refuses early deletions, and changes but that of an open outcome. */
 @Entity('audit')
@@ -15,10 +14,10 @@ export class AuditEntity {
   @PrimaryColumn('uuid')
   id!: string;
 
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   begunAt!: Date;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   endedAt!: Date | null;
 
   @Column('uuid', { nullable: true })

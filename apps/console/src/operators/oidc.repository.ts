@@ -203,8 +203,8 @@ export class OidcRepository {
   }
 }
 
-async function lockAccount(tx: Tx, { subject }: IssuerAccount): Promise<void> {
-  await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console account ${subject}`]);
+function lockAccount(tx: Tx, { subject }: IssuerAccount): Promise<void> {
+  return tx.lockName(`console account ${subject}`);
 }
 
 /** Locks the connected operator and, if groups decide ownership, all owners: in the order in which a change of an owner locks them. */

@@ -1,6 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
-
-const time = { type: 'timestamptz', precision: 3 } as const;
+import { TimeColumn } from '#database';
 
 @Entity('operators')
 @Unique('operators_address_key', ['address'])
@@ -51,10 +50,10 @@ export class OperatorEntity {
   @Column('text', { default: 'auto' })
   theme!: string;
 
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   lastSeenAt!: Date | null;
 }
 
@@ -92,17 +91,17 @@ export class SessionEntity {
   @Column('bytea')
   passwordTag!: Buffer;
 
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   usedAt!: Date;
 
-  @Column(time)
+  @TimeColumn()
   @Index('sessions_ends_at_idx')
   endsAt!: Date;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   provenAt!: Date | null;
 
   @Column('text')
@@ -126,10 +125,10 @@ export class LinkEntity {
   @ForeignKey(() => OperatorEntity, { name: 'links_operator_id_fkey', onDelete: 'CASCADE' })
   operatorId!: string | null;
 
-  @Column(time)
+  @TimeColumn()
   endsAt!: Date;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   usedAt!: Date | null;
 }
 
@@ -141,7 +140,7 @@ export class AttemptsEntity {
   @Column('timestamptz', { array: true })
   times!: Date[];
 
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   @Index('attempts_changed_at_idx')
   changedAt!: Date;
 }
@@ -198,10 +197,10 @@ export class PasskeyEntity {
   @Column('text', { array: true })
   transports!: string[];
 
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   lastUsedAt!: Date | null;
 }
 
@@ -218,7 +217,7 @@ export class TestDeviceEntity {
   @PrimaryColumn('text')
   deviceId!: string;
 
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   markedAt!: Date;
 }
 
@@ -234,7 +233,7 @@ export class ChallengeEntity {
   @ForeignKey(() => OperatorEntity, { name: 'challenges_operator_id_fkey', onDelete: 'CASCADE' })
   operatorId!: string | null;
 
-  @Column(time)
+  @TimeColumn()
   @Index('challenges_ends_at_idx')
   endsAt!: Date;
 }

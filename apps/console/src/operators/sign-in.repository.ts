@@ -169,7 +169,7 @@ export class SignInRepository {
     const token = newToken();
     const endsAt = await this.database.transaction(async (tx) => {
       // Serialized: each sees the links that the previous one has inserted.
-      await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`console link ${operatorId ?? ''}`]);
+      await tx.lockName(`console link ${operatorId ?? ''}`);
       await tx.query('DELETE FROM console.links WHERE operator_id IS NOT DISTINCT FROM $1', [operatorId]);
       const [row] = await tx.query<{ endsAt: Date }>(
         `INSERT INTO console.links (token_hash, kind, operator_id, ends_at)

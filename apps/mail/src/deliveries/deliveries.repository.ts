@@ -133,9 +133,7 @@ export class DeliveriesRepository {
   async dropReplaced(tx: Tx, code: ReplacingCode, reason: string): Promise<boolean> {
     const { appId, kind, recipient, userId, asOf } = code;
     const sameUse = `channel = 'sms' AND app_id = $1 AND kind = $2 AND recipient = $3 AND user_id IS NOT DISTINCT FROM $4`;
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-      `mail.codes ${JSON.stringify([appId, kind, recipient, userId])}`,
-    ]);
+    await tx.lockName(`mail.codes ${JSON.stringify([appId, kind, recipient, userId])}`);
     await tx.query(
       `UPDATE mail.deliveries SET status = 'dropped', last_error = $6, sealed_content = NULL, settled_at = now()
         WHERE ${sameUse} AND status IN ('queued', 'failed', 'dead') AND as_of < $5`,
@@ -189,7 +187,7 @@ export interface UserRef {
 export class RecipientsRepository {
   /** Serializes the transactions that handle events of one user, because concurrent ones do not see each other's rows. */
   async lock(tx: Tx, { appId, userId }: UserRef): Promise<void> {
-    await tx.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`mail.recipients ${appId} ${userId}`]);
+    await tx.lockName(`mail.recipients ${appId} ${userId}`);
   }
 
   async find(tx: Tx, { appId, userId }: UserRef): Promise<RecipientRow | undefined> {

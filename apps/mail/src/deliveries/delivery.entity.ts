@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { DeliveryAttempt } from '#contracts';
+import { TimeColumn } from '#database';
 import type { ChannelName, LoggedRow } from './delivery.rules.js';
 
 @Entity('deliveries')
@@ -39,7 +40,7 @@ export class DeliveryEntity {
   @Column('text', { nullable: true })
   userId!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   asOf!: Date | null;
 
   @Column('text', { nullable: true })
@@ -57,19 +58,19 @@ export class DeliveryEntity {
   @Column('uuid', { nullable: true })
   lease!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   giveUpAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   nextAttemptAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   settledAt!: Date | null;
 
   @Column('text', { nullable: true })
@@ -106,9 +107,9 @@ export class RecipientEntity {
   @Column('text', { nullable: true })
   email!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   changedAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   notedAt!: Date;
 }

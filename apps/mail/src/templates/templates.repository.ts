@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, Generated, PrimaryColumn, type Repository } from 'typeorm';
 import type { MailKind } from '#contracts';
+import { TimeColumn } from '#database';
 import { MailDatabase } from '../mail.config.js';
 import type { MailTemplate } from './template.rules.js';
 
@@ -29,7 +30,7 @@ export class TemplateEntity {
   @Generated('uuid')
   revision!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   updatedAt!: Date;
 }
 

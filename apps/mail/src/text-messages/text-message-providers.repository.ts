@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
+import { TimeColumn } from '#database';
 
 @Entity('text_message_providers')
 export class TextMessageProviderEntity {
@@ -17,7 +18,7 @@ export class TextMessageProviderEntity {
   @Column('text')
   sealedSecrets!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   updatedAt!: Date;
 }
 

@@ -1,5 +1,6 @@
 import { Check, Column, Entity, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
 import type { JsonObject } from '#contracts';
+import { TimeColumn } from '#database';
 import type { NotificationCounts, NotificationStatus, PushTarget, StoredMessage } from './push.row.js';
 
 @Entity('notifications')
@@ -52,22 +53,22 @@ export class NotificationEntity {
   @Column('integer', { nullable: true })
   flowControl!: number | null;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   dueAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   updatedAt!: Date;
 
   @Column('text', { nullable: true })
   leaseOwner!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   leaseUntil!: Date | null;
 
   @Column('integer', { default: 0 })
@@ -82,7 +83,7 @@ export class NotificationEntity {
   @Column('jsonb', { default: {} })
   counts!: NotificationCounts;
 
-  @Column({ type: 'timestamptz', name: 'next_tally_at', precision: 3, nullable: true })
+  @TimeColumn({ name: 'next_tally_at', nullable: true })
   nextStatisticsAt!: Date | null;
 
   @Column('text', { nullable: true })
@@ -103,7 +104,7 @@ export class LaneEntity {
   @Column('text', { nullable: true })
   leaseOwner!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   leaseUntil!: Date | null;
 }
 
@@ -128,7 +129,7 @@ export class DeliveryStatisticsEntity {
   @Column('integer', { default: 0 })
   overflowed!: number;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   keptUntil!: Date;
 }
 
@@ -159,7 +160,7 @@ export class RequestIdEntity {
   @Column('text')
   objectId!: string;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   createdAt!: Date;
 }
 
@@ -202,10 +203,10 @@ export class InstallationEntity {
   @Column('jsonb', { default: {} })
   fields!: unknown;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   createdAt!: Date;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   updatedAt!: Date;
 }
 
@@ -223,7 +224,7 @@ export class MessageEntity {
   @Column('text')
   appId!: string;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 
   @Column('jsonb')
@@ -264,7 +265,7 @@ export class DroppedMessageEntity {
   @Column('bigint', { default: 0 })
   reportedUpTo!: string;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   expiresAt!: Date;
 }
 
@@ -284,6 +285,6 @@ export class MarkEntity {
   @Column('text')
   position!: string;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   keptUntil!: Date;
 }

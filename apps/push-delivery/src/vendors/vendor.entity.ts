@@ -1,4 +1,5 @@
 import { Column, Entity, Generated, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { TimeColumn } from '#database';
 import { InstallationEntity, NotificationEntity } from '../pushes/push.entity.js';
 
 @Entity('vendor_credentials')
@@ -22,7 +23,7 @@ export class VendorCredentialEntity {
   @Column('text')
   sealedSecrets!: string;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   updatedAt!: Date;
 }
 
@@ -71,16 +72,16 @@ export class VendorBatchEntity {
   @Column('smallint', { default: 0 })
   keyNo!: number;
 
-  @Column({ type: 'timestamptz', precision: 3 })
+  @TimeColumn()
   nextAt!: Date;
 
-  @Column({ type: 'timestamptz', name: 'expires_at', precision: 3 })
+  @TimeColumn({ name: 'expires_at' })
   endsAt!: Date;
 
   @Column('text', { nullable: true })
   leaseOwner!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3, nullable: true })
+  @TimeColumn({ nullable: true })
   leaseUntil!: Date | null;
 }
 
@@ -118,8 +119,6 @@ export class VendorCountsEntity {
   reasons!: Readonly<Record<string, number>>;
 }
 
-const time = { type: 'timestamptz', precision: 3 } as const;
-
 @Entity('vendor_lanes')
 export class VendorLaneEntity {
   @PrimaryColumn('text')
@@ -129,23 +128,23 @@ export class VendorLaneEntity {
   lane!: string;
 
   /** The credentials that the following columns are about. */
-  @Column(time)
+  @TimeColumn()
   credentialsAt!: Date;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   pausedAt!: Date | null;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   trustedUntil!: Date | null;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   doubtedAt!: Date | null;
 
   @Column('boolean', { default: false })
   isProven!: boolean;
 
   /** The counts are halved each five minutes from then on. */
-  @Column({ ...time, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   countedSince!: Date;
 
   @Column('integer', { default: 0 })
@@ -159,13 +158,13 @@ export class VendorLaneEntity {
   @Column('integer', { default: 0 })
   doubtful!: number;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   usedAt!: Date | null;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   listAskedAt!: Date | null;
 
-  @Column({ ...time, nullable: true })
+  @TimeColumn({ nullable: true })
   listReadAt!: Date | null;
 }
 
@@ -189,6 +188,6 @@ export class VendorSenderEntity {
   @PrimaryColumn('text')
   instance!: string;
 
-  @Column(time)
+  @TimeColumn()
   seenAt!: Date;
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
 import type { ClassName, FieldIndexReport } from '#contracts';
+import { TimeColumn } from '#database';
 import type { Database, Tx } from '#database';
 import { appError } from '#errors';
 
@@ -29,7 +30,7 @@ export class FieldIndexEntity {
   @Column('text', { nullable: true })
   problem!: string | null;
 
-  @Column({ type: 'timestamptz', precision: 3, default: () => 'now()' })
+  @TimeColumn({ default: () => 'now()' })
   changedAt!: Date;
 }
 
