@@ -34,5 +34,5 @@ export {
   OutboxModule,
 } from './outbox.js';
 export { ForwardMigration, indexesBesideTraffic, migrate, migrationStatus } from './migrate.js';
-export { ClaimingWorker, PollingWorker } from './polling-worker.js';
+export { ClaimingWorker, cleanUp, CleanupJob, PollingWorker } from './polling-worker.js';
 export { combineStatements, endOfPrefix, type Statement, UNESTIMATED_APP } from './statement.js';

@@ -5,6 +5,7 @@ import { TRANSPORT, type Transport } from '#messaging';
 import { currentTraceparent, Metrics } from '#observability';
 import { Database, type Tx } from './database.js';
 import { OutboxRelay } from './outbox.relay.js';
+import { cleanUp } from './polling-worker.js';
 import type { Statement } from './statement.js';
 
 @Entity('outbox')
@@ -196,11 +197,8 @@ export class Inbox {
   }
 
   private async forgetOld(tx: Tx): Promise<void> {
-    await tx.query(
-      `DELETE FROM ${this.schema}.inbox WHERE message_id IN (
-         SELECT message_id FROM ${this.schema}.inbox WHERE received_at < now() - ${RETENTION}
-          ORDER BY received_at LIMIT ${CLEANUP_BATCH_SIZE} FOR UPDATE SKIP LOCKED)`,
-    );
+    const where = `received_at < now() - ${RETENTION}`;
+    await cleanUp(tx, { table: `${this.schema}.inbox`, where, orderBy: 'received_at', limit: CLEANUP_BATCH_SIZE });
   }
 }
 

@@ -1,5 +1,7 @@
 import type { Logger } from '@nestjs/common';
-import { FailureLog } from '#observability';
+import { PeriodicJob } from '#bootstrap';
+import { FailureLog, type JobName, type Metrics } from '#observability';
+import type { Queryable } from './database.js';
 
 /** The longest delay until a worker finds rows of other processes and rows that have become due, in milliseconds. */
 const POLL_INTERVAL_MS = 1_000;
@@ -134,5 +136,61 @@ export class ClaimingWorker<Item> {
       if (this.#isMoreDue) this.wake();
     });
     this.#running.add(run);
+  }
+}
+
+/** Few enough that requests do not wait long for the locks of a batch. */
+const BATCH_SIZE = 500;
+
+/** Rows of a table that are no longer needed; names and conditions come from the code. */
+interface UnneededRows {
+  readonly table: string;
+  readonly where: string;
+  readonly orderBy?: string;
+  readonly values?: readonly unknown[];
+  /** What to change; default: the rows are deleted. */
+  readonly set?: string;
+  /** Rows at most; default: 500. */
+  readonly limit?: number;
+}
+
+/** Deletes or changes one batch of rows, without those that other transactions have locked. @returns whether more may be left */
+export async function cleanUp(database: Queryable, rows: UnneededRows): Promise<boolean> {
+  const { table, where, orderBy, values, set, limit = BATCH_SIZE } = rows;
+  const order = orderBy === undefined ? '' : `ORDER BY ${orderBy}`;
+  const changed = await database.query(
+    `${set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`} WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM ${table} WHERE ${where} ${order} LIMIT ${limit} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+    values,
+  );
+  return changed.length === limit;
+}
+
+interface CleanupOptions {
+  readonly name: JobName;
+  readonly intervalMs: number;
+  readonly metrics: Metrics;
+  readonly database: Queryable;
+  readonly unneeded: readonly UnneededRows[];
+}
+
+/** Cleans up tables in batches. A table whose statement fails does not keep the rows of the others. */
+export class CleanupJob extends PeriodicJob {
+  readonly #database: Queryable;
+  readonly #unneeded: readonly UnneededRows[];
+
+  constructor({ database, unneeded, ...job }: CleanupOptions) {
+    super(job);
+    this.#database = database;
+    this.#unneeded = unneeded;
+  }
+
+  /** @throws what the first failed statement has thrown, after all statements */
+  async processBatch(): Promise<boolean> {
+    const results: PromiseSettledResult<boolean>[] = [];
+    for (const rows of this.#unneeded) results.push(...(await Promise.allSettled([cleanUp(this.#database, rows)])));
+    const failed = results.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
+    return results.some((result) => result.status === 'fulfilled' && result.value);
   }
 }

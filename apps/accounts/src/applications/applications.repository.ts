@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Check, Column, Entity, ForeignKey, Generated, In, PrimaryColumn, Raw, type Repository } from 'typeorm';
 import type { ApplicationSettings, ClassName, ClassOperation, ClassPermission } from '#contracts';
-import { TimeColumn } from '#database';
-import type { Tx } from '#database';
+import { TimeColumn, type Tx } from '#database';
 import type { KeyKind } from './application.rules.js';
 
 @Entity('applications')

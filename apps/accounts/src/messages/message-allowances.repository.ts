@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { RateLimit } from '#admission';
-import { TimeColumn } from '#database';
-import type { Tx } from '#database';
+import { cleanUp, TimeColumn, type Tx } from '#database';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
 @Entity('mail_allowances')
@@ -143,11 +142,8 @@ export class MessageAllowancesRepository {
   }
 
   async removeExpired(tx: Tx, kind: MessageKind, now: Date): Promise<void> {
-    const { table } = LIMITS[kind];
-    await tx.query(
-      `DELETE FROM accounts.${table} WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM accounts.${table} WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${CLEANED_AT_ONCE} FOR UPDATE SKIP LOCKED))`,
-      [now],
-    );
+    const table = `accounts.${LIMITS[kind].table}`;
+    const expired = { table, where: 'expires_at <= $1', values: [now], orderBy: 'expires_at' };
+    await cleanUp(tx, { ...expired, limit: CLEANED_AT_ONCE });
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import type { CodePurpose } from '#contracts';
-import { Database, type Queryable, TimeColumn, type Tx } from '#database';
+import { cleanUp, Database, type Queryable, TimeColumn, type Tx } from '#database';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
 @Entity('sms_codes')
@@ -163,11 +163,8 @@ export class SmsCodesRepository {
   }
 
   async removeExpired(tx: Tx, now: Date): Promise<void> {
-    await tx.query(
-      `DELETE FROM accounts.sms_codes WHERE ctid = ANY(ARRAY(
-         SELECT ctid FROM accounts.sms_codes WHERE expires_at <= $1 ORDER BY expires_at LIMIT ${CLEANED_AT_ONCE} FOR UPDATE SKIP LOCKED))`,
-      [now],
-    );
+    const expired = { table: 'accounts.sms_codes', where: 'expires_at <= $1', values: [now], orderBy: 'expires_at' };
+    await cleanUp(tx, { ...expired, limit: CLEANED_AT_ONCE });
   }
 }
 

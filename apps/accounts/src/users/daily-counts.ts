@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock, PeriodicJob } from '#bootstrap';
 import type { RpcReply, userSearchRpc } from '#contracts';
-import { Database, type Queryable } from '#database';
+import { CleanupJob, Database, type Queryable } from '#database';
 import { messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
@@ -89,24 +89,18 @@ export class DailyCounts extends PeriodicJob {
 }
 
 const CLEANUP_INTERVAL_MS = 300_000;
-const BATCH_SIZE = 500;
-
 /** Longer than a year, so that each day can be compared with that of the year before. */
-const OLD_LOGINS = `
-  DELETE FROM accounts.daily_logins WHERE (app_id, day) IN (
-    SELECT app_id, day FROM accounts.daily_logins WHERE day < (now() AT TIME ZONE 'UTC')::date - 400
-     LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+const OLD_LOGINS = { table: 'accounts.daily_logins', where: `day < (now() AT TIME ZONE 'UTC')::date - 400` };
 
 @Injectable()
-export class LoginCountsCleanup extends PeriodicJob {
-  constructor(
-    private readonly database: Database,
-    metrics: Metrics,
-  ) {
-    super({ name: 'login-counts-cleanup', intervalMs: CLEANUP_INTERVAL_MS, metrics });
-  }
-
-  async processBatch(): Promise<boolean> {
-    return (await this.database.query(OLD_LOGINS)).length === BATCH_SIZE;
+export class LoginCountsCleanup extends CleanupJob {
+  constructor(database: Database, metrics: Metrics) {
+    super({
+      name: 'login-counts-cleanup',
+      intervalMs: CLEANUP_INTERVAL_MS,
+      metrics,
+      database,
+      unneeded: [OLD_LOGINS],
+    });
   }
 }

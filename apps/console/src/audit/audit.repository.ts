@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { PeriodicJob } from '#bootstrap';
-import type { Queryable, Tx } from '#database';
+import { CleanupJob, type Queryable, type Tx } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
@@ -155,49 +154,35 @@ function clausesOf(filter: AuditFilter): { clauses: string[]; values: unknown[] 
   return { clauses, values };
 }
 
-const BATCH_SIZE = 500;
 const INTERVAL_MS = 60_000;
-
 /** Longer than any RPC waits. */
 const CLOSED_AFTER_MS = 300_000;
-const CLOSE_OPEN_ACTS = `
-  UPDATE console.audit SET outcome = 'unknown', ended_at = now() WHERE id IN (
-    SELECT id FROM console.audit WHERE ${isCutOff(CLOSED_AFTER_MS, '$1')}
-     ORDER BY begun_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-const OLD_ENTRIES = `
-  DELETE FROM console.audit WHERE id IN (
-    SELECT id FROM console.audit WHERE begun_at < now() - $1::interval
-     ORDER BY begun_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-const ENDED_SESSIONS = `DELETE FROM console.sessions WHERE id IN (
-    SELECT id FROM console.sessions WHERE ends_at < now() ORDER BY ends_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-const ENDED_LINKS = `DELETE FROM console.links WHERE token_hash IN (
-    SELECT token_hash FROM console.links WHERE ends_at < now() - interval '30 days'
-     LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-const ENDED_CHALLENGES = `DELETE FROM console.challenges WHERE challenge_hash IN (
-    SELECT challenge_hash FROM console.challenges WHERE ends_at < now()
-     ORDER BY ends_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
-const OLD_ATTEMPTS = `DELETE FROM console.attempts WHERE key IN (
-    SELECT key FROM console.attempts WHERE changed_at < now() - interval '1 hour'
-     ORDER BY changed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+
+const UNNEEDED = [
+  { table: 'console.sessions', where: 'ends_at < now()', orderBy: 'ends_at' },
+  { table: 'console.links', where: `ends_at < now() - interval '30 days'` },
+  { table: 'console.challenges', where: 'ends_at < now()', orderBy: 'ends_at' },
+  { table: 'console.attempts', where: `changed_at < now() - interval '1 hour'`, orderBy: 'changed_at' },
+];
+const CUT_OFF_ACTS = {
+  table: 'console.audit',
+  set: `outcome = 'unknown', ended_at = now()`,
+  where: isCutOff(CLOSED_AFTER_MS, '$1'),
+  orderBy: 'begun_at',
+  values: [LONG_ACTS_JSON],
+};
+const OLD_ENTRIES = { table: 'console.audit', where: 'begun_at < now() - $1::interval', orderBy: 'begun_at' };
 
 @Injectable()
-export class ConsoleCleanup extends PeriodicJob {
-  readonly #auditAge: string;
-
-  constructor(
-    private readonly database: ConsoleDatabase,
-    metrics: Metrics,
-    @Inject(CONSOLE_CONFIG) { auditDays }: ConsoleConfig,
-  ) {
-    super({ name: 'console-cleanup', intervalMs: INTERVAL_MS, metrics });
-    this.#auditAge = `${auditDays} days`;
-  }
-
-  async processBatch(): Promise<boolean> {
-    const closed = await this.database.query(CLOSE_OPEN_ACTS, [LONG_ACTS_JSON]);
-    let isMore = closed.length === BATCH_SIZE;
-    for (const statement of [ENDED_SESSIONS, ENDED_LINKS, ENDED_CHALLENGES, OLD_ATTEMPTS])
-      isMore = (await this.database.query(statement)).length === BATCH_SIZE || isMore;
-    return (await this.database.query(OLD_ENTRIES, [this.#auditAge])).length === BATCH_SIZE || isMore;
+export class ConsoleCleanup extends CleanupJob {
+  constructor(database: ConsoleDatabase, metrics: Metrics, @Inject(CONSOLE_CONFIG) { auditDays }: ConsoleConfig) {
+    const oldEntries = { ...OLD_ENTRIES, values: [`${auditDays} days`] };
+    super({
+      name: 'console-cleanup',
+      intervalMs: INTERVAL_MS,
+      metrics,
+      database,
+      unneeded: [CUT_OFF_ACTS, ...UNNEEDED, oldEntries],
+    });
   }
 }

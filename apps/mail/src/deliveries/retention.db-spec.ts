@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PeriodicJob } from '#bootstrap';
 import { migrate } from '#database';
+import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually, newDatabase } from '#testing';
 import { MailDatabase } from '../mail.config.js';
@@ -91,6 +92,16 @@ describe('the retention of the mail service', () => {
     const users = await database.query<{ user_id: string }>('SELECT user_id FROM mail.recipients');
     expect(users).toEqual([{ user_id: 'new' }]);
     expect(await database.query('SELECT used FROM mail.allowances')).toHaveLength(1);
+  });
+
+  it('deletes the other rows where one statement fails', async () => {
+    await database.query(
+      `INSERT INTO mail.recipients (app_id, user_id, changed_at, noted_at) VALUES ('app', 'old', now(), now() - interval '9 days')`,
+    );
+    const query = vi.spyOn(database, 'query').mockRejectedValueOnce(appError('SERVICE_UNAVAILABLE'));
+    await expect(retention.processBatch()).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    query.mockRestore();
+    expect(await database.query('SELECT user_id FROM mail.recipients')).toEqual([]);
   });
 
   it('logs a warning and keeps the last success time while the DELETE privilege is missing', async () => {

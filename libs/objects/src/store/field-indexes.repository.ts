@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Check, Column, Entity, PrimaryColumn, Unique } from 'typeorm';
 import type { ClassName, FieldIndexReport } from '#contracts';
-import { TimeColumn } from '#database';
-import type { Database, Tx } from '#database';
+import { type Database, TimeColumn, type Tx } from '#database';
 import { appError } from '#errors';
 
 @Entity('field_indexes')
