@@ -8,8 +8,7 @@ import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { ConnectedCounts } from './connected-counts.js';
-import { PushCleanup } from './notifications.repository.js';
+import { ConnectedCounts, PushCleanup } from './notifications.repository.js';
 
 const DAY = '2026-01-02';
 const { stores } = useQueueStores();

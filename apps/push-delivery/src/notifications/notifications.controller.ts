@@ -28,9 +28,8 @@ import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.ru
 import { messageIdOf } from '../dispatch/delivery-statistics.js';
 import type { ListedNotification, NotificationRow } from '../pushes/push.row.js';
 import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
-import { ConnectedCounts } from './connected-counts.js';
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
-import { NotificationsRepository } from './notifications.repository.js';
+import { ConnectedCounts, NotificationsRepository } from './notifications.repository.js';
 
 /** Callers usually look for the pushes that they have just sent. */
 const DEFAULT_ORDER = '-createdAt';

@@ -1,12 +1,13 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository } from 'typeorm';
-import { PeriodicJob } from '#bootstrap';
+import { Clock, PeriodicJob } from '#bootstrap';
 import type { pushOperationsRpc, RpcReply } from '#contracts';
-import { type Queryable, selectList, type Tx } from '#database';
+import { CleanupJob, type Queryable, selectList, type Tx } from '#database';
 import type { CompiledCount, CompiledFind } from '#objects';
-import { countRows, listBounded } from '#objects/store';
+import { countRows, listBounded, QueryDatabase } from '#objects/store';
 import { currentTraceparent, Metrics } from '#observability';
+import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { beginDue } from '../dispatch/lanes.repository.js';
 import { NotificationEntity } from '../pushes/push.entity.js';
@@ -196,45 +197,74 @@ function rowOf({ seq, ...columns }: NotificationEntity): NotificationRow {
 /** Rule of the API. */
 const MEMORY = `interval '5 minutes'`;
 
-/** Requests wait only briefly for the locks of this many rows. */
-const BATCH_SIZE = 500;
+const COUNT_INTERVAL_MS = 60_000;
+const QUARTER_HOUR_MS = 900_000;
+const DEPLOYMENT = '';
 
-/** A week after sending (rule of the API), once the message has expired and the last counts are in the row. */
-const OLD_NOTIFICATIONS = `
-  DELETE FROM push.notifications WHERE (app_id, object_id) IN (
-    SELECT app_id, object_id FROM push.notifications
-     WHERE status IN ('done', 'error') AND due_at < now() - interval '7 days' AND expires_at < now() AND next_tally_at IS NULL
-     ORDER BY due_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+/** In the order of the key, so that two processes cannot wait for each other. */
+const STORE_CONNECTED = `
+  INSERT INTO push.connected_counts AS stored (app_id, at, connected)
+  SELECT app_id, $1, connected FROM unnest($2::text[], $3::integer[]) AS counted (app_id, connected) ORDER BY app_id
+  ON CONFLICT ON CONSTRAINT connected_counts_pkey DO UPDATE SET connected = EXCLUDED.connected
+   WHERE stored.connected < EXCLUDED.connected`;
 
-/** Request ids apply for five minutes; clocks may differ. */
-const OLD_REQUEST_IDS = `
-  DELETE FROM push.request_ids WHERE (app_id, req_id) IN (
-    SELECT app_id, req_id FROM push.request_ids WHERE created_at < now() - interval '1 hour'
-     ORDER BY created_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+const CONNECTED_BY_HOUR = `
+  SELECT date_trunc('hour', at, 'UTC') AS at, COALESCE(max(connected) FILTER (WHERE app_id = $1), 0) AS connected
+    FROM push.connected_counts
+   WHERE app_id IN ($1, '${DEPLOYMENT}') AND at >= $2::date::timestamp AT TIME ZONE 'UTC'
+   GROUP BY 1 ORDER BY 1`;
 
-const OLD_CONNECTED_COUNTS = `
-  DELETE FROM push.connected_counts WHERE (app_id, at) IN (
-    SELECT app_id, at FROM push.connected_counts WHERE at < now() - interval '30 days'
-     ORDER BY at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED) RETURNING 1`;
+/** Counts the connected devices each minute, and keeps the most of each quarter of an hour. Concurrent counts are safe. */
+@Injectable()
+export class ConnectedCounts extends PeriodicJob {
+  constructor(
+    private readonly database: PushDatabase,
+    private readonly queries: QueryDatabase,
+    @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
+    private readonly clock: Clock,
+    metrics: Metrics,
+  ) {
+    super({ name: 'connected-counts', intervalMs: COUNT_INTERVAL_MS, metrics });
+  }
+
+  /** @param from the first day in UTC @throws AppError QUERY_TIMED_OUT */
+  async byHour(
+    appId: string,
+    from: string,
+    within: Queryable = this.queries,
+  ): Promise<RpcReply<typeof pushOperationsRpc.countConnectedByHour>['hours']> {
+    const hours = await within.query<{ at: Date; connected: number }>(CONNECTED_BY_HOUR, [appId, from]);
+    return hours.map(({ at, connected }) => ({ at: at.toISOString(), connected }));
+  }
+
+  async processBatch(): Promise<boolean> {
+    const counted = [...(await this.queues.countAllConnected())].filter(([, connected]) => connected > 0);
+    const all = counted.reduce((sum, [, connected]) => sum + connected, 0);
+    const rows = [[DEPLOYMENT, all] as const, ...counted];
+    const at = new Date(Math.floor(this.clock.now().getTime() / QUARTER_HOUR_MS) * QUARTER_HOUR_MS);
+    const values = [at, rows.map(([appId]) => appId), rows.map(([, connected]) => connected)];
+    await this.database.query(STORE_CONNECTED, values, 'connectedCounts.store');
+    return false;
+  }
+}
 
 const CLEANUP_INTERVAL_MS = 60_000;
 
-/** Replicas skip rows that another replica has locked. */
-@Injectable()
-export class PushCleanup extends PeriodicJob {
-  constructor(
-    private readonly database: PushDatabase,
-    metrics: Metrics,
-  ) {
-    super({ name: 'push-cleanup', intervalMs: CLEANUP_INTERVAL_MS, metrics });
-  }
+const UNNEEDED = [
+  // A week after sending (rule of the API), once the message has expired and the last counts are in the row.
+  {
+    table: 'push.notifications',
+    where: `status IN ('done', 'error') AND due_at < now() - interval '7 days' AND expires_at < now() AND next_tally_at IS NULL`,
+    orderBy: 'due_at',
+  },
+  // Request ids apply for five minutes; clocks may differ.
+  { table: 'push.request_ids', where: `created_at < now() - interval '1 hour'`, orderBy: 'created_at' },
+  { table: 'push.connected_counts', where: `at < now() - interval '30 days'`, orderBy: 'at' },
+];
 
-  /** Deletes a batch of each kind; a statement that fails does not keep the others. */
-  async processBatch(): Promise<boolean> {
-    const statements = [OLD_NOTIFICATIONS, OLD_REQUEST_IDS, OLD_CONNECTED_COUNTS].map((statement) =>
-      this.database.query(statement),
-    );
-    await Promise.allSettled(statements);
-    return (await Promise.all(statements)).some((deleted) => deleted.length === BATCH_SIZE);
+@Injectable()
+export class PushCleanup extends CleanupJob {
+  constructor(database: PushDatabase, metrics: Metrics) {
+    super({ name: 'push-cleanup', intervalMs: CLEANUP_INTERVAL_MS, metrics, database, unneeded: UNNEEDED });
   }
 }
