@@ -24,12 +24,11 @@ import type { CheckProblem, VendorChannelKey } from './vendor-channel.rules.js';
 import { newVapidKeys, publicKeyOf } from './web-push/web-push.crypto.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import {
-  type LaneChange,
   lanesOf,
   VendorCredentialsRepository,
   type VendorCredentialsRow as Row,
-  VendorLanesRepository,
 } from './vendor-credentials.repository.js';
+import { type LaneChange, VendorLanesRepository } from './vendor-lanes.repository.js';
 
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 type RowKey = Pick<Row, 'appId' | 'vendor' | 'profile' | 'part'>;

@@ -11,7 +11,7 @@ import { xiaomiProtocol } from './android/authorized.protocols.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
 import { VendorHousekeeping } from './vendor-housekeeping.job.js';
-import { VendorLanesRepository } from './vendor-credentials.repository.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 const TOKENS = ['a', 'b', 'c'];

@@ -11,7 +11,7 @@ import type { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
 import { VendorCredentials } from './vendor-credentials.js';
-import { VendorLanesRepository } from './vendor-credentials.repository.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { VendorChannel } from './vendor-channel.rules.js';

@@ -11,7 +11,7 @@ import { laneVendor, type Outcome, type VendorTarget } from './vendor-channel.ru
 import { type LaneClaimLimits, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
 import { VendorChannels, VendorLanes } from './vendor-channels.js';
 import type { VendorLane } from './vendor-lane.js';
-import { VendorLanesRepository } from './vendor-credentials.repository.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { type Settled, VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 /** Numbers of batches. Those of unresponsive lanes are at most `extraWhileSlow`, so responsive vendors always find a slot. */

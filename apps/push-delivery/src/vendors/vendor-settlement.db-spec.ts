@@ -5,7 +5,7 @@ import { openPushDatabase } from '../../test/push-database.js';
 import type { PushDatabase } from '../push-delivery.database.js';
 import { type Settlement, settlementOf, type TargetOutcome } from './settlement.rules.js';
 import { recordWithShares, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
-import { VendorLanesRepository } from './vendor-credentials.repository.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 import type { Outcome } from './vendor-channel.rules.js';
 
