@@ -17,6 +17,17 @@ class BookEntity {
   createdAt!: Date;
 }
 
+class ShelvedEntity {
+  @Column('integer')
+  shelfNumber!: number;
+}
+
+@Entity('maps')
+class MapEntity extends ShelvedEntity {
+  @PrimaryColumn('text')
+  id!: string;
+}
+
 const BOOK = { shelfId: 'a', isbn: '1', tags: ['old'], createdAt: new Date(0) };
 
 describe('the columns of an entity', () => {
@@ -25,6 +36,10 @@ describe('the columns of an entity', () => {
       { property: 'shelfId', name: 'shelf_id', type: 'text', isPrimary: true },
       { property: 'createdAt', name: 'created_at', type: 'timestamptz', isPrimary: false },
     ]);
+  });
+
+  it('include those of its base class', () => {
+    expect(columnsOf(MapEntity).map(({ name }) => name)).toEqual(['shelf_number', 'id']);
   });
 
   it('make the list of a SELECT', () => {

@@ -24,6 +24,19 @@ export function TimeColumn(options: Pick<ColumnOptions, 'default' | 'name' | 'nu
   return Column({ type: 'timestamptz', precision: 3, ...options });
 }
 
+/** The columns of a table of credentials, which `SealedCredentials` of libs/security seals and opens. */
+export abstract class SealedCredentialColumns {
+  @Column('jsonb')
+  shown!: Readonly<Record<string, string>>;
+
+  /** The JSON of the fields that are not shown. */
+  @Column('text')
+  sealedSecrets!: string;
+
+  @TimeColumn({ default: () => 'now()' })
+  updatedAt!: Date;
+}
+
 /** Reads the columns from the decorators of the entity: call it once, when the process starts. */
 export function columnsOf<Entity extends object>(
   entity: EntityClass<Entity>,
@@ -31,7 +44,7 @@ export function columnsOf<Entity extends object>(
 ): EntityColumn<keyof Entity & string>[] {
   const excepted: readonly string[] = except;
   return getMetadataArgsStorage()
-    .filterColumns(entity)
+    .filterColumns(withBases(entity))
     .filter(({ propertyName }) => !excepted.includes(propertyName))
     .map(({ propertyName, options: { name = snakeCase(propertyName), type, primary = false } }) => ({
       property: propertyName as keyof Entity & string,
@@ -39,6 +52,12 @@ export function columnsOf<Entity extends object>(
       type,
       isPrimary: primary,
     }));
+}
+
+/** The decorators of an inherited column belong to the base class. */
+function withBases(entity: EntityClass<object>): EntityClass<object>[] {
+  const base = Object.getPrototypeOf(entity) as EntityClass<object>;
+  return base === Function.prototype ? [entity] : [entity, ...withBases(base)];
 }
 
 /** The list of a SELECT whose rows have the property names of the entity: `username, object_id AS "objectId"`. */

@@ -16,6 +16,7 @@ export {
   columnsOf,
   insertManyStatement,
   insertStatement,
+  SealedCredentialColumns,
   selectList,
   TimeColumn,
   updateManyStatement,

@@ -152,6 +152,11 @@ type CredentialsRow<Key> = Key & {
   readonly sealedSecrets: string;
 };
 
+interface ShownCredentials {
+  readonly shown: Record<string, string>;
+  readonly secrets: string[];
+}
+
 interface CredentialNames<Key> {
   readonly context: (key: Key) => string;
   readonly title: (key: Key) => string;
@@ -164,8 +169,13 @@ export class SealedCredentials<Key> {
     private readonly names: CredentialNames<Key>,
   ) {}
 
-  seal(key: Key, secrets: Secrets): string {
-    return this.sealer.seal(JSON.stringify(secrets), this.names.context(key));
+  /** @returns the columns to store, and the reply to the operator who has set the credentials */
+  seal<Own extends Key>(
+    key: Own,
+    { shown, secrets }: SplitCredentials,
+  ): { row: CredentialsRow<Own>; reply: ShownCredentials } {
+    const sealedSecrets = this.sealer.seal(JSON.stringify(secrets), this.names.context(key));
+    return { row: { ...key, shown, sealedSecrets }, reply: { shown: { ...shown }, secrets: Object.keys(secrets) } };
   }
 
   open<T>(row: CredentialsRow<Key>, make: (credentials: SplitCredentials) => T): T {
@@ -186,7 +196,7 @@ export class SealedCredentials<Key> {
   }
 
   /** The fields that operators see, and the names of the secret ones. @throws AppError SERVICE_UNAVAILABLE as `openOrFail` */
-  show(row: CredentialsRow<Key>): { shown: Record<string, string>; secrets: string[] } {
+  show(row: CredentialsRow<Key>): ShownCredentials {
     return this.openOrFail(row, ({ shown, secrets }) => ({ shown: { ...shown }, secrets: Object.keys(secrets) }));
   }
 

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
-import { TimeColumn } from '#database';
+import { SealedCredentialColumns } from '#database';
 
 @Entity('platform_credentials')
-export class PlatformCredentialEntity {
+export class PlatformCredentialEntity extends SealedCredentialColumns {
   @PrimaryColumn('text')
   appId!: string;
 
@@ -13,16 +13,6 @@ export class PlatformCredentialEntity {
 
   @Column('text')
   kind!: string;
-
-  @Column('jsonb')
-  shown!: Readonly<Record<string, string>>;
-
-  /** The JSON of the fields that are not shown. */
-  @Column('text')
-  sealedSecrets!: string;
-
-  @TimeColumn({ default: () => 'now()' })
-  updatedAt!: Date;
 }
 
 export type CredentialsRow = Readonly<Omit<PlatformCredentialEntity, 'updatedAt'>>;

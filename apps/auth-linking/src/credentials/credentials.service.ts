@@ -72,17 +72,12 @@ export class CredentialsService {
 
   /** @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist */
   async set({ appId, platform, kind, fields }: RpcData<typeof platformsRpc.set>): Promise<ShownCredentials> {
-    const { shown, secrets } = parseCredentials(platform, kind, fields);
+    const parts = parseCredentials(platform, kind, fields);
     await this.applications.assertKnown(appId);
-    await this.repository.put({
-      appId,
-      platform,
-      kind,
-      shown,
-      sealedSecrets: this.#sealed.seal({ appId, platform }, secrets),
-    });
+    const { row, reply } = this.#sealed.seal({ appId, platform }, parts);
+    await this.repository.put({ ...row, kind });
     this.announce(appId);
-    return { platform, kind, shown, secrets: Object.keys(secrets) };
+    return { platform, kind, ...reply };
   }
 
   async remove(appId: string, platform: string): Promise<void> {

@@ -1,25 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
-import { TimeColumn } from '#database';
+import { SealedCredentialColumns } from '#database';
 
 @Entity('text_message_providers')
-export class TextMessageProviderEntity {
+export class TextMessageProviderEntity extends SealedCredentialColumns {
   @PrimaryColumn('text')
   appId!: string;
 
   @Column('text')
   kind!: string;
-
-  @Column('jsonb')
-  shown!: Readonly<Record<string, string>>;
-
-  /** The JSON of the fields that are not shown. */
-  @Column('text')
-  sealedSecrets!: string;
-
-  @TimeColumn({ default: () => 'now()' })
-  updatedAt!: Date;
 }
 
 export type TextMessageProviderRow = Readonly<Omit<TextMessageProviderEntity, 'updatedAt'>>;

@@ -51,11 +51,12 @@ export class TextMessageProvidersService {
 
   /** @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist */
   async set({ appId, kind, fields }: RpcData<typeof textMessageProvidersRpc.set>): Promise<ShownTextMessageProvider> {
-    const { shown, secrets } = parseProvider(kind, fields);
+    const parts = parseProvider(kind, fields);
     await this.applications.assertKnown(appId);
-    await this.repository.put({ appId, kind, shown, sealedSecrets: this.#sealed.seal({ appId }, secrets) });
+    const { row, reply } = this.#sealed.seal({ appId }, parts);
+    await this.repository.put({ ...row, kind });
     this.#rows.forget(appId);
-    return { kind, shown, secrets: Object.keys(secrets) };
+    return { kind, ...reply };
   }
 
   async remove(appId: string): Promise<void> {

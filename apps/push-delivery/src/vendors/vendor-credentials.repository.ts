@@ -28,11 +28,11 @@ export class VendorCredentialsRepository {
   }
 
   /** Replaces the whole row. The database's clock gives every change a version; a pause stays. */
-  async put(key: OwnedKey, row: Pick<VendorCredentialsRow, 'shown' | 'sealedSecrets'>): Promise<void> {
-    const { appId, vendor, profile, part } = key;
+  async put(row: OwnedKey & Pick<VendorCredentialsRow, 'shown' | 'sealedSecrets'>): Promise<void> {
+    const { appId, vendor, profile, part } = row;
     await this.database.query(
       PUT,
-      [appId, vendor, profile, part, JSON.stringify(row.shown), row.sealedSecrets, lanesOf(key)],
+      [appId, vendor, profile, part, JSON.stringify(row.shown), row.sealedSecrets, lanesOf(row)],
       'vendorCredentials.put',
     );
   }

@@ -124,10 +124,10 @@ export class VendorCredentials {
     const credentials = { ...shown, ...secrets } as Credentials;
     const problem = await check?.(appId, { vendor, profile, part, version: 0, credentials, pausedLanes: new Set() });
     if (problem?.isRefusal === true) throw appError('INCORRECT_TYPE', { message: problem.text });
-    await this.repository.put(key, { shown, sealedSecrets: this.#sealed.seal(key, secrets) });
+    const { row, reply } = this.#sealed.seal(key, { shown, secrets });
+    await this.repository.put(row);
     await this.#announce(appId, lanesOf(key));
-    const stored = { vendor, profile, part, shown, secrets: Object.keys(secrets) };
-    return { credentials: stored, problem: problem?.text ?? null };
+    return { credentials: { vendor, profile, part, ...reply }, problem: problem?.text ?? null };
   }
 
   /** In all processes. @throws AppError NOT_FOUND */

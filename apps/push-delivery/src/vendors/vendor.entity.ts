@@ -1,9 +1,9 @@
 import { Column, Entity, Generated, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
-import { TimeColumn } from '#database';
+import { SealedCredentialColumns, TimeColumn } from '#database';
 import { InstallationEntity, NotificationEntity } from '../pushes/push.entity.js';
 
 @Entity('vendor_credentials')
-export class VendorCredentialEntity {
+export class VendorCredentialEntity extends SealedCredentialColumns {
   @PrimaryColumn('text')
   appId!: string;
 
@@ -16,15 +16,6 @@ export class VendorCredentialEntity {
   /** The team id of APNs; empty for other vendors. */
   @PrimaryColumn('text')
   part!: string;
-
-  @Column('jsonb')
-  shown!: Readonly<Record<string, string>>;
-
-  @Column('text')
-  sealedSecrets!: string;
-
-  @TimeColumn({ default: () => 'now()' })
-  updatedAt!: Date;
 }
 
 const PUSH_COLUMNS = [
