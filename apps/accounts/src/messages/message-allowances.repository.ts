@@ -4,15 +4,9 @@ import type { RateLimit } from '#admission';
 import { cleanUp, TimeColumn, type Tx } from '#database';
 import { ApplicationEntity } from '../applications/applications.repository.js';
 
-@Entity('mail_allowances')
-@ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'mail_allowances_app_id_fkey' })
-@Index('mail_allowances_expires_at_idx', ['expiresAt'])
-export class MailAllowanceEntity {
+abstract class AllowanceColumns {
   @PrimaryColumn('text')
   appId!: string;
-
-  @PrimaryColumn('text')
-  mailbox!: string;
 
   @Column('timestamptz', { array: true })
   sentAt!: Date[];
@@ -21,21 +15,20 @@ export class MailAllowanceEntity {
   expiresAt!: Date;
 }
 
+@Entity('mail_allowances')
+@ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'mail_allowances_app_id_fkey' })
+@Index('mail_allowances_expires_at_idx', ['expiresAt'])
+export class MailAllowanceEntity extends AllowanceColumns {
+  @PrimaryColumn('text')
+  mailbox!: string;
+}
+
 @Entity('sms_allowances')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'sms_allowances_app_id_fkey' })
 @Index('sms_allowances_expires_at_idx', ['expiresAt'])
-export class SmsAllowanceEntity {
-  @PrimaryColumn('text')
-  appId!: string;
-
+export class SmsAllowanceEntity extends AllowanceColumns {
   @PrimaryColumn('text')
   mobilePhoneNumber!: string;
-
-  @Column('timestamptz', { array: true })
-  sentAt!: Date[];
-
-  @TimeColumn()
-  expiresAt!: Date;
 }
 
 /** The text messages of an application in its current window. */
@@ -52,8 +45,7 @@ export class ApplicationSmsAllowanceEntity {
   endsAt!: Date;
 }
 
-/** Expired rows that one new message deletes. */
-const CLEANED_AT_ONCE = 20;
+const CLEANED_BY_EACH_MESSAGE = 20;
 
 interface Limit {
   readonly max: number;
@@ -118,10 +110,7 @@ export class MessageAllowancesRepository {
     return row?.isTooFast === false ? 'tooMany' : 'tooFast';
   }
 
-  /**
-   * Counts a text message if the application may send one; a counter, as its limit may be too large for a list of times.
-   * @returns when the window ends that allows no more; undefined if the message was counted
-   */
+  /** Counts a text message, without a list of its times, as the limit may be large. @returns the end of the window where no more is allowed */
   async takeOfApplication(tx: Tx, appId: string, limit: RateLimit, now: Date): Promise<Date | undefined> {
     const taken = await tx.query(
       `INSERT INTO accounts.application_sms_allowances AS a (app_id, used, ends_at)
@@ -144,6 +133,6 @@ export class MessageAllowancesRepository {
   async removeExpired(tx: Tx, kind: MessageKind, now: Date): Promise<void> {
     const table = `accounts.${LIMITS[kind].table}`;
     const expired = { table, where: 'expires_at <= $1', values: [now], orderBy: 'expires_at' };
-    await cleanUp(tx, { ...expired, limit: CLEANED_AT_ONCE });
+    await cleanUp(tx, { ...expired, limit: CLEANED_BY_EACH_MESSAGE });
   }
 }
