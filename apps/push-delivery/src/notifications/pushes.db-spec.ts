@@ -12,7 +12,7 @@ import type { DeviceQueues } from '../device-queues/device-queues.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { QueryDatabase } from '#objects/store';
 import { PushDatabase } from '../push-delivery.database.js';
-import type { ConnectedCounts } from './connected-counts.js';
+import type { ConnectedCounts } from './notifications.repository.js';
 import { NotificationsRepository, PushCleanup } from './notifications.repository.js';
 import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
 import { NotificationsController } from './notifications.controller.js';
