@@ -26,13 +26,13 @@ const updatePassword = (api: ApiClient, { id, session, password }: TestUser, old
   api.put(`/1.1/users/${id}/updatePassword`, { old_password: oldPassword, new_password: password }, { session });
 
 /** A user with an address and a number, and every endpoint that accepts the password or a code. */
-interface ManyDoored {
+interface UserWithManyNames {
   readonly user: TestUser;
   readonly wrongly: Requests['send'];
   readonly wrongCode: Requests['send'];
 }
 
-async function manyDoored(round: Round): Promise<ManyDoored> {
+async function withManyNames(round: Round): Promise<UserWithManyNames> {
   const contact = { email: `${unique('lock')}@example.com`, mobilePhoneNumber: uniquePhone() };
   const user = await signUp(round.api(), contact);
   const { mobilePhoneNumber } = contact;
@@ -105,17 +105,17 @@ export function describeLockoutRaces(server: () => GatepostServer): void {
     const race = racesOn(server);
 
     const sevenOfMany = async (round: Round) => {
-      const { user, wrongly } = await manyDoored(round);
+      const { user, wrongly } = await withManyNames(round);
       const { wrong, compared } = await counted(round, () => round.cross({ wrong: times(MANY, wrongly) }));
       const outcomes = outcomesOf(wrong);
       expectChecked(compared, outcomes);
       expectTold(outcomes);
       await expectLocked(round, user);
     };
-    race(`has seven of ${MANY} wrong passwords judged, over all doors`, sevenOfMany, ALONE);
+    race(`has seven of ${MANY} wrong passwords judged, over all login methods`, sevenOfMany, ALONE);
 
     const betweenRightOnes = async (round: Round) => {
-      const { user, wrongly } = await manyDoored(round);
+      const { user, wrongly } = await withManyNames(round);
       const { wrong, right, compared } = await counted(round, () =>
         round.cross({
           wrong: times(MANY / 2, wrongly),
@@ -131,7 +131,7 @@ export function describeLockoutRaces(server: () => GatepostServer): void {
     race('is not wiped by right passwords that come in between', betweenRightOnes, ALONE);
 
     race(`counts wrong codes of text messages with wrong passwords`, async (round) => {
-      const { user, wrongly, wrongCode } = await manyDoored(round);
+      const { user, wrongly, wrongCode } = await withManyNames(round);
       const { passwords, codes } = await round.cross({
         passwords: times(MANY / 2, wrongly),
         codes: times(MANY / 2, wrongCode),
@@ -141,7 +141,7 @@ export function describeLockoutRaces(server: () => GatepostServer): void {
     });
 
     race('is not wiped by right passwords that come with the seventh wrong one', async (round) => {
-      const { user, wrongly } = await manyDoored(round);
+      const { user, wrongly } = await withManyNames(round);
       for (let index = 0; index < MOST_MISMATCHES; index += 1)
         expect(outcomeOf(await wrongly(round.api(index), index))).toBe(MISMATCH);
       const { wrong, changes } = await round.cross({
@@ -154,7 +154,7 @@ export function describeLockoutRaces(server: () => GatepostServer): void {
     });
 
     race('lets many right ones in at the same time', async (round) => {
-      const { user } = await manyDoored(round);
+      const { user } = await withManyNames(round);
       const replies = await round.atOnce(30, (api) => rightly(api, user));
       expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
     });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LoginDoor } from '#contracts';
+import type { LoginMethod } from '#contracts';
 import { eventually, unique } from '#testing';
 import {
   LOCKOUT_LIMITS,
@@ -34,12 +34,12 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
     });
 
     const newUser = () => ({ appId: unique('app'), userId: unique('user') });
-    const verdict = (id: string, isRight: boolean, door: LoginDoor = 'username') => ({ id, isRight, door });
+    const result = (id: string, isCorrect: boolean, method: LoginMethod = 'username') => ({ id, isCorrect, method });
     const newId = () => `attempt-${(attempts += 1)}`;
-    const attempt = async (store: LockoutStore, isRight: boolean, subject = user) => {
+    const attempt = async (store: LockoutStore, isCorrect: boolean, subject = user) => {
       const id = newId();
       const { kind } = await store.reserve(subject, id);
-      return kind === 'reserved' ? (await store.settle(subject, verdict(id, isRight))).kind : kind;
+      return kind === 'reserved' ? (await store.settle(subject, result(id, isCorrect))).kind : kind;
     };
     const fail = async (store: LockoutStore, times: number, subject = user) => {
       const outcomes: string[] = [];
@@ -55,7 +55,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect(await fail(patient, LOCKING - 1)).toEqual(Array(LOCKING - 1).fill('settled'));
       const id = newId();
       await patient.reserve(user, id);
-      expect(await patient.settle(user, verdict(id, false))).toEqual({
+      expect(await patient.settle(user, result(id, false))).toEqual({
         kind: 'locked',
         remainingMs: LOCKOUT_LIMITS.lockMs,
         isLockNew: true,
@@ -88,7 +88,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       const outcomes = await reserveMany(patient, 100);
       const reserved = outcomes.filter(({ kind }) => kind === 'reserved');
       expect([reserved.length, outcomes.filter(({ kind }) => kind === 'full').length]).toEqual([LOCKING, 93]);
-      const settled = await Promise.all(reserved.map(({ id }) => patient.settle(user, verdict(id, false))));
+      const settled = await Promise.all(reserved.map(({ id }) => patient.settle(user, result(id, false))));
       expect(settled.filter(({ kind }) => kind === 'settled')).toHaveLength(LOCKING - 1);
       expect(settled.filter(({ isLockNew }) => isLockNew)).toHaveLength(1);
       expect((await reserveMany(patient, 20)).every(({ kind }) => kind === 'locked')).toBe(true);
@@ -96,12 +96,12 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
 
     it('a success among parallel failures wipes none of them', async () => {
       const reserved = await reserveMany(patient, LOCKING);
-      await Promise.all(reserved.map(({ id }, index) => patient.settle(user, verdict(id, index === 3))));
+      await Promise.all(reserved.map(({ id }, index) => patient.settle(user, result(id, index === 3))));
       expect((await patient.find(user)).failures.length).toBe(LOCKING - 1);
       expect(await attempt(patient, false)).toBe('locked');
     });
 
-    it('releases the reservation of an attempt without a verdict', async () => {
+    it('releases the reservation of an attempt without a result', async () => {
       const [first] = await reserveMany(patient, LOCKING);
       expect(await attempt(patient, true)).toBe('full');
       await patient.release(user, first!.id);
@@ -109,12 +109,12 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       expect((await patient.find(user)).failures.length).toBe(0);
     });
 
-    it('does not return a late verdict, and counts it if it is wrong', async () => {
+    it('does not return a late result, and counts it if it is wrong', async () => {
       const store = open({ ...LOCKOUT_LIMITS, reservationMs: 100 });
       const [right, wrong] = await reserveMany(store, 2);
       await sleep(150);
-      expect(await store.settle(user, verdict(right!.id, true))).toEqual({ kind: 'late', isLockNew: false });
-      expect(await store.settle(user, verdict(wrong!.id, false))).toEqual({ kind: 'late', isLockNew: false });
+      expect(await store.settle(user, result(right!.id, true))).toEqual({ kind: 'late', isLockNew: false });
+      expect(await store.settle(user, result(wrong!.id, false))).toEqual({ kind: 'late', isLockNew: false });
       expect((await store.find(user)).failures.length).toBe(1);
     });
 
@@ -124,8 +124,8 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       const [late] = await reserveMany(brief, 1);
       await sleep(150);
       const [pending] = await reserveMany(long, 1);
-      expect(await patient.settle(user, verdict(late!.id, false))).toEqual({ kind: 'late', isLockNew: true });
-      expect(await patient.settle(user, verdict(pending!.id, true))).toMatchObject({
+      expect(await patient.settle(user, result(late!.id, false))).toEqual({ kind: 'late', isLockNew: true });
+      expect(await patient.settle(user, result(pending!.id, true))).toMatchObject({
         kind: 'locked',
         isLockNew: false,
       });
@@ -144,7 +144,7 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
       const pending = (await reserveMany(patient, LOCKING)).find(({ kind }) => kind === 'reserved');
       await patient.clear(user);
       expect((await patient.find(user)).failures.length).toBe(0);
-      expect(await patient.settle(user, verdict(pending!.id, false))).toEqual({ kind: 'settled', isLockNew: false });
+      expect(await patient.settle(user, result(pending!.id, false))).toEqual({ kind: 'settled', isLockNew: false });
       expect((await patient.find(user)).failures.length).toBe(1);
     });
 
@@ -223,18 +223,20 @@ export function describeLockout({ name, open, rowsOf }: LockoutAdapter): void {
 
     // They wait: each at once, with a user of its own.
     describe.concurrent('as time passes', () => {
-      it('keeps time and door of the failures, and those of a lock as long as it lasts', async () => {
+      it('keeps time and method of the failures, and those of a lock as long as it lasts', async () => {
         const own = newUser();
         const store = open({ ...LOCKOUT_LIMITS, lockMs: SHORT_MS });
-        const doors = ['username', 'email', 'phone', 'oldPassword', 'code', 'email', 'code'] as const;
+        const methods = ['username', 'email', 'phone', 'oldPassword', 'code', 'email', 'code'] as const;
         const startedAt = Date.now();
-        for (const [index, door] of doors.entries()) {
+        for (const [index, method] of methods.entries()) {
           const id = newId();
           await store.reserve(own, id);
-          await store.settle(own, verdict(id, false, door));
+          await store.settle(own, result(id, false, method));
           // Failures of the same millisecond have no order.
           await sleep(2);
-          expect((await store.find(own)).failures.map((failure) => failure.door)).toEqual(doors.slice(0, index + 1));
+          expect((await store.find(own)).failures.map((failure) => failure.method)).toEqual(
+            methods.slice(0, index + 1),
+          );
         }
         const { lockedUntil, failures } = await store.find(own);
         expect(lockedUntil?.getTime()).toBe(failures[6]!.atMs + SHORT_MS);

@@ -173,14 +173,14 @@ const lockedUser = z.object({
 export type LockedUser = z.output<typeof lockedUser>;
 
 /** The ways by which a secret that counts as a login comes in. `oldPassword`: a change of the password. */
-export const LOGIN_DOORS = ['username', 'email', 'phone', 'oldPassword', 'code'] as const;
+export const LOGIN_METHODS = ['username', 'email', 'phone', 'oldPassword', 'code'] as const;
 
-export type LoginDoor = (typeof LOGIN_DOORS)[number];
+export type LoginMethod = (typeof LOGIN_METHODS)[number];
 
 const failedLogin = z.object({
   at: z.iso.datetime(),
   /** Null where a version before 0.1.0 has counted the failure. */
-  door: z.enum(LOGIN_DOORS).nullable(),
+  method: z.enum(LOGIN_METHODS).nullable(),
 });
 
 export type FailedLogin = z.output<typeof failedLogin>;

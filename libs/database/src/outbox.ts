@@ -136,14 +136,14 @@ export class Outbox {
   }
 
   /** Does the work of `add` without an event, so that the time of a response does not reveal whether there is one. */
-  async pretend<C extends EventContract>(
+  async addDecoy<C extends EventContract>(
     tx: Tx,
     contract: C,
     payload: EventPayload<C>,
     origin?: EventOrigin,
   ): Promise<void> {
     const text = `${this.insertion} SELECT $1, $2::jsonb, $3, $4 WHERE false`;
-    await tx.run({ ...this.addition(contract, payload, origin), name: `${this.schema}.outbox.pretend`, text });
+    await tx.run({ ...this.addition(contract, payload, origin), name: `${this.schema}.outbox.addDecoy`, text });
   }
 
   private get insertion(): string {

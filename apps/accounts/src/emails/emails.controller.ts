@@ -60,7 +60,7 @@ export class EmailsController {
     if (!verifyEmailOnSignUp) throw appError('EMAIL_VERIFICATION_OFF');
     await this.withUser(caller, 'verifyEmail', email, async (tx, user) => {
       if (user.emailVerified !== true) await this.sendVerification(tx, caller, user);
-      else if (quietProfile) assertSent(await this.sender.pretend(tx, caller, 'verifyEmail', email));
+      else if (quietProfile) assertSent(await this.sender.sendDecoy(tx, caller, 'verifyEmail', email));
     });
     return {};
   }
@@ -76,14 +76,14 @@ export class EmailsController {
 
   /** Ends every reset link: of concurrent requests one succeeds. @throws AppError LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD */
   @RpcHandler(emailsRpc.resetPassword)
-  async resetPassword({ token: shown, password: given }: Data<'resetPassword'>): Reply<'resetPassword'> {
+  async resetPassword({ token: tokenText, password: given }: Data<'resetPassword'>): Reply<'resetPassword'> {
     const password = requirePassword(given);
-    const { appId, userId } = assertOpen(await this.findLink('resetPassword', shown)).token;
+    const { appId, userId } = assertOpen(await this.findLink('resetPassword', tokenText)).token;
     const prepared = await this.passwords.prepare(userId, password, { renewsSession: true });
     // Before the password: a used link cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId, userId });
     await this.transactions.run(async (tx) => {
-      assertOpen(await this.lockLink(tx, 'resetPassword', shown));
+      assertOpen(await this.lockLink(tx, 'resetPassword', tokenText));
       await this.transactions.change(tx, { appId }, userId, (user) => ({
         ...withProvenAddress(user),
         ...prepared.columns,
@@ -94,24 +94,24 @@ export class EmailsController {
 
   /** Changes nothing: virus scanners open links too. */
   @RpcHandler(emailsRpc.inspectLink)
-  async inspectLink({ kind, token: shown }: Data<'inspectLink'>): Reply<'inspectLink'> {
-    return { link: await this.inspect(kind, shown) };
+  async inspectLink({ kind, token: tokenText }: Data<'inspectLink'>): Reply<'inspectLink'> {
+    return { link: await this.inspect(kind, tokenText) };
   }
 
   /** Of concurrent requests one changes the user. @returns the state of the link just before. @throws AppError LINK_EXPIRED */
   @RpcHandler(emailsRpc.verify)
-  async verify({ token: shown }: Data<'verify'>): Reply<'verify'> {
-    const found = await this.transactions.run((tx) => this.redeem(tx, shown));
+  async verify({ token: tokenText }: Data<'verify'>): Reply<'verify'> {
+    const found = await this.transactions.run((tx) => this.redeem(tx, tokenText));
     if (found === undefined || found.state === 'expired') throw appError('LINK_EXPIRED');
     return { link: await this.describe(found) };
   }
 
   /** Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED, TOO_MANY_EMAILS */
   @RpcHandler(emailsRpc.renewLink)
-  async renewLink({ kind, token: shown, languages }: Data<'renewLink'>): Reply<'renewLink'> {
-    if (!(await this.inspect(kind, shown)).canBeRenewed) throw appError('LINK_EXPIRED');
+  async renewLink({ kind, token: tokenText, languages }: Data<'renewLink'>): Reply<'renewLink'> {
+    if (!(await this.inspect(kind, tokenText)).canBeRenewed) throw appError('LINK_EXPIRED');
     await this.transactions.run(async (tx) => {
-      const found = await this.lockLink(tx, kind, shown);
+      const found = await this.lockLink(tx, kind, tokenText);
       if (!found?.canBeRenewed) throw appError('LINK_EXPIRED');
       const origin = { appId: found.token.appId, languages };
       if (kind === 'verifyEmail') return this.sendVerification(tx, origin, found.user);
@@ -134,7 +134,7 @@ export class EmailsController {
         const user = await this.users.lock(tx, caller.appId, owner?.objectId ?? '');
         if (user?.email === email) return work(tx, user);
         if (!quietProfile) throw appError('EMAIL_NOT_FOUND');
-        assertSent(await this.sender.pretend(tx, caller, kind, email));
+        assertSent(await this.sender.sendDecoy(tx, caller, kind, email));
       });
     } catch (error) {
       if (!quietProfile || !isTooMany(error)) throw error;
@@ -149,16 +149,16 @@ export class EmailsController {
     assertSent(asked !== undefined && (await this.sender.send(tx, origin, 'verifyEmail', asked)));
   }
 
-  private async redeem(tx: Tx, shown: string): Promise<FoundLink | undefined> {
-    const found = await this.lockLink(tx, 'verifyEmail', shown);
+  private async redeem(tx: Tx, tokenText: string): Promise<FoundLink | undefined> {
+    const found = await this.lockLink(tx, 'verifyEmail', tokenText);
     if (found?.state !== 'open') return found;
     const { appId, userId } = found.token;
     await this.transactions.change(tx, { appId }, userId, (current) => ({ ...current, emailVerified: true }));
     return found;
   }
 
-  private async inspect(kind: MailKind, shown: string): Promise<MailLink> {
-    const found = await this.findLink(kind, shown);
+  private async inspect(kind: MailKind, tokenText: string): Promise<MailLink> {
+    const found = await this.findLink(kind, tokenText);
     return found === undefined ? UNKNOWN : this.describe(found);
   }
 
@@ -176,20 +176,20 @@ export class EmailsController {
   }
 
   /** @returns undefined if the token is not genuine, is of another kind, or its user no longer exists */
-  private findLink(kind: MailKind, shown: string): Promise<FoundLink | undefined> {
-    return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.find(appId, userId));
+  private findLink(kind: MailKind, tokenText: string): Promise<FoundLink | undefined> {
+    return this.resolveLink(kind, tokenText, ({ appId, userId }) => this.users.find(appId, userId));
   }
 
-  private lockLink(tx: Tx, kind: MailKind, shown: string): Promise<FoundLink | undefined> {
-    return this.resolveLink(kind, shown, ({ appId, userId }) => this.users.lock(tx, appId, userId));
+  private lockLink(tx: Tx, kind: MailKind, tokenText: string): Promise<FoundLink | undefined> {
+    return this.resolveLink(kind, tokenText, ({ appId, userId }) => this.users.lock(tx, appId, userId));
   }
 
   private async resolveLink(
     kind: MailKind,
-    shown: string,
+    tokenText: string,
     load: (token: MailToken) => Promise<UserRow | undefined>,
   ): Promise<FoundLink | undefined> {
-    const read = this.tokens.read(shown);
+    const read = this.tokens.read(tokenText);
     if (read?.token.kind !== kind) return undefined;
     const { token } = read;
     const user = await load(token);

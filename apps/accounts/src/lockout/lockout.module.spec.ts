@@ -35,7 +35,7 @@ describe('LockoutService.verify', () => {
     store.reserve.mockResolvedValue(reserved);
     if (settled !== undefined) store.settle.mockResolvedValue(settled);
   };
-  const verify = (isRight = true) => service.verify(user, 'email', () => Promise.resolve(isRight));
+  const verify = (isCorrect = true) => service.verify(user, 'email', () => Promise.resolve(isCorrect));
 
   beforeAll(() => {
     Logger.overrideLogger(false);
@@ -46,11 +46,11 @@ describe('LockoutService.verify', () => {
     service = serviceOver(store, metrics);
   });
 
-  it.each([true, false])('reserves, verifies, settles and returns the verdict: %s', async (isRight) => {
+  it.each([true, false])('reserves, verifies, settles and returns the result: %s', async (isCorrect) => {
     plan({ kind: 'reserved' }, { kind: 'settled', isLockNew: false });
-    expect(await verify(isRight)).toBe(isRight);
+    expect(await verify(isCorrect)).toBe(isCorrect);
     const [[, id]] = store.reserve.mock.calls as [[unknown, string]];
-    expect(store.settle.mock.calls).toEqual([[user, { id, door: 'email', isRight }]]);
+    expect(store.settle.mock.calls).toEqual([[user, { id, method: 'email', isCorrect }]]);
   });
 
   it('verifies nothing while the user is locked, and returns the remaining time', async () => {
@@ -69,9 +69,9 @@ describe('LockoutService.verify', () => {
     expect(await metrics.registry.getSingleMetricAsString('gatepost_lockouts_total')).toContain(' 1');
   });
 
-  it.each([true, false])('returns no verdict that comes too late: %s', async (isRight) => {
+  it.each([true, false])('returns no result that comes too late: %s', async (isCorrect) => {
     plan({ kind: 'reserved' }, { kind: 'late', isLockNew: false });
-    await expect(verify(isRight)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
+    await expect(verify(isCorrect)).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
   });
 
   it('waits for a reservation', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DynamicModule, Inject, Injectable, Logger, Module, type Provider } from '@nestjs/common';
 import { ConcurrencyLimiter } from '#bootstrap';
-import type { LoginDoor } from '#contracts';
+import type { LoginMethod } from '#contracts';
 import { Database } from '#database';
 import { type AppError, appError, messageOf } from '#errors';
 import { Metrics } from '#observability';
@@ -17,7 +17,7 @@ import {
   type LockoutSubject,
   retryAfterSeconds,
   shownLockout,
-  type Verdict,
+  type AttemptResult,
 } from './lockout.rules.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
@@ -80,12 +80,12 @@ export class LockoutService {
   ) {}
 
   /** If `attempt` throws, nothing counts. @throws AppError LOCKED_OUT; SERVICE_UNAVAILABLE where it cannot be verified or counted now */
-  async verify(subject: LockoutSubject, door: LoginDoor, attempt: () => Promise<boolean>): Promise<boolean> {
+  async verify(subject: LockoutSubject, method: LoginMethod, attempt: () => Promise<boolean>): Promise<boolean> {
     const id = randomUUID();
     return this.limiter.run(
       JSON.stringify([subject.appId, subject.userId]),
       () => this.reserve(subject, id),
-      async () => this.settle(subject, { id, door, isRight: await this.attempted(subject, id, attempt) }),
+      async () => this.settle(subject, { id, method, isCorrect: await this.attempted(subject, id, attempt) }),
     );
   }
 
@@ -135,14 +135,14 @@ export class LockoutService {
     }
   }
 
-  private async settle(subject: LockoutSubject, verdict: Verdict): Promise<boolean> {
-    const outcome = await this.store.settle(subject, verdict);
+  private async settle(subject: LockoutSubject, result: AttemptResult): Promise<boolean> {
+    const outcome = await this.store.settle(subject, result);
     if (outcome.isLockNew) this.metrics.lockouts.inc();
     if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
-    // Another attempt may have taken its reservation: a response would reveal one verdict too many.
+    // Another attempt may have taken its reservation: a response would reveal one too many.
     if (outcome.kind === 'late')
-      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('the verdict came after the reservation had expired') });
-    return verdict.isRight;
+      throw appError('SERVICE_UNAVAILABLE', { cause: new Error('the result came after the reservation had expired') });
+    return result.isCorrect;
   }
 }
 

@@ -11,6 +11,8 @@ import {
   retryAfterSeconds,
   settle,
   shownLockout,
+  stateOf,
+  storedOf,
 } from './lockout.rules.js';
 
 const { lockingFailure, windowMs, lockMs, reservationMs } = LOCKOUT_LIMITS;
@@ -21,14 +23,15 @@ const state = (changes: Partial<AttemptState> = {}): AttemptState => ({
   lock: undefined,
   ...changes,
 });
-const failures = (count: number, atMs = NOW) => Array.from({ length: count }, () => ({ atMs, door: 'email' as const }));
+const failures = (count: number, atMs = NOW) =>
+  Array.from({ length: count }, () => ({ atMs, method: 'email' as const }));
 const lockUntil = (untilMs: number) => ({ lock: { untilMs, failures: failures(7) } });
 const places = (count: number, expiresAtMs = NOW + reservationMs) =>
   Array.from({ length: count }, (_, index) => ({ id: `place-${index}`, expiresAtMs }));
 
 const reserveKind = (before: AttemptState, nowMs = NOW) => reserve(before, 'new', nowMs, LOCKOUT_LIMITS).outcome.kind;
-const settled = (before: AttemptState, isRight: boolean, nowMs = NOW) =>
-  settle(before, { id: 'place-0', door: 'username', isRight }, nowMs, LOCKOUT_LIMITS);
+const settled = (before: AttemptState, isCorrect: boolean, nowMs = NOW) =>
+  settle(before, { id: 'place-0', method: 'username', isCorrect }, nowMs, LOCKOUT_LIMITS);
 
 describe('the limits of the lockout', () => {
   it('are those of the specification: more than 6 failures within 15 minutes, for 15 minutes', () => {
@@ -53,13 +56,13 @@ describe('reserve', () => {
 });
 
 describe('settle', () => {
-  it('counts a wrong verdict and releases its reservation', () => {
+  it('counts a wrong result and releases its reservation', () => {
     const { state: after, outcome } = settled(state({ failures: failures(2), reservations: places(2) }), false);
     expect(outcome).toEqual({ kind: 'settled', isLockNew: false });
     expect([after.failures.length, after.reservations.map(({ id }) => id)]).toEqual([3, ['place-1']]);
   });
 
-  it('does not count a right verdict, and keeps earlier failures', () => {
+  it('does not count a right result, and keeps earlier failures', () => {
     const before = state({ failures: failures(6), reservations: places(1) });
     expect(settled(before, true)).toEqual({
       state: { ...before, reservations: [] },
@@ -71,25 +74,25 @@ describe('settle', () => {
     const before = state({ failures: failures(6, NOW - windowMs + 1), reservations: places(1) });
     expect(settled(before, false)).toEqual({
       state: state({
-        lock: { untilMs: NOW + lockMs, failures: [...before.failures, { atMs: NOW, door: 'username' }] },
+        lock: { untilMs: NOW + lockMs, failures: [...before.failures, { atMs: NOW, method: 'username' }] },
       }),
       outcome: { kind: 'locked', remainingMs: lockMs, isLockNew: true },
     });
   });
 
-  it.each([true, false])('counts nothing while locked, and does not prolong the lock: right %s', (isRight) => {
+  it.each([true, false])('counts nothing while locked, and does not prolong the lock: right %s', (isCorrect) => {
     const before = state({ ...lockUntil(NOW + 5_000), reservations: places(1) });
-    expect(settled(before, isRight)).toEqual({
+    expect(settled(before, isCorrect)).toEqual({
       state: before,
       outcome: { kind: 'locked', remainingMs: 5_000, isLockNew: false },
     });
   });
 
-  it('calls a verdict late if its reservation has expired', () => {
+  it('calls a result late if its reservation has expired', () => {
     const before = state({ reservations: places(1, NOW) });
     expect(settled(before, true).outcome).toEqual({ kind: 'late', isLockNew: false });
     expect(settled(before, false)).toMatchObject({
-      state: { failures: [{ atMs: NOW, door: 'username' }] },
+      state: { failures: [{ atMs: NOW, method: 'username' }] },
       outcome: { kind: 'late' },
     });
     const locking = settled(state({ failures: failures(6) }), false);
@@ -122,8 +125,26 @@ describe('the remaining state', () => {
   });
 });
 
+describe('the stored form', () => {
+  it('has the members that earlier versions store', () => {
+    const lock = { untilMs: NOW + lockMs, failures: failures(1) };
+    const attempts = {
+      failedAtMs: [NOW],
+      doors: ['email'],
+      reservations: places(1),
+      lockFailures: [{ atMs: NOW, door: 'email' }],
+    };
+    const whole = state({ failures: failures(1), reservations: places(1), lock });
+    expect(storedOf(whole)).toEqual(attempts);
+    expect(stateOf({ attempts: storedOf(whole), lockedUntil: new Date(lock.untilMs) })).toEqual(whole);
+    expect(stateOf({ attempts: { failedAtMs: [NOW], reservations: [] }, lockedUntil: null })).toEqual(
+      state({ failures: [{ atMs: NOW, method: null }] }),
+    );
+  });
+});
+
 describe('the lockout for operators', () => {
-  const seven = { failures: [...failures(6, NOW - 1_000), { atMs: NOW, door: 'code' as const }] };
+  const seven = { failures: [...failures(6, NOW - 1_000), { atMs: NOW, method: 'code' as const }] };
   const at = (ms: number) => new Date(ms).toISOString();
 
   it('has the failures that count and, under a lock, those that led to it', () => {
@@ -131,7 +152,7 @@ describe('the lockout for operators', () => {
     expect(free).toMatchObject({ lockedUntil: null, lockedSince: null, failures: 2 });
     const locked = shownLockout({ lockedUntil: new Date(NOW + lockMs), ...seven }, LOCKOUT_LIMITS);
     expect(locked).toMatchObject({ lockedUntil: at(NOW + lockMs), lockedSince: at(NOW), failures: 0 });
-    expect(locked.failedLogins.at(-1)).toEqual({ at: at(NOW), door: 'code' });
+    expect(locked.failedLogins.at(-1)).toEqual({ at: at(NOW), method: 'code' });
     expect(locked.failedLogins).toHaveLength(7);
   });
 });

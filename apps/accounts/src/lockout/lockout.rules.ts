@@ -1,4 +1,4 @@
-import type { FailedLogin, LoginDoor } from '#contracts';
+import type { FailedLogin, LoginMethod } from '#contracts';
 
 /** The account whose failures are counted together, across login names and endpoints. */
 export interface LockoutSubject {
@@ -20,7 +20,7 @@ export type ReserveOutcome =
   | { readonly kind: 'reserved' | 'full' }
   | { readonly kind: 'locked'; readonly remainingMs: number };
 
-/** The result of a settled attempt. Only a `settled` verdict may be returned to the client; `late`: the reservation had expired. */
+/** The result of a settled attempt. Only a `settled` result may be returned to the client; `late`: the reservation had expired. */
 export type SettleOutcome = (
   | { readonly kind: 'settled' | 'late' }
   | { readonly kind: 'locked'; readonly remainingMs: number }
@@ -41,8 +41,8 @@ export interface LockoutStatus {
 
 export interface Failure {
   readonly atMs: number;
-  /** Null for a failure that a version without doors has stored. */
-  readonly door: LoginDoor | null;
+  /** Null for a failure that a version without methods has stored. */
+  readonly method: LoginMethod | null;
 }
 
 export interface LockoutPage {
@@ -50,16 +50,16 @@ export interface LockoutPage {
   readonly after?: Lockout | undefined;
 }
 
-export interface Verdict {
+export interface AttemptResult {
   readonly id: string;
-  readonly door: LoginDoor;
-  readonly isRight: boolean;
+  readonly method: LoginMethod;
+  readonly isCorrect: boolean;
 }
 
 /** Transitions are atomic across replicas, by the clock of the store's server. An unreachable store throws SERVICE_UNAVAILABLE. */
 export interface LockoutStore {
   reserve(subject: LockoutSubject, id: string): Promise<ReserveOutcome>;
-  settle(subject: LockoutSubject, verdict: Verdict): Promise<SettleOutcome>;
+  settle(subject: LockoutSubject, result: AttemptResult): Promise<SettleOutcome>;
   release(subject: LockoutSubject, id: string): Promise<void>;
   clear(subject: LockoutSubject): Promise<void>;
   /** The remaining time of the lock in milliseconds; 0 without a lock. Cheap: logins that verify no secret call it. */
@@ -128,10 +128,10 @@ export function reserve(
   };
 }
 
-/** A late wrong verdict counts, but no late one is returned: another attempt may have taken its reservation. Under a lock none counts. */
+/** A late wrong result counts, but no late one is returned: another attempt may have taken its reservation. Under a lock none counts. */
 export function settle(
   before: AttemptState,
-  verdict: Verdict,
+  result: AttemptResult,
   nowMs: number,
   limits: LockoutLimits,
 ): Transition<SettleOutcome> {
@@ -139,11 +139,11 @@ export function settle(
   if (current.lock !== undefined) {
     return { state: current, outcome: { ...lockedFor(current.lock.untilMs - nowMs), isLockNew: false } };
   }
-  const isLate = !current.reservations.some(({ id }) => id === verdict.id);
-  const state = release(current, verdict.id);
+  const isLate = !current.reservations.some(({ id }) => id === result.id);
+  const state = release(current, result.id);
   const outcome = { kind: isLate ? 'late' : 'settled', isLockNew: false } as const;
-  if (verdict.isRight) return { state, outcome };
-  const failures = [...state.failures, { atMs: nowMs, door: verdict.door }];
+  if (result.isCorrect) return { state, outcome };
+  const failures = [...state.failures, { atMs: nowMs, method: result.method }];
   if (failures.length < limits.lockingFailure) return { state: { ...state, failures }, outcome };
   return {
     // Pending attempts are settled under the lock; after the lock the count starts at zero.
@@ -184,7 +184,7 @@ export function shownLockout({ lockedUntil, failures }: LockoutStatus, { lockMs 
     lockedUntil: lockedUntil?.toISOString() ?? null,
     lockedSince: lockedUntil === undefined ? null : timeOf(lockedUntil.getTime() - lockMs),
     failures: lockedUntil === undefined ? failures.length : 0,
-    failedLogins: failures.map(({ atMs, door }) => ({ at: timeOf(atMs), door })),
+    failedLogins: failures.map(({ atMs, method }) => ({ at: timeOf(atMs), method })),
   };
 }
 
@@ -207,11 +207,11 @@ export function decoyAccountId(hash: Buffer): string {
 
 export const NO_ATTEMPTS: AttemptState = { failures: [], reservations: [], lock: undefined };
 
-/** How PostgreSQL stores attempts. Earlier versions read and write the first two members only. */
+/** How PostgreSQL stores attempts; `doors` and `door` are stored names. Earlier versions read and write the first two members only. */
 interface StoredAttempts extends Pick<AttemptState, 'reservations'> {
   readonly failedAtMs: readonly number[];
-  readonly doors?: readonly Failure['door'][];
-  readonly lockFailures?: readonly Failure[];
+  readonly doors?: readonly Failure['method'][];
+  readonly lockFailures?: readonly { readonly atMs: number; readonly door: Failure['method'] }[];
 }
 
 export interface StoredLockout {
@@ -222,17 +222,18 @@ export interface StoredLockout {
 export function storedOf({ failures, reservations, lock }: AttemptState): StoredAttempts {
   return {
     failedAtMs: failures.map(({ atMs }) => atMs),
-    doors: failures.map(({ door }) => door),
+    doors: failures.map(({ method }) => method),
     reservations,
-    ...(lock === undefined ? {} : { lockFailures: lock.failures }),
+    ...(lock === undefined ? {} : { lockFailures: lock.failures.map(({ atMs, method }) => ({ atMs, door: method })) }),
   };
 }
 
 export function stateOf({ attempts, lockedUntil }: StoredLockout): AttemptState {
   const { failedAtMs, doors = [], reservations, lockFailures = [] } = attempts;
+  const failuresOfLock = lockFailures.map(({ atMs, door }) => ({ atMs, method: door }));
   return {
-    failures: failedAtMs.map((atMs, index) => ({ atMs, door: doors[index] ?? null })),
+    failures: failedAtMs.map((atMs, index) => ({ atMs, method: doors[index] ?? null })),
     reservations,
-    lock: lockedUntil === null ? undefined : { untilMs: lockedUntil.getTime(), failures: lockFailures },
+    lock: lockedUntil === null ? undefined : { untilMs: lockedUntil.getTime(), failures: failuresOfLock },
   };
 }

@@ -20,7 +20,7 @@ import {
   stateOf,
   type StoredLockout,
   storedOf,
-  type Verdict,
+  type AttemptResult,
 } from './lockout.rules.js';
 
 interface LockoutRow extends StoredLockout {
@@ -68,8 +68,8 @@ export class PostgresLockoutStore implements LockoutStore {
     return this.#transition(subject, (before, now) => reserve(before, id, now, this.limits));
   }
 
-  async settle(subject: LockoutSubject, verdict: Verdict): Promise<SettleOutcome> {
-    return this.#transition(subject, (before, now) => settle(before, verdict, now, this.limits));
+  async settle(subject: LockoutSubject, result: AttemptResult): Promise<SettleOutcome> {
+    return this.#transition(subject, (before, now) => settle(before, result, now, this.limits));
   }
 
   async release(subject: LockoutSubject, id: string): Promise<void> {

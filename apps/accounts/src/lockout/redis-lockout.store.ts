@@ -1,4 +1,4 @@
-import { LOGIN_DOORS } from '#contracts';
+import { LOGIN_METHODS } from '#contracts';
 import { IS_BEHIND, NOW, type Redis, RedisScript } from '#redis';
 import type {
   Failure,
@@ -10,11 +10,11 @@ import type {
   LockoutSubject,
   ReserveOutcome,
   SettleOutcome,
-  Verdict,
+  AttemptResult,
 } from './lockout.rules.js';
 
 /**
- * The start of each transition. Keys: times of failures by door and attempt, expiries of reservations by attempt, ends of locks by user,
+ * The start of each transition. Keys: times of failures by method and attempt, expiries of reservations by attempt, ends of locks by user,
  * and the failures that led to the lock; all are sorted sets that expire with their last member; and a key that never exists (RedisScript).
  * `lockedFor` is 0 without a lock.
  */
@@ -39,10 +39,10 @@ return { 'reserved', 0 }
 `);
 
 const SETTLE = new RedisScript(`${BEGIN}
-local isRight = ARGV[7] == '1'
+local isCorrect = ARGV[7] == '1'
 if lockedFor > 0 then return { 'locked', lockedFor, 0 } end
 local kind = redis.call('ZREM', reservations, attempt) == 1 and 'settled' or 'late'
-if isRight then return { kind, 0, 0 } end
+if isCorrect then return { kind, 0, 0 } end
 redis.call('ZADD', failures, now, ARGV[8] .. ':' .. attempt)
 redis.call('PEXPIRE', failures, windowMs)
 if redis.call('ZCARD', failures) < lockingFailure then return { kind, 0, 0 } end
@@ -119,9 +119,9 @@ export class RedisLockoutStore implements LockoutStore {
     return kind === 'locked' ? { kind, remainingMs } : { kind };
   }
 
-  async settle(subject: LockoutSubject, { id, door, isRight }: Verdict): Promise<SettleOutcome> {
+  async settle(subject: LockoutSubject, { id, method, isCorrect }: AttemptResult): Promise<SettleOutcome> {
     type Reply = [SettleOutcome['kind'], number, number];
-    const [kind, remainingMs, isNew] = await this.#transition<Reply>(SETTLE, subject, id, isRight ? 1 : 0, door);
+    const [kind, remainingMs, isNew] = await this.#transition<Reply>(SETTLE, subject, id, isCorrect ? 1 : 0, method);
     const isLockNew = isNew === 1;
     return kind === 'locked' ? { kind, remainingMs, isLockNew } : { kind, isLockNew };
   }
@@ -140,7 +140,7 @@ export class RedisLockoutStore implements LockoutStore {
 
   async find(subject: LockoutSubject): Promise<LockoutStatus> {
     const [lockedUntil, found] = await this.#transition<[string, string[]]>(FIND, subject);
-    const failures = pairsIn(found).map(([attempt, atMs]) => ({ atMs: Number(atMs), door: doorOf(attempt) }));
+    const failures = pairsIn(found).map(([attempt, atMs]) => ({ atMs: Number(atMs), method: methodOf(attempt) }));
     return { lockedUntil: lockedUntil === '0' ? undefined : new Date(Number(lockedUntil)), failures };
   }
 
@@ -179,10 +179,10 @@ function pairsIn(found: readonly string[]): [string, string][] {
   return Array.from({ length: found.length / 2 }, (_, index) => [found[index * 2] ?? '', found[index * 2 + 1] ?? '']);
 }
 
-/** The door before the id of an attempt; earlier versions store the id alone. */
-function doorOf(attempt: string): Failure['door'] {
-  const [door] = attempt.split(':', 1);
-  return LOGIN_DOORS.find((known) => known === door) ?? null;
+/** The method before the id of an attempt; earlier versions store the id alone. */
+function methodOf(attempt: string): Failure['method'] {
+  const [method] = attempt.split(':', 1);
+  return LOGIN_METHODS.find((known) => known === method) ?? null;
 }
 
 /** The hash tag keeps the keys of an application in one slot of a Redis cluster. */

@@ -5,7 +5,7 @@ import { RpcHandler } from '#messaging';
 import { isAbsent, isStorableText } from '#objects';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { type Credentials, givenBy, parseCredentials, PasswordsService } from '../passwords/passwords.service.js';
+import { attemptOf, type Credentials, parseCredentials, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/sms-codes.service.js';
 import { SessionTokens } from '../sessions/sessions.module.js';
 import { DailyCounts } from '../users/daily-counts.js';
@@ -42,10 +42,10 @@ export class LoginController {
   private async logInByPassword({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
     const credentials = parseCredentials(body);
     const user = await this.find(appId, credentials);
-    const replacement = await this.passwords.assertRight(appId, user, givenBy(credentials));
+    const { replacementHash } = await this.passwords.verify(appId, user, attemptOf(credentials));
     const current = await this.readAgain(appId, user, credentials);
     assertMayLogIn(current, await this.applications.settingsOf(appId));
-    await this.rehashIfOutdated(appId, current, { password: credentials.password, replacement }).catch(
+    await this.rehashIfOutdated(appId, current, { password: credentials.password, replacementHash }).catch(
       (error: unknown) => {
         // The next login retries it; this one has succeeded.
         this.logger.debug(`the password was not rehashed: ${messageOf(error)}`);
@@ -73,18 +73,17 @@ export class LoginController {
     const current = await this.users.find(appId, verified.objectId);
     if (current === undefined) throw appError('USER_NOT_FOUND');
     if (current.passwordVersion !== verified.passwordVersion)
-      await this.passwords.assertRight(appId, current, givenBy(credentials));
+      await this.passwords.verify(appId, current, attemptOf(credentials));
     return current;
   }
 
-  /** @param verified the right password, and our hash of it if the stored one was another server's */
   private async rehashIfOutdated(
     appId: string,
     user: UserRow,
-    { password, replacement }: { readonly password: string; readonly replacement: string | undefined },
+    { password, replacementHash }: { readonly password: string; readonly replacementHash: string | undefined },
   ): Promise<void> {
     if (user.passwordHash === null || !this.hasher.isOutdated(user.passwordHash)) return;
-    await this.transactions.rehash(appId, user, replacement ?? (await this.hasher.hash(password)));
+    await this.transactions.rehash(appId, user, replacementHash ?? (await this.hasher.hash(password)));
   }
 }
 

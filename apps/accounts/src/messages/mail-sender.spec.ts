@@ -41,7 +41,7 @@ function recordingSender({ outcome = 'taken' } = {}) {
     } as unknown as MessageAllowancesRepository,
     { profileWithin: step('profile', { name: 'Shop', settings }) } as unknown as ApplicationsService,
     new MailTokens(new Sealer('a secret of thirty-two characters, or more')),
-    { add: request, pretend: request } as unknown as Outbox,
+    { add: request, addDecoy: request } as unknown as Outbox,
     { now: () => NOW },
     { linkLifetimesMs: { resetPassword: 1_000, verifyEmail: 1_000 } } as unknown as AccountsConfig,
   );
@@ -52,7 +52,7 @@ describe('a mail that is not sent', () => {
   it.each(['taken', 'tooMany'])('takes the work of one that is: %s', async (outcome) => {
     const [real, decoy] = [recordingSender({ outcome }), recordingSender({ outcome })];
     const isSent = await real.sender.send({} as Tx, ORIGIN, 'resetPassword', USER);
-    expect(await decoy.sender.pretend({} as Tx, ORIGIN, 'resetPassword', USER.email)).toBe(isSent);
+    expect(await decoy.sender.sendDecoy({} as Tx, ORIGIN, 'resetPassword', USER.email)).toBe(isSent);
     expect(decoy.steps).toEqual(real.steps);
     expect(events.mailRequested.payload.safeParse(decoy.requests[0]).success).toBe(isSent);
   });

@@ -135,10 +135,10 @@ export class MailSender {
   }
 
   /** Takes as long as `send`, from an allowance of its own: that of the mailbox stays. @returns false after too many such requests */
-  async pretend(tx: Tx, origin: MailOrigin, kind: MailKind, email: string): Promise<boolean> {
+  async sendDecoy(tx: Tx, origin: MailOrigin, kind: MailKind, email: string): Promise<boolean> {
     if (!(await this.takeAllowance(tx, origin.appId, `${DECOY_PREFIX}${mailboxOf(email)}`))) return false;
     const request = await this.request(tx, origin, kind, { ...DECOY_USER, email });
-    await this.outbox.pretend(tx, events.mailRequested, request, origin);
+    await this.outbox.addDecoy(tx, events.mailRequested, request, origin);
     return true;
   }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type ImportedPassword, importedPassword, type JsonObject, type LoginDoor } from '#contracts';
+import { type ImportedPassword, importedPassword, type JsonObject, type LoginMethod } from '#contracts';
 import { appError, type ErrorName } from '#errors';
 import { isAbsent, type LoginIdentifier, parsePhoneNumber } from '#objects';
 import { Sealer } from '#security';
@@ -10,10 +10,9 @@ import { type NewSessionToken, SessionTokens } from '../sessions/sessions.module
 /** Marks a stored password as the sealed hash of another server. It stays until the first login replaces it. */
 export const IMPORTED_SCHEME = 'imported:';
 
-interface GivenPassword {
+interface PasswordAttempt {
   readonly password: string;
-  /** The way by which it came in. */
-  readonly door: LoginDoor;
+  readonly method: LoginMethod;
 }
 
 export interface NewPassword {
@@ -21,7 +20,7 @@ export interface NewPassword {
   readonly sessionToken: string | undefined;
 }
 
-const DOORS: Readonly<Record<LoginIdentifier, LoginDoor>> = {
+const METHODS: Readonly<Record<LoginIdentifier, LoginMethod>> = {
   username: 'username',
   email: 'email',
   mobilePhoneNumber: 'phone',
@@ -37,28 +36,28 @@ export class PasswordsService {
     private readonly sealer: Sealer,
   ) {}
 
-  /** @returns our own hash where the stored one is another server's. @throws AppError PASSWORD_MISMATCH, and as `LockoutService.verify` */
-  async assertRight(
+  /** `replacementHash`: our own, where the stored one is another server's. @throws AppError PASSWORD_MISMATCH, and as `LockoutService.verify` */
+  async verify(
     appId: string,
     { objectId, passwordHash }: { readonly objectId: string; readonly passwordHash: string | null },
-    { password, door }: GivenPassword,
-  ): Promise<string | undefined> {
+    { password, method }: PasswordAttempt,
+  ): Promise<{ readonly replacementHash: string | undefined }> {
     const imported = passwordHash === null ? undefined : openImportedPassword(this.sealer, objectId, passwordHash);
-    let replacement: string | undefined = undefined;
-    const isRight = await this.lockouts.verify({ appId, userId: objectId }, door, async () => {
+    let replacementHash: string | undefined = undefined;
+    const isCorrect = await this.lockouts.verify({ appId, userId: objectId }, method, async () => {
       if (passwordHash === null) return this.hasher.verifyNothing(password);
       if (imported === undefined) return this.hasher.verify(password, passwordHash);
-      replacement = await this.hasher.verifyImported(password, imported);
-      return replacement !== undefined;
+      replacementHash = await this.hasher.verifyImported(password, imported);
+      return replacementHash !== undefined;
     });
-    if (!isRight) throw appError('PASSWORD_MISMATCH');
-    return replacement;
+    if (!isCorrect) throw appError('PASSWORD_MISMATCH');
+    return { replacementHash };
   }
 
-  /** Refuses an unknown login name as `assertRight` refuses a wrong password: after the same work and with the same lockout. */
+  /** Refuses an unknown login name as `verify` refuses a wrong password: after the same work and with the same lockout. */
   async refuseUnknown(appId: string, [identifier, value]: [LoginIdentifier, string], password: string): Promise<never> {
     const decoy = this.lockouts.decoyAccount(appId, identifier, value);
-    await this.lockouts.verify(decoy, DOORS[identifier], () => this.hasher.verifyNothing(password));
+    await this.lockouts.verify(decoy, METHODS[identifier], () => this.hasher.verifyNothing(password));
     throw appError('PASSWORD_MISMATCH');
   }
 
@@ -105,8 +104,8 @@ const INVALID_IDENTIFIERS: Readonly<Record<LoginIdentifier, ErrorName>> = {
   mobilePhoneNumber: 'INVALID_PHONE',
 };
 
-export function givenBy({ identifier, password }: Credentials): GivenPassword {
-  return { password, door: DOORS[identifier] };
+export function attemptOf({ identifier, password }: Credentials): PasswordAttempt {
+  return { password, method: METHODS[identifier] };
 }
 
 /** @throws AppError with the code of the missing or mistyped member */

@@ -88,7 +88,7 @@ export class PhoneNumbersController {
     const owner = await this.ownerOf(key);
     if (owner === undefined) await this.refuse(request, 'PHONE_NOT_FOUND');
     else if (!owner.mobilePhoneVerified) await this.codes.send(request);
-    else if (await this.isQuiet(appId)) await this.codes.pretend(request);
+    else if (await this.isQuiet(appId)) await this.codes.sendDecoy(request);
     return {};
   }
 
@@ -113,7 +113,7 @@ export class PhoneNumbersController {
     const code = parseSmsCode(given);
     const mobilePhoneNumber = await this.numberOfRequest(caller, body);
     const key = { appId: caller.appId, purpose: 'generic', mobilePhoneNumber } as const;
-    await this.assertRight(key, code);
+    await this.assertCode(key, code);
     await this.codes.redeem(key, code, () => Promise.resolve());
     return {};
   }
@@ -124,7 +124,7 @@ export class PhoneNumbersController {
     const code = parseSmsCode(given);
     const mobilePhoneNumber = await this.numberOfCode(caller, body, 'verify', code);
     const key = { appId: caller.appId, purpose: 'verify', mobilePhoneNumber } as const;
-    await this.assertRight(key, code);
+    await this.assertCode(key, code);
     const owner = await this.ownerOf(key);
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
     const { objectId, updatedAt } = await this.codes.redeemToChange(key, code, owner.objectId, (current) => {
@@ -141,7 +141,7 @@ export class PhoneNumbersController {
     const mobilePhoneNumber = requirePhoneNumber(body);
     const code = parseSmsCode(body['code']);
     const key = { appId: caller.appId, purpose: 'change', mobilePhoneNumber, userId } as const;
-    await this.assertRight(key, code);
+    await this.assertCode(key, code);
     await this.codes.redeemToChange(key, code, userId, async (current, tx) => {
       await this.access.assertMayWrite(caller, current, tx);
       return { ...current, mobilePhoneNumber, mobilePhoneVerified: true };
@@ -158,7 +158,7 @@ export class PhoneNumbersController {
     const mobilePhoneNumber = await this.numberOfCode(caller, body, 'reset', code);
     const key = { appId, purpose: 'reset', mobilePhoneNumber } as const;
     // Verified before it is redeemed, so a wrong code does not cost the hashing of a password.
-    await this.assertRight(key, code);
+    await this.assertCode(key, code);
     const { objectId } = await this.findProven(key);
     const prepared = await this.passwords.prepare(objectId, password, { renewsSession: true });
     // Before the password: a redeemed code cannot be sent again to remove a lock that stayed.
@@ -186,7 +186,7 @@ export class PhoneNumbersController {
 
   private async refuse(request: CodeRequest, error: ErrorName): Promise<void> {
     if (!(await this.isQuiet(request.key.appId))) throw appError(error);
-    await this.codes.pretend(request);
+    await this.codes.sendDecoy(request);
   }
 
   private async isQuiet(appId: string): Promise<boolean> {
@@ -197,7 +197,7 @@ export class PhoneNumbersController {
     return this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
   }
 
-  private async assertRight(key: SmsCodeKey, code: string): Promise<void> {
+  private async assertCode(key: SmsCodeKey, code: string): Promise<void> {
     if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
   }
 

@@ -20,7 +20,7 @@ describe('codes in text messages', () => {
   let now: Date;
   let testPhones: Record<string, string>;
   let sent: TextMessageRequest[];
-  let pretended: TextMessageRequest[];
+  let decoys: TextMessageRequest[];
   let problem: Error | undefined;
   let codes: SmsCodesService;
   let key: SmsCodeKey;
@@ -40,8 +40,8 @@ describe('codes in text messages', () => {
         sent.push(contract.payload.parse(payload) as TextMessageRequest);
         return Promise.resolve();
       },
-      pretend: (_: Tx, contract: EventContract, payload: TextMessageRequest) => {
-        pretended.push(contract.payload.parse(payload) as TextMessageRequest);
+      addDecoy: (_: Tx, contract: EventContract, payload: TextMessageRequest) => {
+        decoys.push(contract.payload.parse(payload) as TextMessageRequest);
         return Promise.resolve();
       },
     } as unknown as Outbox;
@@ -64,7 +64,7 @@ describe('codes in text messages', () => {
       'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
       [appId],
     );
-    [now, testPhones, sent, pretended, problem] = [new Date(START), {}, [], [], undefined];
+    [now, testPhones, sent, decoys, problem] = [new Date(START), {}, [], [], undefined];
     key = { appId, purpose: 'login', mobilePhoneNumber: uniquePhone() };
   });
 
@@ -105,16 +105,16 @@ describe('codes in text messages', () => {
     expect(await codes.guess(key, codeOf(sent[9]))).toBe(true);
   });
 
-  it('sends so many messages of an application in a window, counted with those that it pretends to send', async () => {
+  it('sends so many messages of an application in a window, counted with decoys', async () => {
     const toAnother = () => ({ ...request(), key: { ...key, mobilePhoneNumber: uniquePhone() } });
     for (let message = 0; message < LIMIT / 2; message += 1) {
       await codes.send(toAnother());
-      await codes.pretend(toAnother());
+      await codes.sendDecoy(toAnother());
     }
     now = new Date(START + 60_000);
     const refusal = { errorName: 'SMS_TOO_FREQUENT', code: 601, retryAfterSeconds: 3_540 };
     await expect(send()).rejects.toMatchObject(refusal);
-    await expect(codes.pretend(request())).rejects.toMatchObject(refusal);
+    await expect(codes.sendDecoy(request())).rejects.toMatchObject(refusal);
     testPhones = { [key.mobilePhoneNumber]: '246810' };
     await send();
     testPhones = {};
@@ -173,10 +173,10 @@ describe('codes in text messages', () => {
     expect(sent).toEqual([]);
   });
 
-  it('pretends: the same limits and work, and no message', async () => {
-    await codes.pretend(request());
-    expect(pretended).toHaveLength(1);
-    await expect(codes.pretend(request())).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
+  it('sends a decoy: the same limits and work, and no message', async () => {
+    await codes.sendDecoy(request());
+    expect(decoys).toHaveLength(1);
+    await expect(codes.sendDecoy(request())).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
     await expect(send()).rejects.toMatchObject({ errorName: 'SMS_TOO_FAST' });
     expect(sent).toEqual([]);
   });

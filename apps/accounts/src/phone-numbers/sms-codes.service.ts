@@ -63,7 +63,7 @@ export class SmsCodesService {
   }
 
   /** Does the same work as `send` without sending the code, so the response does not reveal which numbers have an account. */
-  async pretend(request: CodeRequest): Promise<void> {
+  async sendDecoy(request: CodeRequest): Promise<void> {
     await this.store(request, false);
   }
 
@@ -115,7 +115,7 @@ export class SmsCodesService {
       if (event === undefined) return;
       const message = { ...event, sealedCode };
       if (isSent) await this.outbox.add(tx, events.smsRequested, message, request);
-      else await this.outbox.pretend(tx, events.smsRequested, message, request);
+      else await this.outbox.addDecoy(tx, events.smsRequested, message, request);
     });
   }
 
@@ -209,7 +209,7 @@ export class PhoneLoginService {
   /** Only a successful login redeems the code. @throws AppError INVALID_SMS_CODE, LOCKED_OUT, PHONE_UNVERIFIED, EMAIL_UNVERIFIED */
   private async admit(key: SmsCodeKey, { objectId }: UserRow, code: string): Promise<VisibleUser> {
     const settings = await this.applications.settingsOf(key.appId);
-    await this.assertRight(key, { objectId }, code);
+    await this.assertCodeUnderLockout(key, { objectId }, code);
     const user = await this.codes.redeem(key, code, async (tx) => {
       const current = await this.users.lock(tx, key.appId, objectId);
       if (current?.mobilePhoneNumber !== key.mobilePhoneNumber) throw appError('INVALID_SMS_CODE');
@@ -224,13 +224,13 @@ export class PhoneLoginService {
   private async refuseUnknown(key: SmsCodeKey, code: string): Promise<never> {
     const { quietProfile } = await this.applications.settingsOf(key.appId);
     if (!quietProfile) throw appError('PHONE_NOT_FOUND');
-    await this.assertRightForUnknown(key, code);
+    await this.assertCodeOfUnknown(key, code);
     throw appError('INVALID_SMS_CODE');
   }
 
   private async signUp(caller: Caller, key: SmsCodeKey, code: string, body: JsonObject): Promise<VisibleUser> {
     // Before the fields are parsed: logins ignore invalid fields, so an error about them would reveal that no user has the number.
-    await this.assertRightForUnknown(key, code);
+    await this.assertCodeOfUnknown(key, code);
     const changes = parsePhoneSignUp(body, key.mobilePhoneNumber, caller.isMaster);
     const { username } = changes;
     if (username !== undefined) return this.create(caller, key, code, { ...changes, username });
@@ -248,17 +248,19 @@ export class PhoneLoginService {
     return this.codes.redeem(key, code, (tx) => prepared.run(tx));
   }
 
-  private async assertRight(
+  private async assertCodeUnderLockout(
     key: SmsCodeKey,
     { objectId: userId }: Pick<UserRow, 'objectId'>,
     code: string,
   ): Promise<void> {
-    const isRight = await this.lockouts.verify({ appId: key.appId, userId }, 'code', () => this.codes.guess(key, code));
-    if (!isRight) throw appError('INVALID_SMS_CODE');
+    const isCorrect = await this.lockouts.verify({ appId: key.appId, userId }, 'code', () =>
+      this.codes.guess(key, code),
+    );
+    if (!isCorrect) throw appError('INVALID_SMS_CODE');
   }
 
   /** With `quietProfile`, wrong codes lock a number without a user too. A right one passes under that lock, since it proves the number. */
-  private async assertRightForUnknown(key: SmsCodeKey, code: string): Promise<void> {
+  private async assertCodeOfUnknown(key: SmsCodeKey, code: string): Promise<void> {
     if (await this.codes.guess(key, code)) return;
     const { quietProfile } = await this.applications.settingsOf(key.appId);
     const subject = this.lockouts.decoyAccount(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);

@@ -112,7 +112,7 @@ describe('the events of users', () => {
     const outbox = new Outbox('accounts', { wake: () => (wakes += 1) });
     const database = databases[0]!;
     const decoy = { appId: APP, userId: 'decoy' };
-    await database.transaction((tx) => outbox.pretend(tx, events.userRegistered, decoy, { requestId: 'request' }));
+    await database.transaction((tx) => outbox.addDecoy(tx, events.userRegistered, decoy, { requestId: 'request' }));
     expect(await database.query(`SELECT 1 FROM accounts.outbox WHERE payload ->> 'userId' = 'decoy'`)).toEqual([]);
     expect(wakes).toBe(1);
   });

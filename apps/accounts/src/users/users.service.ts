@@ -52,14 +52,14 @@ export class UsersService {
     const oldPassword = parsePassword(passwords['old_password']);
     const newPassword = parsePassword(passwords['new_password']);
     const verified = await this.loadForWrite(caller, objectId);
-    await this.passwords.assertRight(caller.appId, verified, { password: oldPassword, door: 'oldPassword' });
+    await this.passwords.verify(caller.appId, verified, { password: oldPassword, method: 'oldPassword' });
 
     const { reloginAfterPasswordChange: renewsSession } = await this.applications.settingsOf(caller.appId);
     const prepared = await this.passwords.prepare(objectId, newPassword, { renewsSession });
     const user = await this.transactions.run((tx) =>
       this.transactions.change(tx, caller, objectId, async (current) => {
         await this.assertMayWrite(caller, current, tx);
-        // The old password was verified before the lock: a concurrent change invalidates that verdict.
+        // The old password was verified before the lock: a concurrent change invalidates that result.
         if (current.passwordVersion !== verified.passwordVersion) throw appError('PASSWORD_MISMATCH');
         return { ...current, ...prepared.columns };
       }),

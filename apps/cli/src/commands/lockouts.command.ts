@@ -1,13 +1,13 @@
 import { Command } from 'commander';
 import { quoted } from '#bootstrap';
-import { type LockedUser, type LoginDoor, lockoutsRpc } from '#contracts';
+import { type LockedUser, type LoginMethod, lockoutsRpc } from '#contracts';
 import type { WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
 
 const PAGE_SIZE = 100;
 const MINUTE_MS = 60_000;
 
-const DOORS: Readonly<Record<LoginDoor, string>> = {
+const METHODS: Readonly<Record<LoginMethod, string>> = {
   username: 'password, by username',
   email: 'password, by e-mail address',
   phone: 'password, by phone number',
@@ -56,7 +56,8 @@ function show(withServer: WithServer): Command {
         if (lockedUntil !== null)
           print(`${user} is locked until ${lockedUntil}, for another ${minutesUntil(lockedUntil)} min.`);
         else print(`${user} is not locked. Failed attempts counted now: ${failures}.`);
-        for (const { at, door } of found.failedLogins) print(`  ${at}  ${door === null ? 'unknown' : DOORS[door]}`);
+        for (const { at, method } of found.failedLogins)
+          print(`  ${at}  ${method === null ? 'unknown' : METHODS[method]}`);
       }),
     );
 }

@@ -27,13 +27,13 @@ const linkedAccount = z.object({
   isVerified: z.boolean(),
 });
 
-/** `doors`: by what each wrong attempt named the user. */
+/** `methods`: by what each wrong attempt named the user. */
 const lock = z.object({
   lockedUntil: time.nullable(),
   lockedSince: time.nullable(),
   failures: count,
   failedAt: z.array(time),
-  doors: z.array(z.string()),
+  methods: z.array(z.string()),
 });
 
 const user = listedUser.extend({

@@ -282,7 +282,7 @@ function shown({ user, hasPassword, roles, linkedAccounts, lockout }: Described,
       lockedSince,
       failures,
       failedAt: failedLogins.map(({ at }) => at),
-      doors: failedLogins.map(({ door }) => door ?? 'unknown'),
+      methods: failedLogins.map(({ method }) => method ?? 'unknown'),
     },
   };
 }

@@ -89,7 +89,7 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
   const may = useMay(appId);
   const { lock } = user;
   const isLocked = lock.lockedUntil !== null;
-  const doors: Readonly<Record<string, string | undefined>> = t.user.doors;
+  const loginMethods: Readonly<Record<string, string | undefined>> = t.user.loginMethods;
   return (
     <Panel title={isLocked ? t.user.locked : t.user.notLocked}>
       {isLocked && lock.lockedUntil !== null && (
@@ -104,7 +104,7 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
         <ul className="list">
           {lock.failedAt.map((at, index) => (
             <li key={`${at} ${index}`}>
-              {formats.time(at)} {doors[lock.doors[index] ?? '']}
+              {formats.time(at)} {loginMethods[lock.methods[index] ?? '']}
             </li>
           ))}
         </ul>

@@ -332,7 +332,7 @@ export const en = {
     noFailures: 'No wrong password counts at the moment.',
     failures: (count: number, shown: string) =>
       `${shown} ${plural(count, 'wrong attempt counts', 'wrong attempts count')} now.`,
-    doors: {
+    loginMethods: {
       username: 'by user name',
       email: 'by e-mail address',
       phone: 'by phone number',

@@ -313,7 +313,7 @@ export const zh: typeof en = {
     lockedSays: (time) => `锁定将于 ${time} 自动解除，用户通过重置设置新密码后也会立即解除。`,
     noFailures: '目前没有计入的错误密码。',
     failures: (_count, shown) => `目前计入 ${shown} 次错误尝试。`,
-    doors: {
+    loginMethods: {
       username: '用户名',
       email: '邮箱',
       phone: '手机号',
