@@ -1,4 +1,4 @@
-import { Controller, type DynamicModule, Inject, Module } from '@nestjs/common';
+import { Controller, type DynamicModule, Inject, Module, type Provider } from '@nestjs/common';
 import {
   accountsSealingRpc,
   MAX_CODE_TTL_MINUTES,
@@ -10,6 +10,7 @@ import {
 import { Database, DatabaseModule, OutboxModule } from '#database';
 import { RpcHandler } from '#messaging';
 import { Metrics } from '#observability';
+import { Redis } from '#redis';
 import { type SealedTable, Sealer, sealerOf, sealingController } from '#security';
 import { PasswordHasher } from '#security/passwords';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from './accounts.config.js';
@@ -18,18 +19,22 @@ import { keyContext, type KeyKind, secretContext } from './applications/applicat
 import { ApplicationsModule } from './applications/applications.module.js';
 import { EmailsController } from './emails/emails.controller.js';
 import { IdentitiesController } from './identities/identities.controller.js';
-import { LockoutModule, type LockoutStorage } from './lockout/lockout.module.js';
+import { LOCKOUT_LIMITS } from './lockout/lockout.rules.js';
+import { LOCKOUT_STORE, LockoutService, LoginAttemptLimiter } from './lockout/lockout.service.js';
+import { PostgresLockoutStore } from './lockout/postgres-lockout.store.js';
+import { RedisLockoutStore } from './lockout/redis-lockout.store.js';
 import { LockoutsController } from './login/lockouts.controller.js';
 import { LoginController } from './login/login.controller.js';
 import { MailSender, MailTokens } from './messages/mail-sender.js';
 import { MessageAllowancesRepository } from './messages/message-allowances.repository.js';
-import { AccountsObjectsModule, IncludesController, RolesModule } from './objects/objects.module.js';
+import { AccountsObjectsModule, IncludesController, RolesModule, SessionsModule } from './objects/objects.module.js';
 import { IMPORTED_SCHEME, importedPasswordContext, PasswordsService } from './passwords/passwords.service.js';
-import { PhoneLoginService, SmsCodesService } from './phone-numbers/sms-codes.service.js';
+import { PhoneLoginService } from './phone-numbers/phone-login.service.js';
 import { PhoneNumbersController } from './phone-numbers/phone-numbers.controller.js';
 import { SmsCodesRepository } from './phone-numbers/sms-codes.repository.js';
+import { SmsCodesService } from './phone-numbers/sms-codes.service.js';
 import { SecretRotationsRepository } from './secrets/secret-rotations.repository.js';
-import { SessionsModule, sessionTokenContext } from './sessions/sessions.module.js';
+import { sessionTokenContext } from './sessions/sessions.service.js';
 import { DailyCounts, LoginCountsCleanup } from './users/daily-counts.js';
 import { IdentitiesRepository } from './users/identities.repository.js';
 import { SignUpService } from './users/sign-up.service.js';
@@ -222,6 +227,42 @@ class PhoneNumbersModule {}
   controllers: [LoginController, LockoutsController, IdentitiesController, EmailsController],
 })
 class LoginModule {}
+
+type LockoutStorage = 'redis' | 'postgresql';
+
+const MAX_WAITING = 1_000;
+/** Below the timeouts of clients and of their RPC. */
+const MAX_WAIT_MS = 3_000;
+
+const STORES: Readonly<Record<LockoutStorage, Provider>> = {
+  redis: {
+    provide: LOCKOUT_STORE,
+    inject: [Redis],
+    useFactory: (redis: Redis) => new RedisLockoutStore(redis, LOCKOUT_LIMITS),
+  },
+  postgresql: {
+    provide: LOCKOUT_STORE,
+    inject: [Database],
+    useFactory: (database: Database) => new PostgresLockoutStore(database, LOCKOUT_LIMITS),
+  },
+};
+
+@Module({})
+class LockoutModule {
+  static forRoot(storage: LockoutStorage): DynamicModule {
+    const limits = { concurrency: LOCKOUT_LIMITS.lockingFailure, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS };
+    return {
+      module: LockoutModule,
+      global: true,
+      providers: [
+        STORES[storage],
+        LockoutService,
+        { provide: LoginAttemptLimiter, useFactory: () => new LoginAttemptLimiter(limits) },
+      ],
+      exports: [LockoutService],
+    };
+  }
+}
 
 interface AccountsAdapters {
   readonly lockouts: LockoutStorage;

@@ -11,7 +11,7 @@ import { accountsDatabase } from './accounts.database.js';
 import { keyContext, secretContext } from './applications/application.rules.js';
 import { ApplicationsRepository } from './applications/applications.repository.js';
 import { openImportedPassword, sealImportedPassword } from './passwords/passwords.service.js';
-import { SessionTokens } from './sessions/sessions.module.js';
+import { SessionTokens } from './sessions/sessions.service.js';
 import type { UserRow } from './users/user.rules.js';
 import { UsersRepository } from './users/users.repository.js';
 import { SealingController } from './accounts.module.js';

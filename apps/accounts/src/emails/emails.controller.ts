@@ -14,7 +14,7 @@ import { appError, isAppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { isAbsent, parseEmail, requirePassword } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.module.js';
+import { LockoutService } from '../lockout/lockout.service.js';
 import { type MailOrigin, MailSender, type MailToken, MailTokens } from '../messages/mail-sender.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { UserTransactions } from '../users/user-transactions.js';

@@ -4,8 +4,8 @@ import { accountsRpc, type Caller, identitiesRpc, type RpcData, type RpcReply, t
 import { appError, AppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.module.js';
-import { newUsername, SessionTokens } from '../sessions/sessions.module.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { newUsername, SessionTokens } from '../sessions/sessions.service.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import { IdentitiesRepository } from '../users/identities.repository.js';
 import {

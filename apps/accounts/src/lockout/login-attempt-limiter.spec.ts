@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LoginAttemptLimiter, type LoginAttemptLimits } from './lockout.module.js';
+import { LoginAttemptLimiter, type LoginAttemptLimits } from './lockout.service.js';
 
 const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE' };
 const LIMITS: LoginAttemptLimits = { concurrency: 2, maxWaiting: 3, maxWaitMs: 1_500 };

@@ -3,7 +3,7 @@ import { lockoutsRpc, type RpcData, type RpcReply } from '#contracts';
 import { appError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.module.js';
+import { LockoutService } from '../lockout/lockout.service.js';
 import { UsersRepository } from '../users/users.repository.js';
 
 type Rpc = typeof lockoutsRpc;

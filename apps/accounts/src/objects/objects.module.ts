@@ -1,4 +1,5 @@
 import { Controller, Injectable, Module } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import {
   accountsImportRpc,
   accountsIndexesRpc,
@@ -15,9 +16,17 @@ import { roleClass } from '#objects';
 import { AccessSource, ObjectReader, ObjectsModule, type Requester } from '#objects/store';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
+import { ApplicationsModule } from '../applications/applications.module.js';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { RoleEntity, RoleMembersRepository } from '../roles/roles.repository.js';
-import { PrincipalsService, SessionsModule } from '../sessions/sessions.module.js';
+import { PrincipalsRepository, PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
+
+@Module({
+  imports: [ApplicationsModule],
+  providers: [Clock, PrincipalsRepository, PrincipalsService, SessionTokens],
+  exports: [ApplicationsModule, Clock, PrincipalsService, SessionTokens],
+})
+export class SessionsModule {}
 
 @Injectable()
 class AccountsAccess extends AccessSource {

@@ -4,8 +4,8 @@ import { appError, type ErrorName } from '#errors';
 import { isAbsent, type LoginIdentifier, parsePhoneNumber } from '#objects';
 import { Sealer } from '#security';
 import { PasswordHasher } from '#security/passwords';
-import { LockoutService } from '../lockout/lockout.module.js';
-import { type NewSessionToken, SessionTokens } from '../sessions/sessions.module.js';
+import { LockoutService } from '../lockout/lockout.service.js';
+import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
 
 /** Marks a stored password as the sealed hash of another server. It stays until the first login replaces it. */
 export const IMPORTED_SCHEME = 'imported:';

@@ -12,14 +12,14 @@ import { appError, type ErrorName } from '#errors';
 import { RpcHandler } from '#messaging';
 import { requirePassword } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.module.js';
+import { LockoutService } from '../lockout/lockout.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
-import { SessionTokens } from '../sessions/sessions.module.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import type { UserRow, VisibleRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { UsersService } from '../users/users.service.js';
-import { type CodeRequest, PhoneLoginService, SmsCodesService } from './sms-codes.service.js';
+import { PhoneLoginService } from './phone-login.service.js';
 import {
   findPhoneNumber,
   parseMessageOptions,
@@ -28,6 +28,7 @@ import {
   requirePhoneNumber,
 } from './phone-request.rules.js';
 import type { SmsCodeKey } from './sms-codes.repository.js';
+import { type CodeRequest, SmsCodesService } from './sms-codes.service.js';
 
 type Rpc = typeof phoneNumbersRpc;
 type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;

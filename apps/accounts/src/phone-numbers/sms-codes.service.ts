@@ -1,30 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
 import {
-  type Caller,
   type CodePurpose,
   DEFAULT_CODE_TTL_MINUTES,
   events,
-  type JsonObject,
-  type phoneNumbersRpc,
-  type RpcReply,
   sealedCodeContext,
   type TextMessageOptions,
-  type VisibleUser,
 } from '#contracts';
 import { Database, Outbox, type Tx } from '#database';
-import { appError, isAppError } from '#errors';
+import { appError } from '#errors';
 import { randomDigits, Sealer } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { LockoutService } from '../lockout/lockout.module.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
-import { newUsername, SessionTokens } from '../sessions/sessions.module.js';
-import { type NewUserChanges, SignUpService } from '../users/sign-up.service.js';
 import { UserTransactions } from '../users/user-transactions.js';
-import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
-import { UsersRepository } from '../users/users.repository.js';
-import { parsePhoneSignUp, parseSmsCode, requirePhoneNumber } from './phone-request.rules.js';
+import type { UserRow } from '../users/user.rules.js';
 import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 
 /** Purposes whose codes SDKs send without the number. */
@@ -173,98 +163,4 @@ export class SmsCodesService {
 
 function minutesAfter(time: Date, minutes: number): Date {
   return new Date(time.getTime() + minutes * MINUTE_MS);
-}
-
-@Injectable()
-export class PhoneLoginService {
-  constructor(
-    private readonly users: UsersRepository,
-    private readonly signUps: SignUpService,
-    private readonly codes: SmsCodesService,
-    private readonly applications: ApplicationsService,
-    private readonly lockouts: LockoutService,
-    private readonly sessions: SessionTokens,
-  ) {}
-
-  /** POST /1.1/login with a code of requestLoginSmsCode. @throws AppError PHONE_NOT_FOUND, and as `admit` */
-  async logIn({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
-    const mobilePhoneNumber = requirePhoneNumber(body);
-    const code = parseSmsCode(body['smsCode']);
-    const key = { appId, purpose: 'login', mobilePhoneNumber } as const;
-    const user = await this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
-    return user === undefined ? this.refuseUnknown(key, code) : this.admit(key, user, code);
-  }
-
-  /** POST /1.1/usersByMobilePhone: logs in the user of the number, or creates one. @throws AppError as `admit`, `SignUpService.signUp` */
-  async signUpOrLogIn(caller: Caller, body: JsonObject): Promise<RpcReply<typeof phoneNumbersRpc.signUpOrLogIn>> {
-    const { appId } = caller;
-    const mobilePhoneNumber = requirePhoneNumber(body);
-    const code = parseSmsCode(body['smsCode']);
-    const key = { appId, purpose: 'generic', mobilePhoneNumber } as const;
-    const owner = await this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
-    if (owner !== undefined) return { user: await this.admit(key, owner, code), isNew: false };
-    return { user: await this.signUp(caller, key, code, body), isNew: true };
-  }
-
-  /** Only a successful login redeems the code. @throws AppError INVALID_SMS_CODE, LOCKED_OUT, PHONE_UNVERIFIED, EMAIL_UNVERIFIED */
-  private async admit(key: SmsCodeKey, { objectId }: UserRow, code: string): Promise<VisibleUser> {
-    const settings = await this.applications.settingsOf(key.appId);
-    await this.assertCodeUnderLockout(key, { objectId }, code);
-    const user = await this.codes.redeem(key, code, async (tx) => {
-      const current = await this.users.lock(tx, key.appId, objectId);
-      if (current?.mobilePhoneNumber !== key.mobilePhoneNumber) throw appError('INVALID_SMS_CODE');
-      // Another person may have set the unverified number: its owner must not share that account.
-      if (!current.mobilePhoneVerified) throw appError('PHONE_UNVERIFIED');
-      assertMayLogIn(current, settings);
-      return current;
-    });
-    return presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
-  }
-
-  private async refuseUnknown(key: SmsCodeKey, code: string): Promise<never> {
-    const { quietProfile } = await this.applications.settingsOf(key.appId);
-    if (!quietProfile) throw appError('PHONE_NOT_FOUND');
-    await this.assertCodeOfUnknown(key, code);
-    throw appError('INVALID_SMS_CODE');
-  }
-
-  private async signUp(caller: Caller, key: SmsCodeKey, code: string, body: JsonObject): Promise<VisibleUser> {
-    // Before the fields are parsed: logins ignore invalid fields, so an error about them would reveal that no user has the number.
-    await this.assertCodeOfUnknown(key, code);
-    const changes = parsePhoneSignUp(body, key.mobilePhoneNumber, caller.isMaster);
-    const { username } = changes;
-    if (username !== undefined) return this.create(caller, key, code, { ...changes, username });
-    try {
-      return await this.create(caller, key, code, { ...changes, username: key.mobilePhoneNumber });
-    } catch (error) {
-      // Another user has the number as its username; the sign-up still succeeds.
-      if (!isAppError(error, 'USERNAME_TAKEN')) throw error;
-      return this.create(caller, key, code, { ...changes, username: newUsername() });
-    }
-  }
-
-  private async create(caller: Caller, key: SmsCodeKey, code: string, changes: NewUserChanges): Promise<VisibleUser> {
-    const prepared = await this.signUps.prepareUser(caller, changes);
-    return this.codes.redeem(key, code, (tx) => prepared.run(tx));
-  }
-
-  private async assertCodeUnderLockout(
-    key: SmsCodeKey,
-    { objectId: userId }: Pick<UserRow, 'objectId'>,
-    code: string,
-  ): Promise<void> {
-    const isCorrect = await this.lockouts.verify({ appId: key.appId, userId }, 'code', () =>
-      this.codes.guess(key, code),
-    );
-    if (!isCorrect) throw appError('INVALID_SMS_CODE');
-  }
-
-  /** With `quietProfile`, wrong codes lock a number without a user too. A right one passes under that lock, since it proves the number. */
-  private async assertCodeOfUnknown(key: SmsCodeKey, code: string): Promise<void> {
-    if (await this.codes.guess(key, code)) return;
-    const { quietProfile } = await this.applications.settingsOf(key.appId);
-    const subject = this.lockouts.decoyAccount(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);
-    if (quietProfile) await this.lockouts.verify(subject, 'code', () => Promise.resolve(false));
-    throw appError('INVALID_SMS_CODE');
-  }
 }

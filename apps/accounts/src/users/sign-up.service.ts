@@ -3,17 +3,12 @@ import { Clock } from '#bootstrap';
 import type { Caller, JsonObject, VisibleUser } from '#contracts';
 import { appError } from '#errors';
 import { isAbsent, newObjectId, type UserChanges, userClass } from '#objects';
-import { ApplicationsService } from '../applications/applications.service.js';
-import { ObjectAccess, type PreparedWrite } from '#objects/store';
+import { ObjectAccess } from '#objects/store';
 import { PasswordHasher } from '#security/passwords';
-import { SessionTokens } from '../sessions/sessions.module.js';
-import { UserTransactions } from './user-transactions.js';
+import { ApplicationsService } from '../applications/applications.service.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
+import { type SingleWrite, UserTransactions } from './user-transactions.js';
 import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from './user.rules.js';
-
-/** A write that can also run alone, with fewer round trips than a transaction where the change allows that. */
-export interface SingleWrite<T> extends PreparedWrite<T> {
-  runAlone(): Promise<T>;
-}
 
 export type NewUserChanges = UserChanges & { readonly username: string };
 

@@ -14,7 +14,7 @@ import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { exported, Verdicts } from '../../../cli/test/exports.js';
 import { accountsDatabase } from '../accounts.database.js';
 import { PasswordHasher } from '#security/passwords';
-import { SessionTokens } from '../sessions/sessions.module.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserImports } from './user-imports.js';
 import type { UserRow } from './user.rules.js';

@@ -7,7 +7,7 @@ import type { ImportedRow, ImportRules } from '#objects/store';
 import { Sealer } from '#security';
 import { sealImportedPassword } from '../passwords/passwords.service.js';
 import { PasswordHasher } from '#security/passwords';
-import { SessionTokens } from '../sessions/sessions.module.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
 import { IDENTITIES, IdentitiesRepository } from './identities.repository.js';
 import type { LinkedIdentities, UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';

@@ -15,9 +15,9 @@ import {
 import { ApplicationsService } from '../applications/applications.service.js';
 import { type NewPassword, PasswordsService } from '../passwords/passwords.service.js';
 import { changeIdentities } from './identity.rules.js';
-import { SignUpService, type SingleWrite } from './sign-up.service.js';
+import { SignUpService } from './sign-up.service.js';
 import { UserImports } from './user-imports.js';
-import { UserTransactions } from './user-transactions.js';
+import { type SingleWrite, UserTransactions } from './user-transactions.js';
 import { applyChanges, presentUser, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 import { UsersService } from './users.service.js';

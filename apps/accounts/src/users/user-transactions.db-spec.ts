@@ -8,7 +8,7 @@ import { newDatabase } from '#testing';
 import type { AccountsConfig } from '../accounts.config.js';
 import { accountsDatabase } from '../accounts.database.js';
 import type { MailSender } from '../messages/mail-sender.js';
-import { SessionTokens } from '../sessions/sessions.module.js';
+import { SessionTokens } from '../sessions/sessions.service.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserTransactions } from './user-transactions.js';
 import type { UserRow } from './user.rules.js';

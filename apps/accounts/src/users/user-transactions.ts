@@ -3,6 +3,7 @@ import { Clock } from '#bootstrap';
 import { events } from '#contracts';
 import { Database, Outbox, type Statement, type Tx } from '#database';
 import { assertObjectSize, touched } from '#objects';
+import type { PreparedWrite } from '#objects/store';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { type MailOrigin, MailSender } from '../messages/mail-sender.js';
 import { IdentitiesRepository } from './identities.repository.js';
@@ -13,6 +14,9 @@ import { UsersRepository } from './users.repository.js';
 /** Makes the changed user from the current one, or throws to refuse the change. */
 type UserChange = (current: UserRow) => Promise<UserRow> | UserRow;
 type UserCheck = (current: UserRow) => Promise<void> | void;
+
+/** A write that can also run alone, with fewer round trips than a transaction where the change allows that. */
+export type SingleWrite<T> = PreparedWrite<T> & { runAlone(): Promise<T> };
 
 /** Every change of a user is committed with its events. `UsersRepository` records logins, which have none. */
 @Injectable()
@@ -46,8 +50,8 @@ export class UserTransactions {
   async createAlone(origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
     const user = this.checked(wanted);
     const additions = this.identities.additions(origin.appId, user.objectId, user.identities);
-    const getsMail = user.emailVerified === false;
-    if (additions === undefined || getsMail) return this.run((tx) => this.create(tx, origin, wanted));
+    if (additions === undefined || user.emailVerified === false)
+      return this.run((tx) => this.create(tx, origin, wanted));
     await this.users.insertWith(this.database, origin.appId, user, [...additions, this.registration(origin, user)]);
     return user;
   }
@@ -119,12 +123,8 @@ export class UserTransactions {
 
   private async nextVersion(current: UserRow, change: UserChange): Promise<UserRow> {
     const wanted = withPrunedIdentities(await change(current));
-    const changed = {
-      ...wanted,
-      ...countChanges(current, wanted),
-      ...touched(current, this.clock.now()),
-      lastChangeAt: null,
-    };
+    const versions = { ...countChanges(current, wanted), ...touched(current, this.clock.now()), lastChangeAt: null };
+    const changed = { ...wanted, ...versions };
     assertObjectSize(changed.fields, this.config.objectLimitBytes);
     return changed;
   }

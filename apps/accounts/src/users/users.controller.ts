@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { accountsRpc, type RpcData, type RpcReply } from '#contracts';
 import { RpcHandler } from '#messaging';
-import { PrincipalsService } from '../sessions/sessions.module.js';
+import { PrincipalsService } from '../sessions/sessions.service.js';
 import { SignUpService } from './sign-up.service.js';
 import { UserObjectWrites } from './user-object-writes.js';
 import { UsersService } from './users.service.js';

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DynamicModule, Inject, Injectable, Logger, Module, type Provider } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { ConcurrencyLimiter } from '#bootstrap';
 import type { LoginMethod } from '#contracts';
-import { Database } from '#database';
 import { type AppError, appError, messageOf } from '#errors';
 import { Metrics } from '#observability';
-import { Redis } from '#redis';
 import { Sealer } from '#security';
 import {
   decoyAccountId,
@@ -19,8 +17,6 @@ import {
   shownLockout,
   type AttemptResult,
 } from './lockout.rules.js';
-import { PostgresLockoutStore } from './postgres-lockout.store.js';
-import { RedisLockoutStore } from './redis-lockout.store.js';
 
 export interface LoginAttemptLimits {
   /** Attempts of one user that may run at once in this process; the others wait in order. */
@@ -148,40 +144,4 @@ export class LockoutService {
 
 function lockedOut(remainingMs: number): AppError {
   return appError('LOCKED_OUT', { retryAfterSeconds: retryAfterSeconds(remainingMs) });
-}
-
-export type LockoutStorage = 'redis' | 'postgresql';
-
-const MAX_WAITING = 1_000;
-/** Below the timeouts of clients and of their RPC. */
-const MAX_WAIT_MS = 3_000;
-
-const STORES: Readonly<Record<LockoutStorage, Provider>> = {
-  redis: {
-    provide: LOCKOUT_STORE,
-    inject: [Redis],
-    useFactory: (redis: Redis) => new RedisLockoutStore(redis, LOCKOUT_LIMITS),
-  },
-  postgresql: {
-    provide: LOCKOUT_STORE,
-    inject: [Database],
-    useFactory: (database: Database) => new PostgresLockoutStore(database, LOCKOUT_LIMITS),
-  },
-};
-
-@Module({})
-export class LockoutModule {
-  static forRoot(storage: LockoutStorage): DynamicModule {
-    const limits = { concurrency: LOCKOUT_LIMITS.lockingFailure, maxWaiting: MAX_WAITING, maxWaitMs: MAX_WAIT_MS };
-    return {
-      module: LockoutModule,
-      global: true,
-      providers: [
-        STORES[storage],
-        LockoutService,
-        { provide: LoginAttemptLimiter, useFactory: () => new LoginAttemptLimiter(limits) },
-      ],
-      exports: [LockoutService],
-    };
-  }
 }

@@ -4,7 +4,7 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import type { LockoutStore, ReserveOutcome, SettleOutcome } from './lockout.rules.js';
-import { LockoutService, LoginAttemptLimiter } from './lockout.module.js';
+import { LockoutService, LoginAttemptLimiter } from './lockout.service.js';
 
 const user = { appId: 'app', userId: 'user' };
 const unavailable = appError('SERVICE_UNAVAILABLE');

@@ -1,10 +1,8 @@
-import { Injectable, Module } from '@nestjs/common';
-import { Clock } from '#bootstrap';
+import { Injectable } from '@nestjs/common';
 import type { Caller, Principal } from '#contracts';
 import { Database, type Queryable } from '#database';
 import { ANONYMOUS } from '#objects';
 import { randomDigits, Sealer } from '#security';
-import { ApplicationsModule } from '../applications/applications.module.js';
 
 /** Walks from the user's roles to those that include them in their relation `roles`. UNION ends the walk where roles form a circle. */
 const HELD_ROLES = `
@@ -115,10 +113,3 @@ export class PrincipalsService {
     return { userId, roles: await this.repository.rolesOf(appId, userId, within) };
   }
 }
-
-@Module({
-  imports: [ApplicationsModule],
-  providers: [Clock, PrincipalsRepository, PrincipalsService, SessionTokens],
-  exports: [ApplicationsModule, Clock, PrincipalsService, SessionTokens],
-})
-export class SessionsModule {}
