@@ -14,7 +14,7 @@ import { openImportedPassword, sealImportedPassword } from './passwords/password
 import { SessionTokens } from './sessions/sessions.service.js';
 import type { UserRow } from './users/user.rules.js';
 import { UsersRepository } from './users/users.repository.js';
-import { SealingController } from './accounts.module.js';
+import { SealingController } from './secrets/secrets.controller.js';
 
 const [OLD, NEW] = ['the secret of before, thirty-two and more', 'the secret of today, thirty-two and more'];
 /** More than one page. */
