@@ -1,10 +1,19 @@
 import { Controller, Logger } from '@nestjs/common';
-import { accountsRpc, type Caller, type JsonObject, type RpcData, type RpcReply, type VisibleUser } from '#contracts';
+import {
+  accountsRpc,
+  type Caller,
+  type JsonObject,
+  lockoutsRpc,
+  type RpcData,
+  type RpcReply,
+  type VisibleUser,
+} from '#contracts';
 import { appError, messageOf } from '#errors';
 import { RpcHandler } from '#messaging';
 import { isAbsent, isStorableText } from '#objects';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsService } from '../applications/applications.service.js';
+import { LockoutService } from '../lockout/lockout.service.js';
 import { attemptOf, type Credentials, parseCredentials, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
@@ -13,7 +22,9 @@ import { UserTransactions } from '../users/user-transactions.js';
 import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 
-type Accounts = typeof accountsRpc;
+type Rpc = typeof accountsRpc & typeof lockoutsRpc;
+type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
+type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 @Controller()
 export class LoginController {
@@ -31,7 +42,7 @@ export class LoginController {
   ) {}
 
   @RpcHandler(accountsRpc.logIn)
-  async logIn({ caller, credentials }: RpcData<Accounts['logIn']>): Promise<RpcReply<Accounts['logIn']>> {
+  async logIn({ caller, credentials }: Data<'logIn'>): Reply<'logIn'> {
     const byCode = isLoginByCode(credentials);
     const user = await (byCode ? this.byCode.logIn(caller, credentials) : this.logInByPassword(caller, credentials));
     this.counts.countLogin(caller.appId);
@@ -90,4 +101,40 @@ export class LoginController {
 /** Whether the login is by code instead of password. SDKs send whole user objects: with both, the password counts. */
 function isLoginByCode({ password, smsCode }: JsonObject): boolean {
   return isAbsent(password) && !isAbsent(smsCode);
+}
+
+/** Shows operators which logins are locked, and why. */
+@Controller()
+export class LockoutsController {
+  constructor(
+    private readonly users: UsersRepository,
+    private readonly applications: ApplicationsService,
+    private readonly lockouts: LockoutService,
+  ) {}
+
+  @RpcHandler(lockoutsRpc.list)
+  async list({ appId, limit, after }: Data<'list'>): Reply<'list'> {
+    await this.applications.assertKnown(appId);
+    const cursor = after && { userId: after.userId, lockedUntil: new Date(after.lockedUntil) };
+    const locked = await this.lockouts.list(appId, { limit, after: cursor });
+    const usernames = await this.users.usernames(
+      appId,
+      locked.map(({ userId }) => userId),
+    );
+    const lockedUsers = locked.map(({ userId, lockedUntil }) => ({
+      userId,
+      username: usernames.get(userId) ?? null,
+      lockedUntil: lockedUntil.toISOString(),
+    }));
+    return { lockedUsers };
+  }
+
+  @RpcHandler(lockoutsRpc.get)
+  async get({ appId, user: name }: Data<'get'>): Reply<'get'> {
+    await this.applications.assertKnown(appId);
+    const user = (await this.users.find(appId, name)) ?? (await this.users.findByIdentifier(appId, 'username', name));
+    if (user === undefined) throw appError('USER_NOT_FOUND', { message: `There is no user "${name}" in ${appId}.` });
+    const { objectId: userId, username } = user;
+    return { userId, username, ...(await this.lockouts.describe({ appId, userId })) };
+  }
 }
