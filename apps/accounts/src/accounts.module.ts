@@ -29,10 +29,9 @@ import { IdentitiesRepository } from './users/identities.repository.js';
 import { SignUpService } from './users/sign-up.service.js';
 import { UserImports } from './users/user-imports.js';
 import { UserObjectWrites } from './users/user-object-writes.js';
-import { UserSearchController } from './users/user-search.controller.js';
 import { UserSearchRepository } from './users/user-search.repository.js';
 import { UserTransactions } from './users/user-transactions.js';
-import { UsersController } from './users/users.controller.js';
+import { UserSearchController, UsersController } from './users/users.controller.js';
 import { UsersRepository } from './users/users.repository.js';
 import { UsersService } from './users/users.service.js';
 

@@ -11,10 +11,10 @@ import { accountsDatabase } from './accounts.database.js';
 import { keyContext, secretContext } from './applications/application.rules.js';
 import { ApplicationsRepository } from './applications/applications.repository.js';
 import { openImportedPassword, sealImportedPassword } from './passwords/passwords.service.js';
+import { SealingController } from './secrets/secrets.controller.js';
 import { SessionTokens } from './sessions/sessions.service.js';
 import type { UserRow } from './users/user.rules.js';
 import { UsersRepository } from './users/users.repository.js';
-import { SealingController } from './secrets/secrets.controller.js';
 
 const [OLD, NEW] = ['the secret of before, thirty-two and more', 'the secret of today, thirty-two and more'];
 /** More than one page. */

@@ -5,9 +5,9 @@ import { textSearchDefinition, userClass } from '#objects';
 import { QueryDatabase } from '#objects/store';
 import { newDatabase, quickestPlan } from '#testing';
 import { accountsDatabase } from '../accounts.database.js';
-import { UserSearchController } from './user-search.controller.js';
 import type { UserSearch } from './user-search.conditions.js';
 import { UserSearchRepository } from './user-search.repository.js';
+import { UserSearchController } from './users.controller.js';
 
 const USERS = 60_000;
 const FIRST_NAMES = ['ada', 'grace', 'linus', 'Margaret', 'ken', 'barbara', 'dennis', 'frances', 'alan', 'radia'];
