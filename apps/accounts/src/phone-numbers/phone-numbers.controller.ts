@@ -14,7 +14,6 @@ import { requirePassword } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import type { UserRow, VisibleRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
@@ -40,10 +39,9 @@ export class PhoneNumbersController {
   constructor(
     private readonly logins: PhoneLoginService,
     private readonly users: UsersRepository,
-    private readonly access: UsersService,
+    private readonly owners: UsersService,
     private readonly codes: SmsCodesService,
     private readonly applications: ApplicationsService,
-    private readonly sessions: SessionTokens,
     private readonly passwords: PasswordsService,
     private readonly lockouts: LockoutService,
     private readonly counts: DailyCounts,
@@ -144,7 +142,7 @@ export class PhoneNumbersController {
     const key = { appId: caller.appId, purpose: 'change', mobilePhoneNumber, userId } as const;
     await this.assertCode(key, code);
     await this.codes.redeemToChange(key, code, userId, async (current, tx) => {
-      await this.access.assertMayWrite(caller, current, tx);
+      await this.owners.assertMayWrite(caller, current, tx);
       return { ...current, mobilePhoneNumber, mobilePhoneVerified: true };
     });
     return {};
@@ -211,7 +209,7 @@ export class PhoneNumbersController {
 
   /** The number in the body, else that of the caller: SDKs do not always send it. @throws AppError PHONE_MISSING, INVALID_PHONE */
   private async numberOfRequest(caller: Caller, body: JsonObject): Promise<string> {
-    const number = findPhoneNumber(body) ?? (await this.findUser(caller))?.mobilePhoneNumber;
+    const number = findPhoneNumber(body) ?? (await this.owners.current(caller))?.mobilePhoneNumber;
     if (number === undefined || number === null) throw appError('PHONE_MISSING');
     return number;
   }
@@ -225,21 +223,16 @@ export class PhoneNumbersController {
   ): Promise<string> {
     const number =
       findPhoneNumber(body) ??
-      (await this.findUser(caller))?.mobilePhoneNumber ??
+      (await this.owners.current(caller))?.mobilePhoneNumber ??
       (await this.codes.guessNumber({ appId: caller.appId, purpose }, code));
     if (number === undefined) throw appError('INVALID_SMS_CODE');
     return number;
   }
 
   private async userOf(caller: Caller): Promise<VisibleRow> {
-    const user = await this.findUser(caller);
+    const user = await this.owners.current(caller);
     if (user === undefined) throw appError('SESSION_REQUIRED');
     return user;
-  }
-
-  private async findUser({ appId, sessionToken }: Caller): Promise<VisibleRow | undefined> {
-    if (sessionToken === undefined) return undefined;
-    return this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
   }
 }
 

@@ -14,8 +14,7 @@ import { UsersRepository } from './users.repository.js';
 /** Reads users, decides which callers may read and change them, and changes what only their owners change. */
 @Injectable()
 export class UsersService {
-  /** The users whose session the caller has shown in a transaction: a joint save can replace the token that it came with. */
-  readonly #owned = new WeakMap<Tx, Set<string>>();
+  readonly #provenOwners = new WeakMap<Tx, Set<string>>();
 
   constructor(
     private readonly objectAccess: ObjectAccess,
@@ -40,10 +39,15 @@ export class UsersService {
     return pickKeys(shown, options.keys) as VisibleUser;
   }
 
-  async getCurrent({ appId, sessionToken }: Caller): Promise<VisibleUser> {
-    if (sessionToken === undefined) throw appError('USER_NOT_FOUND');
-    const user = await this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
-    if (user === undefined) throw appError('USER_NOT_FOUND');
+  async current({ appId, sessionToken }: Caller): Promise<VisibleRow | undefined> {
+    if (sessionToken === undefined) return undefined;
+    return this.users.findBySessionToken(appId, this.sessions.hashes(sessionToken));
+  }
+
+  async getCurrent(caller: Caller): Promise<VisibleUser> {
+    const { sessionToken } = caller;
+    const user = await this.current(caller);
+    if (user === undefined || sessionToken === undefined) throw appError('USER_NOT_FOUND');
     return presentUser(user, { viewer: 'owner', sessionToken });
   }
 
@@ -53,7 +57,6 @@ export class UsersService {
     const newPassword = parsePassword(passwords['new_password']);
     const verified = await this.loadForWrite(caller, objectId);
     await this.passwords.verify(caller.appId, verified, { password: oldPassword, method: 'oldPassword' });
-
     const { reloginAfterPasswordChange: renewsSession } = await this.applications.settingsOf(caller.appId);
     const prepared = await this.passwords.prepare(objectId, newPassword, { renewsSession });
     const user = await this.transactions.run((tx) =>
@@ -120,11 +123,12 @@ export class UsersService {
     return this.sessions.matches(caller.sessionToken, user.sessionTokenHash);
   }
 
+  /** An owner stays proven for the transaction: a joint save can replace the session token that it came with. */
   private owns(caller: Caller, user: UserRow, tx?: Tx): boolean {
-    const owned = tx && this.#owned.get(tx);
-    if (owned?.has(user.objectId) === true) return true;
+    const proven = tx && this.#provenOwners.get(tx);
+    if (proven?.has(user.objectId) === true) return true;
     const isOwner = this.isOwner(caller, user);
-    if (isOwner && tx !== undefined) this.#owned.set(tx, (owned ?? new Set()).add(user.objectId));
+    if (isOwner && tx !== undefined) this.#provenOwners.set(tx, (proven ?? new Set()).add(user.objectId));
     return isOwner;
   }
 
