@@ -30,6 +30,12 @@ interface FoundLink extends LinkState {
   readonly user: UserRow;
 }
 
+interface LinkRequest {
+  readonly kind: MailKind;
+  readonly email: string;
+  readonly quietProfile: boolean;
+}
+
 const UNKNOWN: MailLink = {
   state: 'expired',
   applicationName: null,
@@ -58,7 +64,7 @@ export class EmailsController {
     const email = requireEmail(body);
     const { verifyEmailOnSignUp, quietProfile } = await this.applications.settingsOf(caller.appId);
     if (!verifyEmailOnSignUp) throw appError('EMAIL_VERIFICATION_OFF');
-    await this.withUser(caller, 'verifyEmail', email, async (tx, user) => {
+    await this.withUser(caller, { kind: 'verifyEmail', email, quietProfile }, async (tx, user) => {
       if (user.emailVerified !== true) await this.sendVerification(tx, caller, user);
       else if (quietProfile) assertSent(await this.sender.sendDecoy(tx, caller, 'verifyEmail', email));
     });
@@ -68,7 +74,9 @@ export class EmailsController {
   /** POST /1.1/requestPasswordReset. @throws AppError EMAIL_MISSING, INVALID_EMAIL, EMAIL_NOT_FOUND, TOO_MANY_EMAILS */
   @RpcHandler(emailsRpc.requestPasswordReset)
   async requestPasswordReset({ caller, body }: Data<'requestPasswordReset'>): Reply<'requestPasswordReset'> {
-    await this.withUser(caller, 'resetPassword', requireEmail(body), async (tx, user) => {
+    const email = requireEmail(body);
+    const { quietProfile } = await this.applications.settingsOf(caller.appId);
+    await this.withUser(caller, { kind: 'resetPassword', email, quietProfile }, async (tx, user) => {
       assertSent(await this.sender.send(tx, caller, 'resetPassword', user));
     });
     return {};
@@ -123,11 +131,9 @@ export class EmailsController {
   /** With `quietProfile` response and time are the same for every address and number of mails: else they would reveal the user. */
   private async withUser(
     caller: Caller,
-    kind: MailKind,
-    email: string,
+    { kind, email, quietProfile }: LinkRequest,
     work: (tx: Tx, user: UserRow) => Promise<void>,
   ): Promise<void> {
-    const { quietProfile } = await this.applications.settingsOf(caller.appId);
     const owner = await this.users.findByIdentifier(caller.appId, 'email', email);
     try {
       await this.transactions.run(async (tx) => {
@@ -143,10 +149,10 @@ export class EmailsController {
 
   /** Sends a link to a locked user. An address without a verification state becomes unverified. @throws AppError TOO_MANY_EMAILS */
   private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
-    const unverified = (current: UserRow) => ({ ...current, emailVerified: false });
-    const asked =
-      user.emailVerified === null ? await this.transactions.change(tx, origin, user.objectId, unverified) : user;
-    assertSent(asked !== undefined && (await this.sender.send(tx, origin, 'verifyEmail', asked)));
+    const unverify = (current: UserRow) => ({ ...current, emailVerified: false });
+    const unverified =
+      user.emailVerified === null ? await this.transactions.change(tx, origin, user.objectId, unverify) : user;
+    assertSent(unverified !== undefined && (await this.sender.send(tx, origin, 'verifyEmail', unverified)));
   }
 
   private async redeem(tx: Tx, tokenText: string): Promise<FoundLink | undefined> {

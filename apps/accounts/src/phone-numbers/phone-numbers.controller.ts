@@ -50,10 +50,9 @@ export class PhoneNumbersController {
   /** POST /1.1/requestSmsCode, to any number. */
   @RpcHandler(phoneNumbersRpc.requestCode)
   async requestCode({ caller, body }: Data<'requestCode'>): Reply<'requestCode'> {
-    const { appId, requestId } = caller;
-    const key = { appId, purpose: 'generic', mobilePhoneNumber: requirePhoneNumber(body) } as const;
+    const key = keyOf(caller, 'generic', requirePhoneNumber(body));
     const ttlMinutes = parseTtlMinutes(body, DEFAULT_CODE_TTL_MINUTES);
-    await this.codes.send({ key, ttlMinutes, requestId, message: parseMessageOptions(body) });
+    await this.codes.send({ ...requestOf(caller, key, ttlMinutes), message: parseMessageOptions(body) });
     return {};
   }
 
@@ -81,25 +80,21 @@ export class PhoneNumbersController {
   /** POST /1.1/requestMobilePhoneVerify. A verified number gets no message. @throws AppError PHONE_NOT_FOUND */
   @RpcHandler(phoneNumbersRpc.requestVerification)
   async requestVerification({ caller, body }: Data<'requestVerification'>): Reply<'requestVerification'> {
-    const { appId, requestId } = caller;
-    const key = { appId, purpose: 'verify', mobilePhoneNumber: await this.numberOfRequest(caller, body) } as const;
-    const request = { key, ttlMinutes: DEFAULT_CODE_TTL_MINUTES, requestId };
+    const key = keyOf(caller, 'verify', await this.numberOfRequest(caller, body));
+    const request = requestOf(caller, key);
     const owner = await this.ownerOf(key);
     if (owner === undefined) await this.refuse(request, 'PHONE_NOT_FOUND');
     else if (!owner.mobilePhoneVerified) await this.codes.send(request);
-    else if (await this.isQuiet(appId)) await this.codes.sendDecoy(request);
+    else if (await this.isQuiet(caller.appId)) await this.codes.sendDecoy(request);
     return {};
   }
 
   /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.requestChange)
   async requestChange({ caller, body }: Data<'requestChange'>): Reply<'requestChange'> {
-    const { appId, requestId } = caller;
     const { objectId: userId } = await this.userOf(caller);
-    const mobilePhoneNumber = requirePhoneNumber(body);
-    const ttlMinutes = parseTtlMinutes(body, DEFAULT_CHANGE_CODE_TTL_MINUTES);
-    const key = { appId, purpose: 'change', mobilePhoneNumber, userId } as const;
-    const request = { key, ttlMinutes, requestId };
+    const key = { ...keyOf(caller, 'change', requirePhoneNumber(body)), userId };
+    const request = requestOf(caller, key, parseTtlMinutes(body, DEFAULT_CHANGE_CODE_TTL_MINUTES));
     const owner = await this.ownerOf(key);
     if (owner !== undefined && owner.objectId !== userId) await this.refuse(request, 'PHONE_TAKEN');
     else await this.codes.send(request);
@@ -110,8 +105,7 @@ export class PhoneNumbersController {
   @RpcHandler(phoneNumbersRpc.verifyCode)
   async verifyCode({ caller, code: given, body }: Data<'verifyCode'>): Reply<'verifyCode'> {
     const code = parseSmsCode(given);
-    const mobilePhoneNumber = await this.numberOfRequest(caller, body);
-    const key = { appId: caller.appId, purpose: 'generic', mobilePhoneNumber } as const;
+    const key = keyOf(caller, 'generic', await this.numberOfRequest(caller, body));
     await this.assertCode(key, code);
     await this.codes.redeem(key, code, () => Promise.resolve());
     return {};
@@ -122,7 +116,7 @@ export class PhoneNumbersController {
   async verify({ caller, code: given, body }: Data<'verify'>): Reply<'verify'> {
     const code = parseSmsCode(given);
     const mobilePhoneNumber = await this.numberOfCode(caller, body, 'verify', code);
-    const key = { appId: caller.appId, purpose: 'verify', mobilePhoneNumber } as const;
+    const key = keyOf(caller, 'verify', mobilePhoneNumber);
     await this.assertCode(key, code);
     const owner = await this.ownerOf(key);
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
@@ -139,7 +133,7 @@ export class PhoneNumbersController {
     const { objectId: userId } = await this.userOf(caller);
     const mobilePhoneNumber = requirePhoneNumber(body);
     const code = parseSmsCode(body['code']);
-    const key = { appId: caller.appId, purpose: 'change', mobilePhoneNumber, userId } as const;
+    const key = { ...keyOf(caller, 'change', mobilePhoneNumber), userId };
     await this.assertCode(key, code);
     await this.codes.redeemToChange(key, code, userId, async (current, tx) => {
       await this.owners.assertMayWrite(caller, current, tx);
@@ -151,17 +145,15 @@ export class PhoneNumbersController {
   /** PUT /1.1/resetPasswordBySmsCode/<code>. @throws AppError INVALID_SMS_CODE, PHONE_NOT_FOUND, PHONE_UNVERIFIED */
   @RpcHandler(phoneNumbersRpc.resetPassword)
   async resetPassword({ caller, code: given, body }: Data<'resetPassword'>): Reply<'resetPassword'> {
-    const { appId } = caller;
     const code = parseSmsCode(given);
     const password = requirePassword(body['password']);
-    const mobilePhoneNumber = await this.numberOfCode(caller, body, 'reset', code);
-    const key = { appId, purpose: 'reset', mobilePhoneNumber } as const;
+    const key = keyOf(caller, 'reset', await this.numberOfCode(caller, body, 'reset', code));
     // Verified before it is redeemed, so a wrong code does not cost the hashing of a password.
     await this.assertCode(key, code);
     const { objectId } = await this.findProven(key);
     const prepared = await this.passwords.prepare(objectId, password, { renewsSession: true });
     // Before the password: a redeemed code cannot be sent again to remove a lock that stayed.
-    await this.lockouts.clear({ appId, userId: objectId });
+    await this.lockouts.clear({ appId: caller.appId, userId: objectId });
     await this.codes.redeemToChange(key, code, objectId, (current) => {
       assertProven(current, key);
       return { ...current, ...prepared.columns };
@@ -170,13 +162,9 @@ export class PhoneNumbersController {
   }
 
   /** An unverified number opens no account, since another person may have set it (docs/decisions.md). */
-  private async sendToProven(
-    { appId, requestId }: Caller,
-    purpose: 'login' | 'reset',
-    body: JsonObject,
-  ): Promise<void> {
-    const key = { appId, purpose, mobilePhoneNumber: requirePhoneNumber(body) };
-    const request = { key, ttlMinutes: DEFAULT_CODE_TTL_MINUTES, requestId };
+  private async sendToProven(caller: Caller, purpose: 'login' | 'reset', body: JsonObject): Promise<void> {
+    const key = keyOf(caller, purpose, requirePhoneNumber(body));
+    const request = requestOf(caller, key);
     const owner = await this.ownerOf(key);
     if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
     if (!owner.mobilePhoneVerified) return this.refuse(request, 'PHONE_UNVERIFIED');
@@ -234,6 +222,14 @@ export class PhoneNumbersController {
     if (user === undefined) throw appError('SESSION_REQUIRED');
     return user;
   }
+}
+
+function keyOf({ appId }: Caller, purpose: SmsCodeKey['purpose'], mobilePhoneNumber: string): SmsCodeKey {
+  return { appId, purpose, mobilePhoneNumber };
+}
+
+function requestOf({ requestId }: Caller, key: SmsCodeKey, ttlMinutes = DEFAULT_CODE_TTL_MINUTES): CodeRequest {
+  return { key, ttlMinutes, requestId };
 }
 
 function assertProven(user: UserRow, { mobilePhoneNumber }: SmsCodeKey): void {
