@@ -7,6 +7,7 @@ import { Metrics, ObservabilityModule, ProcessInfo } from '#observability';
 import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
 import { newDatabase } from '#testing';
+import { userRow } from '../test/stored.js';
 import { accountsDatabase } from './accounts.database.js';
 import { keyContext, secretContext } from './applications/application.rules.js';
 import { ApplicationsRepository } from './applications/applications.repository.js';
@@ -31,31 +32,12 @@ describe('sealed values of accounts', () => {
 
   const usersWith = (sealer: Sealer) => new UsersRepository(database, {} as QueryDatabase, sealer);
   const rows = (sealer = swapped) => new SealingController(database, sealer, new ProcessInfo());
-  const userRow = (objectId: string, sealer: Sealer): UserRow => {
+  const newUser = (objectId: string, sealer: Sealer): UserRow => {
     const { token, columns } = new SessionTokens(sealer).create(objectId);
     tokens.set(objectId, token);
     const identities = new Map([['weixin', { kind: 'weixin', uid: objectId, authData: { openid: objectId } }]]);
-    return {
-      ...columns,
-      objectId,
-      username: objectId,
-      email: null,
-      emailVerified: null,
-      emailVersion: 0,
-      passwordVersion: 0,
-      lastChangeAt: null,
-      importedPasswordHash: null,
-      hasEarlierPassword: false,
-      hasEarlierToken: false,
-      mobilePhoneNumber: null,
-      mobilePhoneVerified: false,
-      passwordHash: null,
-      identities: identities as unknown as UserRow['identities'],
-      acl: null,
-      fields: {},
-      createdAt: TIME,
-      updatedAt: TIME,
-    };
+    const linked = { identities: identities as unknown as UserRow['identities'] };
+    return userRow({ ...columns, ...linked, objectId, username: objectId, createdAt: TIME, updatedAt: TIME });
   };
   /** Walks all pages of a table. */
   const walk = async (table: string, reseal = true, sealer = swapped) => {
@@ -97,7 +79,7 @@ describe('sealed values of accounts', () => {
       await applications.keepKeys(tx, APP, ['app', 'master'], null);
       await applications.changeForwardSecret(tx, APP, before.seal('forward', secretContext(APP, 'forwardSecret')));
       for (let n = 0; n < USERS; n += 1)
-        await usersWith(before).insert(tx, APP, userRow(`user${String(n).padStart(20, '0')}`, before));
+        await usersWith(before).insert(tx, APP, newUser(`user${String(n).padStart(20, '0')}`, before));
     });
   });
 

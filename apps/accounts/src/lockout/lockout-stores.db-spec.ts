@@ -1,10 +1,10 @@
 import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import { Database, migrate } from '#database';
+import type { Database } from '#database';
 import { Redis } from '#redis';
-import { eventually, isProvided, newDatabase, newNamespace, type Part, testRun } from '#testing';
+import { eventually, isProvided, newNamespace, type Part, testRun } from '#testing';
 import { describeLockout } from '../../test/lockout.suite.js';
-import { accountsDatabase } from '../accounts.database.js';
+import { newAccountsDatabase } from '../../test/stored.js';
 import type { LockoutLimits, LockoutStore } from './lockout.rules.js';
 import { PostgresLockoutStore } from './postgres-lockout.store.js';
 import { RedisLockoutStore } from './redis-lockout.store.js';
@@ -22,9 +22,7 @@ beforeAll(async () => {
     await eventually(() => redis.ping());
   }
   // A hundred attempts at once wait for ten connections.
-  const options = { ...accountsDatabase(await newDatabase(), 10), connectTimeoutMs: 20_000 };
-  await migrate(options);
-  database = new Database(options);
+  ({ database } = await newAccountsDatabase(10, { connectTimeoutMs: 20_000 }));
 });
 afterAll(async () => {
   if (isProvided('redis')) {

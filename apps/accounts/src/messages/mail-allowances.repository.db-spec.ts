@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Database, migrate } from '#database';
-import { newDatabase, unique } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import type { Database } from '#database';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { MessageAllowancesRepository } from './message-allowances.repository.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
@@ -19,17 +18,11 @@ describe('the allowances of mailboxes in PostgreSQL', () => {
     );
 
   beforeAll(async () => {
-    const options = accountsDatabase(await newDatabase(), 20);
-    await migrate(options);
-    database = new Database(options);
+    ({ database } = await newAccountsDatabase(20));
   });
   afterAll(() => database.close());
   beforeEach(async () => {
-    appId = unique('app');
-    await database.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [appId],
-    );
+    appId = await storeApplication(database);
   });
 
   it('allow 5 mails in any 10 minutes', async () => {

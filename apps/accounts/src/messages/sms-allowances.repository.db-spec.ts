@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Database, migrate } from '#database';
-import { newDatabase, unique, uniquePhone } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import type { Database } from '#database';
+import { unique, uniquePhone } from '#testing';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { MessageAllowancesRepository } from './message-allowances.repository.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');
@@ -20,17 +20,12 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
     );
 
   beforeAll(async () => {
-    const options = accountsDatabase(await newDatabase(), 20);
-    await migrate(options);
-    database = new Database(options);
+    ({ database } = await newAccountsDatabase(20));
   });
   afterAll(() => database.close());
   beforeEach(async () => {
     [appId, mobilePhoneNumber] = [unique('app'), uniquePhone()];
-    await database.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [appId],
-    );
+    await storeApplication(database, appId);
   });
 
   it('allow one message in 10 seconds', async () => {
@@ -61,11 +56,7 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
     await take(0);
     expect(await take(0, uniquePhone())).toBe('taken');
     const first = appId;
-    appId = unique('app');
-    await database.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [appId],
-    );
+    appId = await storeApplication(database);
     expect(await take(0)).toBe('taken');
     appId = first;
     expect(await take(0)).toBe('tooFast');

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Database, migrate } from '#database';
-import { newDatabase, unique, uniquePhone } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import type { Database } from '#database';
+import { uniquePhone } from '#testing';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { type SmsCodeKey, type SmsCodeRow, SmsCodesRepository } from './sms-codes.repository.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');
@@ -24,18 +24,12 @@ describe('codes in PostgreSQL', () => {
     database.transaction((tx) => codes.redeem(tx, of, with_, now));
 
   beforeAll(async () => {
-    const options = accountsDatabase(await newDatabase(), 20);
-    await migrate(options);
-    database = new Database(options);
+    ({ database } = await newAccountsDatabase(20));
     codes = new SmsCodesRepository(database);
   });
   afterAll(() => database.close());
   beforeEach(async () => {
-    const appId = unique('app');
-    await database.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [appId],
-    );
+    const appId = await storeApplication(database);
     key = { appId, purpose: 'login', mobilePhoneNumber: uniquePhone() };
     code = hash();
     await put();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { applicationSettings, type EventContract, sealedCodeContext, type TextMessageRequest } from '#contracts';
-import { Database, migrate, type Outbox, type Tx } from '#database';
+import type { Database, Outbox, Tx } from '#database';
 import { Sealer } from '#security';
-import { newDatabase, unique, uniquePhone } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import { uniquePhone } from '#testing';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import type { ApplicationsService } from '../applications/applications.service.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
 import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
@@ -26,9 +26,7 @@ describe('codes in text messages', () => {
   let key: SmsCodeKey;
 
   beforeAll(async () => {
-    const options = accountsDatabase(await newDatabase(), 5);
-    await migrate(options);
-    database = new Database(options);
+    ({ database } = await newAccountsDatabase(5));
     const clock = { now: () => now };
     const applications = {
       settingsOf: () => Promise.resolve(applicationSettings.parse({ testPhones })),
@@ -59,11 +57,7 @@ describe('codes in text messages', () => {
   });
   afterAll(() => database.close());
   beforeEach(async () => {
-    const appId = unique('app');
-    await database.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [appId],
-    );
+    const appId = await storeApplication(database);
     [now, testPhones, sent, decoys, problem] = [new Date(START), {}, [], [], undefined];
     key = { appId, purpose: 'login', mobilePhoneNumber: uniquePhone() };
   });

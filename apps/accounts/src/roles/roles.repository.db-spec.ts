@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { Database, migrate } from '#database';
+import type { Database } from '#database';
 import { compileFind, type ObjectRow, parseWhere, roleClass } from '#objects';
 import { ObjectRepository, type QueryDatabase } from '#objects/store';
-import { newDatabase } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { RoleEntity } from './roles.repository.js';
 
 type RoleRow = ObjectRow & { readonly name: string };
@@ -32,14 +31,9 @@ const childrenOf = (objectId: string) =>
   database.query('SELECT child_id AS id FROM accounts.role_children WHERE role_id = $1', [objectId]);
 
 beforeAll(async () => {
-  const options = accountsDatabase(await newDatabase(), 2);
-  await migrate(options);
-  database = new Database(options);
+  ({ database } = await newAccountsDatabase(2));
   roles = new ObjectRepository({ objectClass: roleClass, entity: RoleEntity }, database, {} as QueryDatabase);
-  await database.query(
-    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-    [APP],
-  );
+  await storeApplication(database, APP);
 });
 afterAll(() => database.close());
 

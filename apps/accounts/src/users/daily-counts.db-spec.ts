@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Database, migrate } from '#database';
+import type { Database } from '#database';
 import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
-import { newDatabase, quickestPlan } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import { quickestPlan } from '#testing';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { DailyCounts, LoginCountsCleanup } from './daily-counts.js';
 
 const USERS = 50_000;
@@ -16,15 +16,10 @@ let now: Date;
 const newCounts = () => new DailyCounts(database, queries, { now: () => now }, new Metrics());
 
 beforeAll(async () => {
-  const options = { ...accountsDatabase(await newDatabase(), 8), statementTimeoutMs: 60_000 };
-  await migrate(options);
-  database = new Database(options);
-  queries = new QueryDatabase(options);
-  for (const app of ['shop', 'other'])
-    await database.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [app],
-    );
+  const created = await newAccountsDatabase(8, { statementTimeoutMs: 60_000 });
+  database = created.database;
+  queries = new QueryDatabase(created.options);
+  for (const app of ['shop', 'other']) await storeApplication(database, app);
   // 10 users a day in "shop", the last of each day at 23:59:59.999.
   await database.query(
     `INSERT INTO accounts.users (app_id, object_id, username, session_token_hash, sealed_session_token, created_at, updated_at)

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Database, migrate } from '#database';
-import { newDatabase, unique } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import type { Database } from '#database';
+import { unique } from '#testing';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import type { LinkedIdentities } from './user.rules.js';
 
@@ -13,15 +13,9 @@ let identities: IdentitiesRepository;
 let appId: string;
 
 beforeAll(async () => {
-  const options = accountsDatabase(await newDatabase(), 10);
-  await migrate(options);
-  database = new Database(options);
+  ({ database } = await newAccountsDatabase(10));
   identities = new IdentitiesRepository(database);
-  appId = unique('app');
-  await database.query(
-    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-    [appId],
-  );
+  appId = await storeApplication(database);
 });
 afterAll(() => database.close());
 

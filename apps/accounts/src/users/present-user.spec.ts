@@ -1,29 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { presentUser, type UserRow } from './user.rules.js';
+import { userRow } from '../../test/stored.js';
+import { presentUser } from './user.rules.js';
 
 const TIME = new Date('2026-01-01T00:00:00.123Z');
-const user: UserRow = {
+const user = userRow({
   objectId: 'id',
   username: 'ada',
   email: 'ada@example.com',
-  emailVerified: null,
-  emailVersion: 0,
-  passwordVersion: 0,
-  lastChangeAt: null,
-  importedPasswordHash: null,
-  hasEarlierPassword: false,
-  hasEarlierToken: false,
   mobilePhoneNumber: '+8613912345678',
-  mobilePhoneVerified: false,
   passwordHash: 'HASH',
   sessionTokenHash: Buffer.from('TOKEN HASH'),
   sealedSessionToken: 'SEALED',
-  identities: null,
   acl: { '*': { read: true } },
   fields: { color: 'red' },
   createdAt: TIME,
   updatedAt: TIME,
-};
+});
 const keysOf = (...args: Parameters<typeof presentUser>) => Object.keys(presentUser(...args)).sort();
 const OTHERS = [
   'color',

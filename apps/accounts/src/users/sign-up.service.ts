@@ -6,7 +6,7 @@ import { isAbsent, newObjectId, type UserChanges, userClass } from '#objects';
 import { ObjectAccess } from '#objects/store';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
 import { type SingleWrite, UserTransactions } from './user-transactions.js';
 import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from './user.rules.js';
 
@@ -48,48 +48,46 @@ export class SignUpService {
     const settings = await this.applications.settingsOf(caller.appId);
     const { password } = changes;
     const passwordHash = password === undefined ? null : await this.passwords.hash(password);
-    const blank = this.blankUser(changes.username, passwordHash, options);
-    const user = applyChanges(blank.user, changes, settings);
-    const { sessionToken } = blank;
-    const present = (created: UserRow) => presentUser(created, { viewer: 'owner', sessionToken });
+    const now = this.clock.now();
+    const objectId = options.objectId ?? newObjectId(now);
+    const session = this.sessions.create(objectId);
+    const blank = blankUser({ objectId, username: changes.username, now }, session.columns);
+    const user = applyChanges({ ...blank, passwordHash, identities: options.identities ?? null }, changes, settings);
+    const present = (created: UserRow) => presentUser(created, { viewer: 'owner', sessionToken: session.token });
     return {
       objectId: user.objectId,
       run: async (tx) => present(await this.transactions.create(tx, caller, user)),
       runAlone: async () => present(await this.transactions.createAlone(caller, user)),
     };
   }
+}
 
-  private blankUser(
-    username: string,
-    passwordHash: string | null,
-    { objectId: wantedId, identities }: SignUpOptions,
-  ): { user: UserRow; sessionToken: string } {
-    const now = this.clock.now();
-    const objectId = wantedId ?? newObjectId(now);
-    const session = this.sessions.create(objectId);
-    const user: UserRow = {
-      objectId,
-      username,
-      email: null,
-      emailVerified: null,
-      emailVersion: 0,
-      mobilePhoneNumber: null,
-      mobilePhoneVerified: false,
-      passwordHash,
-      passwordVersion: 0,
-      ...session.columns,
-      identities: identities ?? null,
-      acl: null,
-      fields: {},
-      createdAt: now,
-      updatedAt: now,
-      lastChangeAt: null,
-      importedPasswordHash: null,
-      hasEarlierPassword: false,
-      hasEarlierToken: false,
-    };
-    return { user, sessionToken: session.token };
-  }
+/** A user with these values only: no contact data, no password, no linked accounts. */
+export function blankUser(
+  { objectId, username, now }: { readonly objectId: string; readonly username: string; readonly now: Date },
+  session: NewSessionToken['columns'],
+): UserRow {
+  return {
+    objectId,
+    username,
+    email: null,
+    emailVerified: null,
+    emailVersion: 0,
+    mobilePhoneNumber: null,
+    mobilePhoneVerified: false,
+    passwordHash: null,
+    passwordVersion: 0,
+    ...session,
+    identities: null,
+    acl: null,
+    fields: {},
+    createdAt: now,
+    updatedAt: now,
+    lastChangeAt: null,
+    importedPasswordHash: null,
+    hasEarlierPassword: false,
+    hasEarlierToken: false,
+  };
 }
 
 function requireCredentials({ username, password }: JsonObject): { username: string; password: string } {

@@ -2,18 +2,17 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ImportObjectsRequest, ImportVerdict, JsonObject } from '#contracts';
-import { Database, migrate } from '#database';
+import type { Database } from '#database';
 import { appError } from '#errors';
+import type { RpcClient } from '#messaging';
 import { Metrics } from '#observability';
 import { userClass } from '#objects';
 import { ObjectImports, type QueryDatabase, StoredClasses } from '#objects/store';
-import type { RpcClient } from '#messaging';
 import { Sealer } from '#security';
-import { newDatabase, unique } from '#testing';
+import { PasswordHasher } from '#security/passwords';
+import { newAccountsDatabase, storeApplication, userRow } from '../../test/stored.js';
 import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { exported, Verdicts } from '../../../cli/test/exports.js';
-import { accountsDatabase } from '../accounts.database.js';
-import { PasswordHasher } from '#security/passwords';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserImports } from './user-imports.js';
@@ -38,9 +37,7 @@ let imports: ObjectImports;
 let app: string;
 
 beforeAll(async () => {
-  const options = accountsDatabase(await newDatabase(), 10);
-  await migrate(options);
-  database = new Database(options);
+  ({ database } = await newAccountsDatabase(10));
   users = new UsersRepository(database, {} as QueryDatabase, sealer);
   imports = importsWith(sealer);
 });
@@ -49,11 +46,7 @@ afterAll(async () => {
   await hasher.onApplicationShutdown();
 });
 const newApp = async () => {
-  app = unique('app');
-  await database.query(
-    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-    [app],
-  );
+  app = await storeApplication(database);
 };
 beforeEach(newApp);
 
@@ -406,14 +399,11 @@ describe('an import beside sign-ups that want the same names', () => {
   const COUNT = 60;
   const signUp = (n: number, own: Partial<UserRow>) =>
     users
-      .insert(database, app, {
-        ...sessions.create(`s${n}`).columns,
-        ...{ objectId: `s${n}`, username: `s${n}`, email: null, emailVerified: null, emailVersion: 0 },
-        ...{ passwordVersion: 0, passwordHash: null, hasEarlierPassword: false, hasEarlierToken: false },
-        ...{ lastChangeAt: null, importedPasswordHash: null, mobilePhoneNumber: null, mobilePhoneVerified: false },
-        ...{ identities: null, acl: null, fields: {}, createdAt: new Date(), updatedAt: new Date() },
-        ...own,
-      })
+      .insert(
+        database,
+        app,
+        userRow({ ...sessions.create(`s${n}`).columns, objectId: `s${n}`, username: `s${n}`, ...own }),
+      )
       .catch(() => undefined);
 
   it('finishes; each name and address has one owner, which the verdicts name', async () => {

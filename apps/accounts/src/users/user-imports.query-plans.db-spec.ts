@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Database, migrate, type Queryable } from '#database';
+import type { Database, Queryable } from '#database';
 import { claimsOf } from '#objects';
 import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
-import { newDatabase, quickestPlan } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import { quickestPlan } from '#testing';
+import { newAccountsDatabase } from '../../test/stored.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UsersRepository } from './users.repository.js';
 
@@ -18,9 +18,7 @@ let identities: IdentitiesRepository;
 
 /** An import into a second application, of which the statistics know nothing yet. */
 beforeAll(async () => {
-  const options = accountsDatabase(await newDatabase(), 2);
-  await migrate(options);
-  database = new Database(options);
+  ({ database } = await newAccountsDatabase(2));
   users = new UsersRepository(database, {} as QueryDatabase, new Sealer('a secret of thirty-two characters, or more'));
   identities = new IdentitiesRepository(database);
   await database.query(

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BoundedCount } from '#contracts';
-import { Database, migrate, type Queryable } from '#database';
+import type { Database, Queryable } from '#database';
 import { textSearchDefinition, userClass } from '#objects';
 import { QueryDatabase } from '#objects/store';
-import { newDatabase, quickestPlan } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import { quickestPlan } from '#testing';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import type { UserSearch } from './user-search.conditions.js';
 import { UserSearchRepository } from './user-search.repository.js';
 import { UserSearchController } from './users.controller.js';
@@ -42,16 +42,11 @@ async function addUsers(appId: string, rows: readonly object[]): Promise<void> {
 }
 
 beforeAll(async () => {
-  const options = { ...accountsDatabase(await newDatabase(), 8), statementTimeoutMs: 60_000 };
-  await migrate(options);
-  database = new Database(options);
-  queries = new QueryDatabase(options);
+  const created = await newAccountsDatabase(8, { statementTimeoutMs: 60_000 });
+  database = created.database;
+  queries = new QueryDatabase(created.options);
   search = new UserSearchRepository(queries);
-  for (const app of [APP, SMALL, HIDING])
-    await database.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [app],
-    );
+  for (const app of [APP, SMALL, HIDING]) await storeApplication(database, app);
   await database.query(
     `INSERT INTO accounts.users (app_id, object_id, username, email, email_verified, mobile_phone_number, session_token_hash, sealed_session_token, created_at, updated_at)
      SELECT $1, lpad(to_hex(n * 7919), 24, '0'), ($2::text[])[1 + n % 10] || n, ($2::text[])[1 + n % 7] || n || '@example.com', n % 3 = 0,

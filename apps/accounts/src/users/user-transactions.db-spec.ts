@@ -1,17 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Clock } from '#bootstrap';
 import { events } from '#contracts';
-import { Database, migrate, Outbox } from '#database';
+import { Database, Outbox } from '#database';
 import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
-import { newDatabase } from '#testing';
+import { newAccountsDatabase, storeApplication, userRow } from '../../test/stored.js';
 import type { AccountsConfig } from '../accounts.config.js';
-import { accountsDatabase } from '../accounts.database.js';
 import type { MailSender } from '../messages/mail-sender.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserTransactions } from './user-transactions.js';
-import type { UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
 const APP = 'shop';
@@ -38,27 +36,8 @@ describe('the events of users', () => {
     ];
     return new UserTransactions(users, identities, database, outbox, mails, new Clock(), config as AccountsConfig);
   };
-  const newUser = (objectId: string): UserRow => ({
-    ...new SessionTokens(sealer).create(objectId).columns,
-    objectId,
-    username: objectId,
-    email: null,
-    emailVerified: null,
-    emailVersion: 0,
-    passwordVersion: 0,
-    lastChangeAt: null,
-    importedPasswordHash: null,
-    hasEarlierPassword: false,
-    hasEarlierToken: false,
-    mobilePhoneNumber: null,
-    mobilePhoneVerified: false,
-    passwordHash: null,
-    identities: null,
-    acl: null,
-    fields: {},
-    createdAt: new Date(),
-    updatedAt: new Date(),
-  });
+  const newUser = (objectId: string) =>
+    userRow({ ...new SessionTokens(sealer).create(objectId).columns, objectId, username: objectId });
   /** Changes the address, which names the version of the user. */
   const change = (transactions: UserTransactions, objectId: string) =>
     transactions.run((tx) =>
@@ -69,14 +48,10 @@ describe('the events of users', () => {
     );
 
   beforeAll(async () => {
-    const options = accountsDatabase(await newDatabase(), 8);
-    await migrate(options);
-    databases = [new Database(options), new Database(options)];
+    const { database, options } = await newAccountsDatabase(8);
+    databases = [database, new Database(options)];
     replicas = databases.map(replicaOver);
-    await databases[0]!.query(
-      'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-      [APP],
-    );
+    await storeApplication(database, APP);
   });
   afterAll(async () => {
     for (const database of databases) await database.close();

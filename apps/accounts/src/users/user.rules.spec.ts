@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { applicationSettings } from '#contracts';
 import { userClass, type UserChanges } from '#objects';
+import { userRow } from '../../test/stored.js';
 import {
   applyChanges,
   changesContentOnly,
@@ -15,28 +16,17 @@ const on = { verifyEmailOnSignUp: true };
 const off = { verifyEmailOnSignUp: false };
 const EARLIER = new Date('2026-01-01T00:00:00.000Z');
 
-const user: UserRow = {
-  objectId: 'id',
-  username: 'ada',
+const user = userRow({
   email: 'ada@example.com',
   emailVerified: true,
-  emailVersion: 0,
-  passwordVersion: 0,
-  lastChangeAt: null,
-  importedPasswordHash: null,
-  hasEarlierPassword: false,
-  hasEarlierToken: false,
   mobilePhoneNumber: '+8613912345678',
   mobilePhoneVerified: true,
   passwordHash: 'hash',
-  sessionTokenHash: Buffer.alloc(0),
   sealedSessionToken: '',
-  identities: null,
-  acl: null,
   fields: { color: 'red', size: 3 },
   createdAt: EARLIER,
   updatedAt: EARLIER,
-};
+});
 
 type EmailState = Pick<UserRow, 'email' | 'emailVerified'>;
 type PhoneState = Pick<UserRow, 'mobilePhoneNumber' | 'mobilePhoneVerified'>;

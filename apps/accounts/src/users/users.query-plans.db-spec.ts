@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { Database, migrate, type Queryable } from '#database';
+import type { Database, Queryable } from '#database';
 import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope, userClass } from '#objects';
 import type { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
-import { newDatabase, quickestPlan } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import { quickestPlan } from '#testing';
+import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { UsersRepository } from './users.repository.js';
 
 /** docs/adr/0016-queries.md has the figures. */
@@ -19,14 +19,9 @@ let database: Database;
 let users: UsersRepository;
 
 beforeAll(async () => {
-  const options = { ...accountsDatabase(await newDatabase(), 4), statementTimeoutMs: 60_000 };
-  await migrate(options);
-  database = new Database(options);
+  ({ database } = await newAccountsDatabase(4, { statementTimeoutMs: 60_000 }));
   users = new UsersRepository(database, {} as QueryDatabase, new Sealer('s'.repeat(32)));
-  await database.query(
-    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-    [app],
-  );
+  await storeApplication(database, app);
   await database.query(
     `INSERT INTO accounts.users (app_id, object_id, username, email, session_token_hash, sealed_session_token, acl, fields, created_at, updated_at)
      SELECT $1, lpad(to_hex(n), 24, '0'), 'user' || n, 'user' || n || '@example.com', int8send(n), '',

@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Database, migrate } from '#database';
+import type { Database } from '#database';
 import { compileCount, compileFind, parseOrder, parseWhere, type QueryScope, userClass } from '#objects';
 import { QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
-import { newDatabase, unique } from '#testing';
-import { accountsDatabase } from '../accounts.database.js';
+import { unique } from '#testing';
+import { newAccountsDatabase, storeApplication, userRow } from '../../test/stored.js';
 import { INTERNAL_COLUMNS, type UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';
 
@@ -14,22 +13,12 @@ let queries: QueryDatabase;
 let users: UsersRepository;
 
 beforeAll(async () => {
-  const options = accountsDatabase(await newDatabase(), 10);
-  await migrate(options);
-  database = new Database(options);
-  queries = new QueryDatabase(options);
+  const created = await newAccountsDatabase(10);
+  database = created.database;
+  queries = new QueryDatabase(created.options);
   users = new UsersRepository(database, queries, new Sealer('s'.repeat(32)));
 });
 afterAll(() => Promise.all([database.close(), queries.close()]));
-
-async function newApp(): Promise<string> {
-  const id = unique('app');
-  await database.query(
-    'INSERT INTO accounts.applications (id, name, sealed_app_key, sealed_master_key) VALUES ($1, $1, $1, $1)',
-    [id],
-  );
-  return id;
-}
 
 const queryClass = userClass.queryClass({ hideContact: false });
 const scopeOf = (appId: string): QueryScope => ({ appId, grantees: 'master', classOf: () => queryClass });
@@ -38,32 +27,7 @@ const list = (appId: string, query: Parameters<typeof compileFind>[0]) =>
 const count = (appId: string, where: unknown) =>
   users.count(compileCount(parseWhere(where), queryClass, scopeOf(appId)));
 
-function row(changes: Partial<UserRow> = {}): UserRow {
-  const time = new Date('2026-01-01T00:00:00.123Z');
-  return {
-    objectId: randomBytes(12).toString('hex'),
-    username: unique('user'),
-    email: null,
-    emailVerified: null,
-    emailVersion: 0,
-    passwordVersion: 0,
-    lastChangeAt: null,
-    importedPasswordHash: null,
-    hasEarlierPassword: false,
-    hasEarlierToken: false,
-    mobilePhoneNumber: null,
-    mobilePhoneVerified: false,
-    passwordHash: 'bcrypt-sha256:hash',
-    sessionTokenHash: randomBytes(32),
-    sealedSessionToken: 'sealed',
-    identities: null,
-    acl: null,
-    fields: {},
-    createdAt: time,
-    updatedAt: time,
-    ...changes,
-  };
-}
+const row = (changes: Partial<UserRow> = {}) => userRow({ passwordHash: 'bcrypt-sha256:hash', ...changes });
 
 describe('users in PostgreSQL', () => {
   let app: string;
@@ -73,7 +37,7 @@ describe('users in PostgreSQL', () => {
   };
 
   beforeEach(async () => {
-    app = await newApp();
+    app = await storeApplication(database);
   });
 
   it('come back as they were stored', async () => {
@@ -122,7 +86,7 @@ describe('users in PostgreSQL', () => {
   });
 
   it('of one application are unknown to another, and may have the same names', async () => {
-    const [other, user] = [await newApp(), await insert(row({ email: 'a@b.co' }))];
+    const [other, user] = [await storeApplication(database), await insert(row({ email: 'a@b.co' }))];
     await insert(user, other);
     await database.transaction((tx) => users.remove(tx, other, [user.objectId]));
     expect(await users.find(other, user.objectId)).toBeUndefined();
@@ -254,7 +218,7 @@ describe('users by their identities', () => {
   const named = (names: readonly string[]) => names.map((uid) => ({ platform: 'weixin', uid }));
 
   it.each([1, 2, 40])('are found by one statement for %d identities', async (asked) => {
-    const appId = await newApp();
+    const appId = await storeApplication(database);
     const user = row();
     await users.insert(database, appId, user);
     const uids = Array.from({ length: asked }, (_, index) => `uid ${index}`);
@@ -268,7 +232,7 @@ describe('users by their identities', () => {
       const found = await users.findByIdentities(appId, [...named(uids), ...named(uids.slice(1))]);
       expect(found).toMatchObject([{ ...named(uids).at(-1), isVerified: true, user: { objectId: user.objectId } }]);
       expect(query.mock.calls.length + lookUp.mock.calls.length).toBe(1);
-      expect(await users.findByIdentities(await newApp(), named(uids))).toEqual([]);
+      expect(await users.findByIdentities(await storeApplication(database), named(uids))).toEqual([]);
     } finally {
       vi.restoreAllMocks();
     }
