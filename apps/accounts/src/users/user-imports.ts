@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { COMPLETED_FIELDS, type CompletedField, type ImportedObject, type ImportedPassword } from '#contracts';
 import type { Queryable, Tx } from '#database';
-
 import { type Acl, claimsOf, type ImportClaim } from '#objects';
 import type { ImportedRow, ImportRules } from '#objects/store';
 import { Sealer } from '#security';
-import { sealImportedPassword } from '../passwords/passwords.service.js';
 import { PasswordHasher } from '#security/passwords';
+import { sealImportedPassword } from '../passwords/passwords.service.js';
 import { SessionTokens } from '../sessions/sessions.service.js';
 import { IDENTITIES, IdentitiesRepository } from './identities.repository.js';
 import type { LinkedIdentities, UserRow } from './user.rules.js';

@@ -1,8 +1,8 @@
-import { CONTACT_NAME, type RpcData, type userSearchRpc } from '#contracts';
+import { CONTACT_NAME, MAX_EXACT_TOTAL, type RpcData, type userSearchRpc } from '#contracts';
 import { endOfPrefix } from '#database';
 import { compileCondition, isStorableText, parseWhere, userClass } from '#objects';
 
-export type Search = RpcData<typeof userSearchRpc.search>;
+type Search = RpcData<typeof userSearchRpc.search>;
 /** A search for `filters.locked` has the ids of the locked users. */
 export type UserSearch = Search & { readonly lockedIds?: readonly string[] | undefined };
 type Filters = Search['filters'];
@@ -12,7 +12,7 @@ const MIN_ID_LENGTH = 8;
 const ID = /^[0-9A-Za-z_-]{1,64}$/;
 const PHONE = /^\+?[\d\s()-]*\d[\d\s()-]*$/;
 
-export function binderOf(parameters: unknown[]): (value: unknown) => string {
+function binderOf(parameters: unknown[]): (value: unknown) => string {
   return (value) => `$${parameters.push(value)}`;
 }
 
@@ -36,7 +36,7 @@ interface Conditions {
 }
 
 /** The conditions one by one: a statement for each alternative can read its index alone. */
-export function conditionsOf(search: UserSearch, comparisons = EXACT): Conditions {
+function conditionsOf(search: UserSearch, comparisons = EXACT): Conditions {
   const bound: unknown[] = [search.appId];
   const bind = binderOf(bound);
   const { text, mode, filters, lockedIds } = search;
@@ -133,4 +133,83 @@ function filterConditions(filters: Filters, bind: Bind): string[] {
     ...when(filters.createdFrom, (from) => `created_at >= ${bind(from)}::timestamptz`),
     ...when(filters.createdTo, (to) => `created_at < ${bind(to)}::timestamptz`),
   ];
+}
+
+/** The index of `user_id` has the database's collation, `object_id` has "C": a comparison without COLLATE reads all identities. */
+export const COLUMNS = `
+  object_id AS "objectId", username, lower(username) AS "lowerUsername", email, email_verified AS "emailVerified",
+  mobile_phone_number AS "mobilePhoneNumber", mobile_phone_verified AS "mobilePhoneVerified",
+  password_hash IS NOT NULL AS "hasPassword", created_at AS "createdAt", updated_at AS "updatedAt",
+  ARRAY(SELECT platform FROM accounts.identities
+         WHERE identities.app_id = users.app_id AND identities.user_id = users.object_id COLLATE "default" ORDER BY platform) AS platforms`;
+
+/** The sort keys of each order, and the comparison that the rows behind a place pass. */
+export const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string; behind: string }>> = {
+  newest: { key: 'created_at', direction: 'DESC', behind: '<' },
+  oldest: { key: 'created_at', direction: 'ASC', behind: '>' },
+  username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
+};
+
+/** The users that match, up to `most` of each alternative: their number and, where they are fewer than `most`, one page of them. */
+export function collectStatement(search: UserSearch, most: number): { sql: string; parameters: unknown[] } {
+  const { alternatives, common, parameters } = conditionsOf(search);
+  const { key, direction, behind } = ORDERS[search.order];
+  // To read the index of a prefix twice takes half of the time that it takes to store what was read. Without a bound the rows are stored:
+  // PostgreSQL hashes no subquery of NOT IN that it expects to be large, and would run it for each row.
+  const isRepeated = isPrefixAlone(search) && most <= MAX_EXACT_TOTAL + 1;
+  const stored = isRepeated ? 'NOT MATERIALIZED' : 'MATERIALIZED';
+  // A statement for each field reads its index alone, in its order, and stops.
+  const found = alternatives.map(({ sql, key: indexed }, place) => {
+    const order = indexed === undefined ? '' : `ORDER BY ${indexed}`;
+    const conditions = [...common, sql].join(' AND ');
+    return `by${place} AS ${stored} (SELECT object_id, ${key} AS key FROM accounts.users WHERE ${conditions} ${order} LIMIT ${most})`;
+  });
+  // Most texts are in one field, where this costs nothing; UNION would hash every match.
+  const distinct = alternatives.map((_, place) => {
+    const before = Array.from({ length: place }, (_, other) => `object_id NOT IN (SELECT object_id FROM by${other})`);
+    return `SELECT * FROM by${place} WHERE ${['TRUE', ...before].join(' AND ')}`;
+  });
+  const sql = `WITH ${found.join(', ')},
+     matches AS ${stored} (${distinct.join(' UNION ALL ')}),
+     counted AS MATERIALIZED (SELECT count(*)::int AS matching FROM matches),
+     page AS (
+       SELECT object_id AS id, key FROM matches
+        WHERE (SELECT matching FROM counted) < ${most} AND ${placeCondition(search, 'key', behind, parameters)}
+        ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}
+     )
+     SELECT counted.matching, found.* FROM counted
+       LEFT JOIN (SELECT page.key, ${COLUMNS} FROM page JOIN accounts.users ON app_id = $1 AND object_id = page.id) AS found ON TRUE
+      ORDER BY found.key ${direction}, found."objectId" ${direction}`;
+  return { sql, parameters };
+}
+
+/** The condition that a row is behind the place of the search. Its values are added to the parameters. */
+export function placeCondition(
+  { after, order }: UserSearch,
+  key: string,
+  behind: string,
+  parameters: unknown[],
+): string {
+  if (after === undefined) return 'TRUE';
+  const bind = binderOf(parameters);
+  const type = order === 'username' ? 'text' : 'timestamptz';
+  return `(${key}, object_id) ${behind} (${bind(after.key)}::${type}, ${bind(after.objectId)})`;
+}
+
+/** Whether the search selects all users of the application. */
+export function isBlank({ text, where, filters }: UserSearch): boolean {
+  return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
+}
+
+export function isPart({ text, mode }: UserSearch): boolean {
+  return text !== undefined && mode === 'contains';
+}
+
+export function isPrefixAlone({ text, mode, where, filters, lockedIds }: UserSearch): boolean {
+  const others = [where, lockedIds, ...Object.values(filters)];
+  return text !== undefined && mode === 'prefix' && others.every((each) => each === undefined);
+}
+
+export function isSortedPrefix({ text, mode, order }: UserSearch): boolean {
+  return text !== undefined && mode === 'prefix' && order === 'username';
 }

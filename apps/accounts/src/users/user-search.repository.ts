@@ -5,11 +5,16 @@ import type { Queryable } from '#database';
 import { appError } from '#errors';
 import { preparedStatementName, QueryDatabase } from '#objects/store';
 import {
-  binderOf,
   BY_COLUMN,
+  collectStatement,
+  COLUMNS,
   conditionOf,
-  conditionsOf,
-  type Search,
+  isBlank,
+  isPart,
+  isPrefixAlone,
+  isSortedPrefix,
+  ORDERS,
+  placeCondition,
   type UserSearch,
 } from './user-search.conditions.js';
 
@@ -30,21 +35,6 @@ interface UserMatches {
   /** Undefined: not counted. */
   readonly total: BoundedCount | undefined;
 }
-
-/** The index of `user_id` has the database's collation, `object_id` has "C": a comparison without COLLATE reads all identities. */
-const COLUMNS = `
-  object_id AS "objectId", username, lower(username) AS "lowerUsername", email, email_verified AS "emailVerified",
-  mobile_phone_number AS "mobilePhoneNumber", mobile_phone_verified AS "mobilePhoneVerified",
-  password_hash IS NOT NULL AS "hasPassword", created_at AS "createdAt", updated_at AS "updatedAt",
-  ARRAY(SELECT platform FROM accounts.identities
-         WHERE identities.app_id = users.app_id AND identities.user_id = users.object_id COLLATE "default" ORDER BY platform) AS platforms`;
-
-/** The sort keys of each order, and the comparison that the rows behind a place pass. */
-const ORDERS: Readonly<Record<Search['order'], { key: string; direction: string; behind: string }>> = {
-  newest: { key: 'created_at', direction: 'DESC', behind: '<' },
-  oldest: { key: 'created_at', direction: 'ASC', behind: '>' },
-  username: { key: 'lower(username)', direction: 'ASC', behind: '>' },
-};
 
 /** Of the custom fields in one page, which are loaded only up to this size. */
 const MAX_FIELDS_BYTES = 8 * 1_024 * 1_024;
@@ -100,14 +90,13 @@ export class UserSearchRepository {
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
   async count(search: UserSearch, cap = MAX_EXACT_TOTAL, within: Queryable = this.queries): Promise<BoundedCount> {
-    const estimate = async () => ({ value: Math.max(cap + 1, await this.plannedRows(search)), isExact: false });
-    if (isBlank(search) && cap < NEARBY_USERS && (await this.isLarge(search.appId))) return estimate();
+    if (isBlank(search) && cap < NEARBY_USERS && (await this.isLarge(search.appId))) return this.estimate(search, cap);
     const { sql, parameters } = conditionOf(search);
     const from = `SELECT FROM accounts.users WHERE ${sql}`;
     const limited = `SELECT count(*)::int AS count FROM (${from} LIMIT ${cap + 1}) AS matching`;
     const [row] = await within.query<{ count: number }>(limited, parameters);
     const value = row?.count ?? 0;
-    return value <= cap ? { value, isExact: true } : estimate();
+    return value <= cap ? { value, isExact: true } : this.estimate(search, cap);
   }
 
   /** The custom fields by user id: of as many users, in the order of the ids, as fit into a page. Users that are gone are left out. */
@@ -126,6 +115,10 @@ export class UserSearchRepository {
     return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
   }
 
+  private async estimate(search: UserSearch, cap: number): Promise<BoundedCount> {
+    return { value: Math.max(cap + 1, await this.plannedRows(search)), isExact: false };
+  }
+
   /** @returns undefined for a text that the statistics do not call frequent, and where too few users next to the place match */
   private async findFrequent(search: UserSearch, planned: number, within: Queryable): Promise<UserMatches | undefined> {
     if (planned < FREQUENT[search.mode] || !(await this.isLarge(search.appId))) return undefined;
@@ -140,7 +133,7 @@ export class UserSearchRepository {
     if (isSortedPrefix(search)) return undefined;
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
-    const place = isBehind(search, key, behind, parameters);
+    const place = placeCondition(search, key, behind, parameters);
     // The outer order is known to be that of the subquery only if its key is a column there.
     const users = await within.query<UserMatch>(
       `SELECT ${COLUMNS}
@@ -164,7 +157,7 @@ export class UserSearchRepository {
   private async hasMore(search: UserSearch, count: number, within: Queryable): Promise<boolean> {
     const { key, direction, behind } = ORDERS[search.order];
     const parameters: unknown[] = [search.appId];
-    const place = isBehind(search, key, behind, parameters);
+    const place = placeCondition(search, key, behind, parameters);
     const rows = await within.query(
       `SELECT FROM accounts.users WHERE app_id = $1 AND ${place}
         ORDER BY ${key} ${direction}, object_id ${direction} OFFSET ${count} LIMIT 1`,
@@ -192,37 +185,9 @@ export class UserSearchRepository {
     most: number,
     within: Queryable,
   ): Promise<{ users: UserMatch[]; matching: number }> {
-    const { alternatives, common, parameters } = conditionsOf(search);
-    const { key, direction, behind } = ORDERS[search.order];
-    // To read the index of a prefix twice, to count and to sort, takes half of the time that it takes to store what was read. Without a
-    // bound the rows are stored: PostgreSQL hashes no subquery of NOT IN that it expects to be large, and would run it for each row.
-    const isPrefix = isPrefixAlone(search);
-    const stored = isPrefix && most <= MAX_EXACT_TOTAL + 1 ? 'NOT MATERIALIZED' : 'MATERIALIZED';
-    // A statement for each field reads its index alone, in its order, and stops.
-    const found = alternatives.map(({ sql, key: indexed }, place) => {
-      const order = indexed === undefined ? '' : `ORDER BY ${indexed}`;
-      const conditions = [...common, sql].join(' AND ');
-      return `by${place} AS ${stored} (SELECT object_id, ${key} AS key FROM accounts.users WHERE ${conditions} ${order} LIMIT ${most})`;
-    });
-    // Most texts are in one field, where this costs nothing; UNION would hash every match. NOT IN is hashed, whatever rows are expected.
-    const distinct = alternatives.map((_, place) => {
-      const before = Array.from({ length: place }, (_, other) => `object_id NOT IN (SELECT object_id FROM by${other})`);
-      return `SELECT * FROM by${place} WHERE ${['TRUE', ...before].join(' AND ')}`;
-    });
-    // Without a page where it stops, because its matches are then not the first ones of the order.
-    const sql = `WITH ${found.join(', ')},
-       matches AS ${stored} (${distinct.join(' UNION ALL ')}),
-       counted AS MATERIALIZED (SELECT count(*)::int AS matching FROM matches),
-       page AS (
-         SELECT object_id AS id, key FROM matches
-          WHERE (SELECT matching FROM counted) < ${most} AND ${isBehind(search, 'key', behind, parameters)}
-          ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}
-       )
-       SELECT counted.matching, found.* FROM counted
-         LEFT JOIN (SELECT page.key, ${COLUMNS} FROM page JOIN accounts.users ON app_id = $1 AND object_id = page.id) AS found ON TRUE
-        ORDER BY found.key ${direction}, found."objectId" ${direction}`;
+    const { sql, parameters } = collectStatement(search, most);
     // The plan of a prefix is the same for each text; to make it takes longer than to run it.
-    const isPrepared = isPrefix && within === this.queries;
+    const isPrepared = isPrefixAlone(search) && within === this.queries;
     const rows = await (isPrepared ? this.queries.indexed : within).query<(UserMatch | NoMatch) & { matching: number }>(
       sql,
       parameters,
@@ -235,7 +200,7 @@ export class UserSearchRepository {
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
     return within.query<UserMatch>(
-      `SELECT ${COLUMNS} FROM accounts.users WHERE ${sql} AND ${isBehind(search, key, behind, parameters)}
+      `SELECT ${COLUMNS} FROM accounts.users WHERE ${sql} AND ${placeCondition(search, key, behind, parameters)}
         ORDER BY ${key} ${direction}, object_id ${direction} LIMIT ${search.limit + 1}`,
       parameters,
     );
@@ -247,32 +212,6 @@ function maxCollected(search: UserSearch): number {
   return isPart(search) ? MAX_COLLECTED_PARTS : MAX_EXACT_TOTAL;
 }
 
-function isPart({ text, mode }: UserSearch): boolean {
-  return text !== undefined && mode === 'contains';
-}
-
-function isPrefixAlone({ text, mode, where, filters, lockedIds }: UserSearch): boolean {
-  const others = [where, lockedIds, ...Object.values(filters)];
-  return text !== undefined && mode === 'prefix' && others.every((each) => each === undefined);
-}
-
-function isSortedPrefix({ text, mode, order }: UserSearch): boolean {
-  return text !== undefined && mode === 'prefix' && order === 'username';
-}
-
 function assertInTime(startedAt: number): void {
   if (performance.now() - startedAt > MAX_ELAPSED_MS) throw appError('QUERY_TIMED_OUT');
-}
-
-/** Whether the search selects all users of the application. */
-function isBlank({ text, where, filters }: UserSearch): boolean {
-  return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
-}
-
-/** The condition that a row is behind the place of the search. Its values are added to the parameters. */
-function isBehind({ after, order }: UserSearch, key: string, behind: string, parameters: unknown[]): string {
-  if (after === undefined) return 'TRUE';
-  const bind = binderOf(parameters);
-  const type = order === 'username' ? 'text' : 'timestamptz';
-  return `(${key}, object_id) ${behind} (${bind(after.key)}::${type}, ${bind(after.objectId)})`;
 }
