@@ -38,9 +38,7 @@ export interface MailConfig {
   readonly mailFrom: string;
   readonly smtp: { readonly url: Secret; readonly connections: number } | undefined;
   readonly mailLimit: MailLimit | undefined;
-  /** Mails are written here if no SMTP server is configured. */
   readonly mailFolder: string;
-  /** Text messages of applications without a provider are written here. */
   readonly textMessageFolder: string;
   readonly twilioUrl: string;
   readonly internalNetworks: readonly string[];

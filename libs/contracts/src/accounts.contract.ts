@@ -232,11 +232,9 @@ export const emailsRpc = {
   requestVerification: rpc('accounts.requestEmailVerification', z.object({ caller, body: jsonObject }), nothing),
   requestPasswordReset: rpc('accounts.requestPasswordReset', z.object({ caller, body: jsonObject }), nothing),
   inspectLink: rpc('accounts.inspectMailLink', z.object({ kind, token }), z.object({ link: mailLink })),
-  /** Sends a new link to the same address in place of an expired one. Fails with LINK_EXPIRED, TOO_MANY_EMAILS. */
   renewLink: rpc('accounts.renewMailLink', z.object({ kind, token, languages }), nothing),
-  /** Fails with LINK_EXPIRED. `state` is `open` at the first call; at each later call it is `done`, and nothing changes. */
+  /** `state` is `open` at the first call; at each later call it is `done`, and nothing changes. */
   verify: rpc('accounts.verifyEmail', z.object({ token }), z.object({ link: mailLink })),
-  /** Fails with LINK_EXPIRED, PASSWORD_MISSING, INVALID_PASSWORD. */
   resetPassword: rpc(
     'accounts.resetPasswordByMail',
     z.object({ token, password: z.unknown() }),

@@ -147,7 +147,7 @@ export class ApplicationsService {
     return this.announce(this.open(row));
   }
 
-  /** Creates an application if none exists. @returns undefined if one exists */
+  /** @returns undefined if one exists */
   async createFirst(wanted: NewApplication): Promise<Application | undefined> {
     const sealed = this.seal(wanted);
     const row = await this.database.transaction(async (tx) =>
@@ -197,7 +197,6 @@ export class ApplicationsService {
     return this.announce(this.openKnown(id, row));
   }
 
-  /** They stop working within a second. */
   async revokeOldKeys(id: string, which: WhichKeys): Promise<Application> {
     await this.database.transaction((tx) => this.repository.removeOldKeys(tx, id, kindsOf(which)));
     return this.announce(await this.get(id));

@@ -246,7 +246,6 @@ export function withProvenAddress(user: UserRow): UserRow {
   return { ...user, emailVerified: true, identities: null, mobilePhoneNumber: null, mobilePhoneVerified: false };
 }
 
-/** @throws AppError EMAIL_MISSING, INVALID_EMAIL */
 export function requireEmail({ email }: JsonObject): string {
   if (isAbsent(email)) throw appError('EMAIL_MISSING');
   return parseEmail(email);

@@ -10,7 +10,6 @@ export interface LockoutLimits {
   /** The number of the failure within the window that locks. Also the maximum of failed and pending attempts together. */
   readonly lockingFailure: number;
   readonly windowMs: number;
-  /** Counted from the failure that locks. */
   readonly lockMs: number;
   readonly reservationMs: number;
 }
@@ -160,7 +159,6 @@ export function clear(state: AttemptState): AttemptState {
   return { ...state, failures: [], lock: undefined };
 }
 
-/** When the whole state is expired; undefined if it is already. */
 export function expiryOf(state: AttemptState, { windowMs }: LockoutLimits): number | undefined {
   const ends = [
     ...state.failures.map(({ atMs }) => atMs + windowMs),

@@ -7,6 +7,7 @@ import { type AppError, appError, messageOf } from '#errors';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import {
+  type AttemptResult,
   decoyAccountId,
   type Lockout,
   LOCKOUT_LIMITS,
@@ -15,16 +16,9 @@ import {
   type LockoutSubject,
   retryAfterSeconds,
   shownLockout,
-  type AttemptResult,
 } from './lockout.rules.js';
 
-export interface LoginAttemptLimits {
-  /** Attempts of one user that may run at once in this process; the others wait in order. */
-  readonly concurrency: number;
-  /** Attempts of this process that may wait, of all users together. */
-  readonly maxWaiting: number;
-  readonly maxWaitMs: number;
-}
+export type LoginAttemptLimits = ConstructorParameters<typeof ConcurrencyLimiter>[0] & { readonly maxWaitMs: number };
 
 const FIRST_POLL_MS = 20;
 const LONGEST_POLL_MS = 250;
@@ -41,7 +35,6 @@ export class LoginAttemptLimiter {
     this.#limiter = new ConcurrencyLimiter(limits);
   }
 
-  /** @param reserve reserves the attempt in the store; called until it returns true */
   async run<T>(key: string, reserve: () => Promise<boolean>, work: () => Promise<T>): Promise<T> {
     const deadlineMs = performance.now() + this.limits.maxWaitMs;
     const attempt = async () => {

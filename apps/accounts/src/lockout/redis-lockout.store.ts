@@ -1,6 +1,7 @@
 import { LOGIN_METHODS } from '#contracts';
 import { IS_BEHIND, NOW, type Redis, RedisScript } from '#redis';
 import type {
+  AttemptResult,
   Failure,
   Lockout,
   LockoutLimits,
@@ -10,7 +11,6 @@ import type {
   LockoutSubject,
   ReserveOutcome,
   SettleOutcome,
-  AttemptResult,
 } from './lockout.rules.js';
 
 /**
@@ -59,7 +59,6 @@ const RELEASE = new RedisScript(`${BEGIN}
 redis.call('ZREM', reservations, attempt)
 `);
 
-/** Pending attempts keep their reservations. */
 const CLEAR = new RedisScript(`${BEGIN}
 redis.call('DEL', failures, lockFailures)
 redis.call('ZREM', locks, user)

@@ -49,7 +49,6 @@ export class LoginController {
     return { user };
   }
 
-  /** @throws AppError USER_NOT_FOUND, PASSWORD_MISMATCH, LOCKED_OUT, EMAIL_UNVERIFIED, PHONE_UNVERIFIED */
   private async logInByPassword({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
     const credentials = parseCredentials(body);
     const user = await this.find(appId, credentials);
@@ -103,7 +102,6 @@ function isLoginByCode({ password, smsCode }: JsonObject): boolean {
   return isAbsent(password) && !isAbsent(smsCode);
 }
 
-/** Shows operators which logins are locked, and why. */
 @Controller()
 export class LockoutsController {
   constructor(

@@ -108,7 +108,6 @@ export function attemptOf({ identifier, password }: Credentials): PasswordAttemp
   return { password, method: METHODS[identifier] };
 }
 
-/** @throws AppError with the code of the missing or mistyped member */
 export function parseCredentials(body: JsonObject): Credentials {
   const identifier = IDENTIFIERS.find((name) => !isAbsent(body[name]));
   if (identifier === undefined) throw appError('USERNAME_MISSING');

@@ -25,7 +25,6 @@ const NO_VARIABLES = new Set([
   'variables',
 ]);
 
-/** @throws AppError PHONE_MISSING, INVALID_PHONE */
 export function requirePhoneNumber(body: JsonObject): string {
   const number = findPhoneNumber(body);
   if (number === undefined) throw appError('PHONE_MISSING');

@@ -47,7 +47,6 @@ export class SmsCodesService {
     @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'textMessageLimit'>,
   ) {}
 
-  /** @throws AppError SMS_TOO_FAST, SMS_TOO_FREQUENT */
   async send(request: CodeRequest): Promise<void> {
     await this.store(request, true);
   }

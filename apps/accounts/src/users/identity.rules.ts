@@ -80,7 +80,6 @@ function proofOf(identity: Identity, known: LinkedIdentity | undefined): Pick<Li
   return { ...(kind === undefined ? {} : { kind }), isVerified };
 }
 
-/** @throws AppError the error of an unproven identity that the user does not have */
 export function changeIdentities(linked: LinkedIdentities | null, changes: IdentityChanges): LinkedIdentities {
   for (const unproven of changes.unproven) assertLinked(linked, unproven);
   const result = new Map(linkIdentities(linked, changes.link));
@@ -136,7 +135,6 @@ function assertSize(linked: readonly (readonly [string, LinkedIdentity])[]): voi
 
 type Linked = Pick<UserRow, 'identities'>;
 
-/** @throws AppError IDENTITY_TAKEN where an identity of a login was unlinked since the lookup */
 export function assertStillTheirs(identities: readonly Identity[], found: Linked, current: Linked): void {
   const isUnlinked = keysOf(identities).some(
     ({ platform, uid }) =>
@@ -151,7 +149,6 @@ export interface OwnedIdentity<User> extends IdentityKey {
   readonly user: User;
 }
 
-/** The user that identities log in, and the identities that it gets. */
 export interface Ownership<User> {
   readonly user: User;
   readonly identities: readonly Identity[];
@@ -191,7 +188,6 @@ function find<User>(
   return owned.find(({ platform, uid }) => platform === key?.platform && uid === key.uid);
 }
 
-/** @throws AppError INVALID_IDENTITY where an unproven identity of another kind names a verified account */
 function findOwn<User>(identity: Identity, owned: readonly OwnedIdentity<User>[]): OwnedIdentity<User> | undefined {
   const found = find(identity, owned);
   const isDowngrade = found?.isVerified === true && !identity.isVerified && found.kind !== (identity.kind ?? null);
@@ -202,7 +198,6 @@ function findOwn<User>(identity: Identity, owned: readonly OwnedIdentity<User>[]
   return found;
 }
 
-/** @throws AppError INVALID_IDENTITY where the union id belongs to another family of platforms */
 function findByUnionId<User>(
   identity: Identity,
   owned: readonly OwnedIdentity<User>[],

@@ -17,7 +17,6 @@ interface SignUpOptions {
   readonly identities?: LinkedIdentities;
 }
 
-/** POST /1.1/users with username and password. */
 @Injectable()
 export class SignUpService {
   constructor(

@@ -126,7 +126,6 @@ export class UserImports implements ImportRules<UserRow> {
     };
   }
 
-  /** Its `updatedAt` stays: the version is the same. */
   private completed(current: UserRow, object: ImportedObject): Omit<UserRow, keyof EarlierCredentials> {
     const columns: Partial<ImportedColumns> = object.columns;
     return {

@@ -25,7 +25,6 @@ import { UsersService } from './users.service.js';
 /** The passwords of a joint save are hashed before its transaction, within the caller's timeout. */
 const MAX_PASSWORDS = 20;
 
-/** The flags that a new address or number resets. */
 const VERIFIED_FLAGS = new Map([
   ['email', 'emailVerified'],
   ['mobilePhoneNumber', 'mobilePhoneVerified'],

@@ -118,7 +118,6 @@ function patternOf(text: string): string {
   return text.replace(/[\\%_]/g, String.raw`\$&`);
 }
 
-/** No condition for a filter that is not set. */
 function when<T>(value: T | undefined, sql: (value: T) => string): string[] {
   return value === undefined ? [] : [sql(value)];
 }
@@ -196,7 +195,6 @@ export function placeCondition(
   return `(${key}, object_id) ${behind} (${bind(after.key)}::${type}, ${bind(after.objectId)})`;
 }
 
-/** Whether the search selects all users of the application. */
 export function isBlank({ text, where, filters }: UserSearch): boolean {
   return text === undefined && where === undefined && Object.values(filters).every((filter) => filter === undefined);
 }

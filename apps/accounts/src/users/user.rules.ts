@@ -67,7 +67,6 @@ function nextEmail(current: EmailState, changes: UserChanges, settings: Verifica
   return { email, emailVerified: changes.emailVerified === undefined ? kept : changes.emailVerified };
 }
 
-/** The phone number and its state after a change: another number is unverified. */
 function nextPhone(current: PhoneState, changes: UserChanges): PhoneState {
   const number = changes.mobilePhoneNumber === undefined ? current.mobilePhoneNumber : changes.mobilePhoneNumber;
   const kept = number !== null && number === current.mobilePhoneNumber && current.mobilePhoneVerified;
@@ -113,7 +112,6 @@ export function isLoginRecordDue(
   return updatedAt <= createdAt || now.getTime() - updatedAt.getTime() >= LOGIN_RECORD_INTERVAL_MS;
 }
 
-/** @throws AppError EMAIL_UNVERIFIED or PHONE_UNVERIFIED where a setting refuses unverified users */
 export function assertMayLogIn(user: UserRow, settings: ApplicationSettings): void {
   if (settings.forbidUnverifiedEmailLogin && user.emailVerified === false) throw appError('EMAIL_UNVERIFIED');
   if (settings.forbidUnverifiedPhoneLogin && user.mobilePhoneNumber !== null && !user.mobilePhoneVerified) {

@@ -76,7 +76,6 @@ export class UsersController {
 
 type Search = Data<'search'>;
 
-/** The built-in fields of the index for searches in the mode `contains`. */
 const SEARCHED_FIELDS = ['username', 'email', 'mobilePhoneNumber'];
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const WEEK_MS = 7 * DAY_MS;

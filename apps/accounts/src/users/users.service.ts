@@ -97,7 +97,7 @@ export class UsersService {
     if (!grants(user.acl, 'write', granteesOf(self))) throw writeForbidden();
   }
 
-  /** The user, if the caller may change it. @throws AppError as `assertMayWrite`; for the master key USER_NOT_FOUND */
+  /** @throws AppError as `assertMayWrite`; for the master key USER_NOT_FOUND */
   async loadForWrite(caller: Caller, objectId: string): Promise<UserRow> {
     const user = await this.users.find(caller.appId, objectId);
     if (user === undefined) throw this.missing(caller);
@@ -110,7 +110,7 @@ export class UsersService {
     return appError(caller.isMaster ? 'USER_NOT_FOUND' : 'SESSION_REQUIRED');
   }
 
-  /** The view of the caller. @throws AppError USER_NOT_FOUND where the ACL hides the user */
+  /** @throws AppError USER_NOT_FOUND where the ACL hides the user */
   async viewer(caller: Caller, user: VisibleRow): Promise<ObjectView['viewer']> {
     if (caller.isMaster) return 'master';
     const viewer = this.isOwner(caller, user) ? 'owner' : 'other';

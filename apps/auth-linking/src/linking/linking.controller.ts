@@ -179,7 +179,6 @@ function assertNotReserved(platform: string): void {
     throw appError('READ_ONLY_KEY', { message: `The key is read only: authData.${platform}.` });
 }
 
-/** @throws any error that is no refusal */
 function unproven({ platform, uid }: ReadClaim, error: unknown): UnprovenIdentity {
   if (!(error instanceof AppError)) throw error;
   return { platform, ...(uid === undefined ? {} : { uid }), error: toWireError(error) };

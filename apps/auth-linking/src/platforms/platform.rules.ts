@@ -38,7 +38,6 @@ export function unavailable(kind: PlatformKind, reason: string): AppError {
   });
 }
 
-/** @throws AppError IDENTITY_MISSING */
 export function requireUid({ platform, uid }: Claim): string {
   if (uid === undefined || uid === '')
     throw appError('IDENTITY_MISSING', { message: `The account in authData.${platform} has no id.` });

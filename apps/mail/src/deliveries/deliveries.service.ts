@@ -39,7 +39,6 @@ export class DeliveriesService {
     else await this.add(tx, code);
   }
 
-  /** Records a delivery that was already outdated when it was requested. */
   async addDropped(tx: Tx, { id, ...delivery }: NewDelivery, reason: string): Promise<void> {
     await this.deliveries.add(tx, { ...delivery, id, sealedContent: '', delaySeconds: 0 });
     await this.deliveries.drop(tx, [id], reason);

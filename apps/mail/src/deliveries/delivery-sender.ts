@@ -78,7 +78,6 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     });
   }
 
-  /** @throws Error if the content was sealed with another secret */
   open({ sealedContent, ...row }: ClaimedRow): Delivery {
     const content = JSON.parse(this.sealer.open(sealedContent, contentContext(row.id))) as JsonObject;
     const { id, appId, kind, recipient, attempts, createdAt, expiresAt } = row;
@@ -185,7 +184,6 @@ class ChannelWorker {
     this.settlements.add(settlement);
   }
 
-  /** @returns the error of the channel; undefined if the server has accepted the message */
   async #attempt(row: ClaimedRow): Promise<unknown> {
     const { id, kind, appId, attempts, traceparent } = row;
     const attributes = {

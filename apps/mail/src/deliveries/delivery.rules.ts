@@ -93,7 +93,6 @@ export function contentContext(id: string): string {
   return `delivery ${id}`;
 }
 
-/** @param attempts that failed before */
 export function retryDelaySeconds(attempts: number): number {
   return RETRY_DELAYS_SECONDS[attempts] ?? LONGEST_DELAY_SECONDS;
 }

@@ -124,7 +124,6 @@ const GREETING_TIMEOUT_MS = 10_000;
 const IDLE_TIMEOUT_MS = 30_000;
 
 interface SmtpLimits {
-  /** From the connection to the last byte of the mail. */
   readonly transferMs: number;
   /** From the last byte to the answer: a busy server that answers later stores copy after copy (RFC 5321, 4.5.3.2.6). */
   readonly answerMs: number;
@@ -139,7 +138,6 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
   readonly channel = 'mail';
   override readonly parallel: number;
   readonly #transport;
-  /** By Message-ID. */
   readonly #sends = new Map<string, SmtpSend>();
   /** Whether the server supports SMTPUTF8; unknown until it has accepted a mail. */
   #takesUtf8: boolean | undefined;
@@ -251,7 +249,7 @@ const CONNECTION_CODES = new Set<unknown>([
 /** The server requires a login or rejects ours. After the sender was accepted, it does so for this recipient alone. */
 const LOGIN_REPLIES = new Set<unknown>([530, 534, 535, 538]);
 const COMMANDS_OF_ONE_MAIL = new Set<unknown>(['RCPT TO', 'DATA']);
-/** The mail is too long (RFC 1870). */
+/** RFC 1870. */
 const TOO_LONG = 552;
 const ADDRESS = /[^\s<>"'(),;:]+@[^\s<>"'(),;:]+/g;
 /** Permanent failures, except the one that concerns the session instead of the mail. */

@@ -38,7 +38,6 @@ export class MailsController {
     @Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'smtp'>,
   ) {}
 
-  /** The id of the event becomes the id of the mail. */
   @EventHandler(events.mailRequested)
   async request({ id, payload: request }: ReceivedEvent<typeof events.mailRequested>): Promise<void> {
     const delivery = { ...this.deliveryOf(id, request), delaySeconds: catchUpSeconds(request, this.clock.now()) };
@@ -98,7 +97,6 @@ export class MailsController {
       this.logger.log(`${dropped} mails to a user of application ${appId} were dropped: ${reasonOf(row)}`);
   }
 
-  /** @throws Error if the token was sealed with another secret */
   private deliveryOf(id: string, request: MailRequest): NewDelivery {
     const { appId, userId, kind, email, languages, username, applicationName, pageUrl } = request;
     const token = this.sealer.open(request.sealedToken, sealedTokenContext(request));

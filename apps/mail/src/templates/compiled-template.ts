@@ -105,7 +105,6 @@ export class CompiledTemplate {
     });
   }
 
-  /** @throws Error if the link is not an HTTP URL or the rendered mail is too large */
   render(variables: MailVariables): MailTemplate {
     const safe = safeVariables(variables);
     return {
@@ -150,7 +149,6 @@ export function sampleFor(appname: string, given: SampleUser = {}): MailVariable
   };
 }
 
-/** @throws AppError INCORRECT_TYPE */
 export function assertRenders(template: MailTemplate): void {
   try {
     const mail = CompiledTemplate.compile(template).render(sampleFor('Example'));

@@ -93,7 +93,6 @@ export function languagesToTry(wanted: readonly string[]): string[] {
   return [...new Set([...tags, LAST_LANGUAGE])];
 }
 
-/** Whether two tags differ only in script and country. */
 export function isSameLanguage(one: string, other: string): boolean {
   return one.split('-', 1).join() === other.split('-', 1).join();
 }

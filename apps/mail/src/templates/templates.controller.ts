@@ -40,7 +40,6 @@ export class TemplatesController {
     return { template: await this.templates.read(place) };
   }
 
-  /** @throws AppError INCORRECT_TYPE: it names the part, the line and the reason */
   @RpcHandler(templatesRpc.set)
   async set({ parts: given, former, ...wanted }: Data<'set'>): Reply<'set'> {
     const place = { ...wanted, language: canonicalLanguage(wanted.language) };
@@ -95,7 +94,6 @@ export class TemplatesController {
     return {};
   }
 
-  /** @throws AppError NO_EFFECT where the template is not what the operator has read */
   private async replace(
     place: TemplatePlace,
     parts: Partial<MailTemplate>,

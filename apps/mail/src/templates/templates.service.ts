@@ -10,7 +10,7 @@ import { type RevisionRow, type TemplatePlace, TemplatesRepository } from './tem
 interface MailToRender {
   readonly appId: string;
   readonly kind: MailKind;
-  /** The languages of the reader, the best one first. */
+  /** The best one first. */
   readonly languages: readonly string[];
   readonly variables: MailVariables;
 }
