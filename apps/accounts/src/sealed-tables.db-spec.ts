@@ -13,7 +13,7 @@ import { keyContext, secretContext } from './applications/application.rules.js';
 import { ApplicationsRepository } from './applications/applications.repository.js';
 import { openImportedPassword, sealImportedPassword } from './passwords/passwords.service.js';
 import { SealingController } from './secrets/secrets.controller.js';
-import { SessionTokens } from './sessions/sessions.service.js';
+import { SessionTokens } from './sessions/session-tokens.js';
 import type { UserRow } from './users/user.rules.js';
 import { UsersRepository } from './users/users.repository.js';
 

@@ -5,7 +5,7 @@ import { appError, AppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
-import { newUsername, SessionTokens } from '../sessions/sessions.service.js';
+import { newUsername, SessionTokens } from '../sessions/session-tokens.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import { IdentitiesRepository } from '../users/identities.repository.js';
 import {

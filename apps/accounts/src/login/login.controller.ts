@@ -16,7 +16,7 @@ import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { attemptOf, type Credentials, parseCredentials, PasswordsService } from '../passwords/passwords.service.js';
 import { PhoneLoginService } from '../phone-numbers/phone-login.service.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
 import { DailyCounts } from '../users/daily-counts.js';
 import { UserTransactions } from '../users/user-transactions.js';
 import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';

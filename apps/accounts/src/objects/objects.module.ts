@@ -19,7 +19,7 @@ import { accountsDatabase } from '../accounts.database.js';
 import { ApplicationsModule } from '../applications/applications.module.js';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { RoleEntity, RoleMembersRepository } from '../roles/roles.repository.js';
-import { PrincipalsRepository, PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
+import { PrincipalsRepository, PrincipalsService, SessionTokens } from '../sessions/session-tokens.js';
 
 @Module({
   imports: [ApplicationsModule],

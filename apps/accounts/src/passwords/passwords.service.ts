@@ -5,7 +5,7 @@ import { isAbsent, type LoginIdentifier, parsePhoneNumber } from '#objects';
 import { Sealer } from '#security';
 import { PasswordHasher } from '#security/passwords';
 import { LockoutService } from '../lockout/lockout.service.js';
-import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
+import { type NewSessionToken, SessionTokens } from '../sessions/session-tokens.js';
 
 /** Marks a stored password as the sealed hash of another server. It stays until the first login replaces it. */
 export const IMPORTED_SCHEME = 'imported:';

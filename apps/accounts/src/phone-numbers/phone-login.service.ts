@@ -3,7 +3,7 @@ import type { Caller, JsonObject, phoneNumbersRpc, RpcReply, VisibleUser } from 
 import { appError, isAppError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
-import { newUsername, SessionTokens } from '../sessions/sessions.service.js';
+import { newUsername, SessionTokens } from '../sessions/session-tokens.js';
 import { type NewUserChanges, SignUpService } from '../users/sign-up.service.js';
 import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';

@@ -13,7 +13,7 @@ import { type SealedTable, sealingController } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { keyContext, type KeyKind, secretContext } from '../applications/application.rules.js';
 import { IMPORTED_SCHEME, importedPasswordContext } from '../passwords/passwords.service.js';
-import { sessionTokenContext } from '../sessions/sessions.service.js';
+import { sessionTokenContext } from '../sessions/session-tokens.js';
 import { identitiesContext } from '../users/users.repository.js';
 import { SecretRotationsRepository } from './secret-rotations.repository.js';
 

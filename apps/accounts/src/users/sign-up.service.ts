@@ -6,7 +6,7 @@ import { isAbsent, newObjectId, type UserChanges, userClass } from '#objects';
 import { ObjectAccess } from '#objects/store';
 import { PasswordHasher } from '#security/passwords';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { type NewSessionToken, SessionTokens } from '../sessions/sessions.service.js';
+import { type NewSessionToken, SessionTokens } from '../sessions/session-tokens.js';
 import { type SingleWrite, UserTransactions } from './user-transactions.js';
 import { applyChanges, type LinkedIdentities, presentUser, type UserRow } from './user.rules.js';
 

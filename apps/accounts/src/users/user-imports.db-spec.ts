@@ -13,7 +13,7 @@ import { PasswordHasher } from '#security/passwords';
 import { newAccountsDatabase, storeApplication, userRow } from '../../test/stored.js';
 import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { exported, Verdicts } from '../../../cli/test/exports.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserImports } from './user-imports.js';
 import type { UserRow } from './user.rules.js';

@@ -6,7 +6,7 @@ import type { ImportedRow, ImportRules } from '#objects/store';
 import { Sealer } from '#security';
 import { PasswordHasher } from '#security/passwords';
 import { sealImportedPassword } from '../passwords/passwords.service.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
 import { IDENTITIES, IdentitiesRepository } from './identities.repository.js';
 import type { LinkedIdentities, UserRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';

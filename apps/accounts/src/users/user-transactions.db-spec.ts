@@ -7,7 +7,7 @@ import { Sealer } from '#security';
 import { newAccountsDatabase, storeApplication, userRow } from '../../test/stored.js';
 import type { AccountsConfig } from '../accounts.config.js';
 import type { MailSender } from '../messages/mail-sender.js';
-import { SessionTokens } from '../sessions/sessions.service.js';
+import { SessionTokens } from '../sessions/session-tokens.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserTransactions } from './user-transactions.js';
 import { UsersRepository } from './users.repository.js';

@@ -15,7 +15,7 @@ import { RpcHandler } from '#messaging';
 import { FieldIndexes } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
-import { PrincipalsService } from '../sessions/sessions.service.js';
+import { PrincipalsService } from '../sessions/session-tokens.js';
 import { DailyCounts } from './daily-counts.js';
 import { SignUpService } from './sign-up.service.js';
 import { UserObjectWrites } from './user-object-writes.js';

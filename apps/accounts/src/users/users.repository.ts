@@ -13,7 +13,7 @@ import type { AppError } from '#errors';
 import { type LoginIdentifier, userClass } from '#objects';
 import { ObjectRepository, QueryDatabase } from '#objects/store';
 import { Sealer } from '#security';
-import { sessionTokenLookup } from '../sessions/sessions.service.js';
+import { sessionTokenLookup } from '../sessions/session-tokens.js';
 import { identityViolation } from './identities.repository.js';
 import type { IdentityKey, OwnedIdentity } from './identity.rules.js';
 import { IdentityEntity, UserEntity } from './user.entity.js';

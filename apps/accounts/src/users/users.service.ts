@@ -6,7 +6,7 @@ import { granteesOf, grants, type ObjectView, parsePassword, pickKeys, writeForb
 import { ObjectAccess, ObjectReader } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
-import { PrincipalsService, SessionTokens } from '../sessions/sessions.service.js';
+import { PrincipalsService, SessionTokens } from '../sessions/session-tokens.js';
 import { UserTransactions } from './user-transactions.js';
 import { presentUser, type UserRow, type VisibleRow } from './user.rules.js';
 import { UsersRepository } from './users.repository.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Sealer } from '#security';
-import { newUsername, SessionTokens } from './sessions.service.js';
+import { newUsername, SessionTokens } from './session-tokens.js';
 
 const sessions = new SessionTokens(new Sealer('the secret of one deployment, 32+'));
 
