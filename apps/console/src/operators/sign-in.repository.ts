@@ -247,29 +247,26 @@ export class SignInRepository {
     });
   }
 
-  /**
-   * One statement: of concurrent attempts, at most `limit` within the window get a place.
-   * @returns the place, to be given back after a right password; undefined if all are taken
-   */
+  /** Of concurrent attempts, at most `limit` within the window succeed. @returns the time, for `releaseAttempt`; undefined at the limit */
   async reserveAttempt(key: string, limit: number): Promise<string | undefined> {
     const window = `${ATTEMPT_WINDOW_MS} milliseconds`;
-    const [row] = await this.database.query<{ place: string }>(
+    const [row] = await this.database.query<{ reservedAt: string }>(
       `INSERT INTO console.attempts AS a (key, times) VALUES ($1, ARRAY[clock_timestamp()])
        ON CONFLICT ON CONSTRAINT attempts_pkey DO UPDATE
           SET times = array_append(ARRAY(SELECT t FROM unnest(a.times) t WHERE t > now() - $3::interval ORDER BY t),
                                    clock_timestamp()),
               changed_at = now()
         WHERE (SELECT count(*) FROM unnest(a.times) t WHERE t > now() - $3::interval) < $2
-       RETURNING a.times[array_upper(a.times, 1)]::text AS place`,
+       RETURNING a.times[array_upper(a.times, 1)]::text AS "reservedAt"`,
       [key, limit, window],
     );
-    return row?.place;
+    return row?.reservedAt;
   }
 
-  async giveBackAttempt(key: string, place: string): Promise<void> {
+  async releaseAttempt(key: string, reservedAt: string): Promise<void> {
     await this.database.query(
       'UPDATE console.attempts SET times = array_remove(times, $2::timestamptz) WHERE key = $1',
-      [key, place],
+      [key, reservedAt],
     );
   }
 

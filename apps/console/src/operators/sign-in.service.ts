@@ -44,6 +44,11 @@ interface GivenProof {
   readonly code?: string | undefined;
 }
 
+interface AttemptReservation {
+  readonly key: string;
+  readonly reservedAt: string;
+}
+
 /** Checks passwords under the limits of attempts, and makes sessions and links. */
 @Injectable()
 export class SignInService {
@@ -67,14 +72,13 @@ export class SignInService {
    *   next attempt
    */
   async checkSignIn(address: string, given: GivenProof, clientAddress: string): Promise<CheckedOperator> {
-    const places: Place[] = [];
-    const known = await this.judged(places, async () => {
-      places.push(await this.reserve(`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK));
-      places.push(await this.reserve(attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS));
-      return this.check(address, given);
-    });
+    const reservations = await this.reserveAll([
+      [`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK],
+      [attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS],
+    ]);
+    const known = await this.releaseUnlessWrong(reservations, () => this.check(address, given));
     await this.repository.forgetAttempts(attemptKey(address));
-    await this.giveBack(places);
+    await this.release(reservations);
     return known;
   }
 
@@ -86,9 +90,9 @@ export class SignInService {
     { address, sessionId }: { readonly address: string; readonly sessionId: string },
     given: GivenProof,
   ): Promise<CheckedOperator> {
-    const place = await this.reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
-    const known = await this.judged([place], () => this.check(address, given));
-    await this.repository.forgetAttempts(place.key);
+    const reservation = await this.reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
+    const known = await this.releaseUnlessWrong([reservation], () => this.check(address, given));
+    await this.repository.forgetAttempts(reservation.key);
     return known;
   }
 
@@ -147,13 +151,13 @@ export class SignInService {
     );
   }
 
-  /** Only a wrong password or code counts: the places of an attempt that ends otherwise are given back. */
-  private async judged<T>(places: readonly Place[], work: () => Promise<T>): Promise<T> {
+  /** Only a wrong password or code counts as an attempt. */
+  private async releaseUnlessWrong<T>(reservations: readonly AttemptReservation[], work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       const isWrong = isAppError(error, 'PASSWORD_MISMATCH') || isAppError(error, 'SECOND_FACTOR_MISMATCH');
-      if (!isWrong) await this.giveBack(places);
+      if (!isWrong) await this.release(reservations);
       throw error;
     }
   }
@@ -181,24 +185,36 @@ export class SignInService {
     }
   }
 
-  private async giveBack(places: readonly Place[]): Promise<void> {
-    for (const { key, place } of places) await this.repository.giveBackAttempt(key, place);
+  private async release(reservations: readonly AttemptReservation[]): Promise<void> {
+    for (const { key, reservedAt } of reservations) await this.repository.releaseAttempt(key, reservedAt);
   }
 
   private async compare(address: string, password: string): Promise<CheckedOperator & { hasSecondFactor: boolean }> {
     const known = await this.operators.credentials(address);
-    const isRight =
+    const isCorrect =
       known === undefined
         ? await this.hasher.verifyNothing(password)
         : await this.hasher.verify(password, known.passwordHash);
-    if (isRight && known !== undefined) return known;
+    if (isCorrect && known !== undefined) return known;
     throw appError('PASSWORD_MISMATCH', { message: 'The address and the password do not match.' });
   }
 
-  private async reserve(key: string, limit: number): Promise<Place> {
-    const place = await this.repository.reserveAttempt(key, limit);
-    if (place === undefined) throw await this.refusal(key, limit);
-    return { key, place };
+  /** Releases the earlier ones where a limit is reached. */
+  private async reserveAll(limits: readonly (readonly [key: string, limit: number])[]): Promise<AttemptReservation[]> {
+    const reservations: AttemptReservation[] = [];
+    try {
+      for (const [key, limit] of limits) reservations.push(await this.reserve(key, limit));
+      return reservations;
+    } catch (error) {
+      await this.release(reservations);
+      throw error;
+    }
+  }
+
+  private async reserve(key: string, limit: number): Promise<AttemptReservation> {
+    const reservedAt = await this.repository.reserveAttempt(key, limit);
+    if (reservedAt === undefined) throw await this.refusal(key, limit);
+    return { key, reservedAt };
   }
 
   private async refusal(key: string, limit: number): Promise<AppError> {
@@ -210,12 +226,6 @@ export class SignInService {
       retryAfterSeconds: Math.max(1, Math.ceil((until.getTime() - now.getTime()) / 1_000)),
     });
   }
-}
-
-/** A place that an attempt has taken. */
-interface Place {
-  readonly key: string;
-  readonly place: string;
 }
 
 /** A hash: operators sometimes type a password into the field of the address. */
