@@ -173,8 +173,8 @@ export default defineConfig(
     rules: { 'no-restricted-properties': 'off' },
   },
   {
-    name: 'services, controllers and rules',
-    files: ['**/*.service.ts', '**/*.controller.ts', '**/*.rules.ts'],
+    name: 'services, controllers, handlers and rules',
+    files: ['**/*.{service,controller,handlers,rules}.ts', 'apps/console/src/http/*.ts'],
     rules: { 'no-restricted-syntax': ['error', ...everywhere, ...timeAndChance, sqlInService] },
   },
   {

@@ -1,4 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import {
   type ApplicationDetails,
   CONNECTED_HOURS,
@@ -47,6 +48,7 @@ export class ApplicationsHandlers {
   constructor(
     private readonly rpc: RpcClient,
     private readonly sealer: Sealer,
+    private readonly clock: Clock,
     @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
   ) {}
 
@@ -92,7 +94,7 @@ export class ApplicationsHandlers {
 
   @Handles(consoleApi.getSeries)
   async getSeries({ params }: RequestOf<'getSeries'>): Promise<Series> {
-    const now = Date.now();
+    const now = this.clock.now().getTime();
     const days = Array.from({ length: SERIES_DAYS }, (_, index) => dayOf(now - (SERIES_DAYS - 1 - index) * DAY_MS));
     const pushDays = days.slice(-PUSH_SERIES_DAYS);
     const asked = { ...params, from: days[0] ?? dayOf(now) };
@@ -145,7 +147,7 @@ export class ApplicationsHandlers {
   }
 
   private async messagesOfLastDay(appId: string): Promise<Overview['messages']> {
-    const from = new Date(Date.now() - DAY_MS).toISOString();
+    const from = new Date(this.clock.now().getTime() - DAY_MS).toISOString();
     const { counts } = await this.rpc.call(deliveriesRpc.list, { appId, from, counts: true, limit: 1 });
     const { byStatus, isExact } = counts ?? { byStatus: {}, isExact: false };
     const totalOf = (value = 0) => ({ value, isExact });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import { Clock } from '#bootstrap';
 import { CleanupJob, type Queryable, type Tx } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
@@ -30,7 +31,10 @@ const COLUMNS = `
 /** Writes an entry before the act, and the outcome after it. */
 @Injectable()
 export class AuditRepository {
-  constructor(private readonly database: ConsoleDatabase) {}
+  constructor(
+    private readonly database: ConsoleDatabase,
+    private readonly clock: Clock,
+  ) {}
 
   /** Commits the entry. @returns its id */
   async begin(act: BegunAct): Promise<string> {
@@ -74,7 +78,8 @@ export class AuditRepository {
         ORDER BY begun_at DESC, id DESC LIMIT $${values.length + 1}`,
       [...values, limit + 1],
     );
-    const found = rows.map((row) => shown(row, Date.now()));
+    const nowMs = this.clock.now().getTime();
+    const found = rows.map((row) => shown(row, nowMs));
     return pageOf(found, limit, ({ begunAt, id }) => ({ at: begunAt, id }));
   }
 

@@ -1,7 +1,7 @@
 import { Logger, type Type } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { fromHttp } from '#bootstrap';
+import { Clock, fromHttp } from '#bootstrap';
 import { consoleApi, type ConsoleRoute, type ExportRoute, isExport } from '#console-api';
 import { isConcealedSetting } from '#contracts';
 import { type AppError, toAppError } from '#errors';
@@ -30,7 +30,6 @@ const logger = new Logger('Console');
 /** DI token of the classes whose methods handle the routes, `readonly Type[]`. */
 export const CONSOLE_HANDLERS = Symbol('ConsoleHandlers');
 
-/** Answers with the JSON, or with a file. */
 type Handler = (request: ConsoleRequest) => unknown;
 
 /**
@@ -40,13 +39,14 @@ type Handler = (request: ConsoleRequest) => unknown;
 export function addConsoleRoutes(app: NestFastifyApplication): void {
   const router = new ConsoleRouter(app);
   const cache = app.get(RequestCache);
+  const clock = app.get(Clock);
   const fastify = app.getHttpAdapter().getInstance();
   const handlers = collectHandlers(app);
   for (const [name, route] of Object.entries<ConsoleRoute>(consoleApi)) {
     const handle = handlers.get(route);
     if (handle === undefined) throw new Error(`The route ${name} of the console has no handler.`);
     const plain = route.isShared ? cache.wrap(handle) : handle;
-    const bound = { name, route, handle: isExport(route) ? exporting(route, handle) : plain };
+    const bound = { name, route, handle: isExport(route) ? exporting(route, handle, clock) : plain };
     fastify.route({
       method: route.method,
       url: `/api${route.path}`,
@@ -72,8 +72,9 @@ function collectHandlers(app: NestFastifyApplication): ReadonlyMap<ConsoleRoute,
 }
 
 /** `Handles` has checked that the handler of such a route gives rows. */
-function exporting(route: ExportRoute, handle: Handler): Handler {
-  return (request) => ExportFile.open(route, request, handle(request) as AsyncIterable<Record<string, unknown>[]>);
+function exporting(route: ExportRoute, handle: Handler, clock: Clock): Handler {
+  return (request) =>
+    ExportFile.open(route, request, handle(request) as AsyncIterable<Record<string, unknown>[]>, clock.now());
 }
 
 interface BoundRoute {
@@ -83,7 +84,7 @@ interface BoundRoute {
   readonly handle: Handler;
 }
 
-/** Leads a request through session, permission, shape and audit log to its handler, and its answer through the allow-list of the route. */
+/** Leads a request through session, permission, shape and audit log to its handler. */
 class ConsoleRouter {
   readonly #sessions: SignInRepository;
   readonly #audit: AuditRepository;
@@ -92,6 +93,7 @@ class ConsoleRouter {
   readonly #operators: OperatorsRepository;
   readonly #signIn: SignInService;
   readonly #cache: RequestCache;
+  readonly #clock: Clock;
 
   constructor(app: NestFastifyApplication) {
     this.#sessions = app.get(SignInRepository);
@@ -101,13 +103,14 @@ class ConsoleRouter {
     this.#operators = app.get(OperatorsRepository);
     this.#signIn = app.get(SignInService);
     this.#cache = app.get(RequestCache);
+    this.#clock = app.get(Clock);
   }
 
   async respond(bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { route } = bound;
     try {
-      const answer = await this.#answer(bound, request, reply);
-      if (answer !== SENT) void reply.send(route.reply.parse(answer));
+      const result = await this.#answer(bound, request, reply);
+      if (!isExport(route)) void reply.send(route.reply.parse(result));
     } catch (error) {
       sendConsoleError(request, reply, error);
     } finally {
@@ -141,46 +144,59 @@ class ConsoleRouter {
     }
   }
 
-  /** The entry is committed before the act begins. Without it the act is not done. */
   async #act(
     { name, route, handle }: BoundRoute,
     request: ConsoleRequest,
     refusal: AppError | undefined,
     reply: FastifyReply,
   ): Promise<unknown> {
-    // Its credential is unknown: it can do nothing.
-    if (!(await this.#isRecorded(route, request))) return handle(request);
+    if (await this.#hasUnknownCredential(route, request)) return handle(request);
     const act = describeAct(name, route, request, await this.#nameOf(request));
     if (refusal !== undefined) {
       await this.#audit.refused(act, refusal.errorName);
       throw refusal;
     }
-    const id = await this.#audit.begin(act);
-    const end = async (ended: EndedAct) => {
-      const { target, operator, before } = request.act;
-      const entry = { target, operator, ...ended, before: before === undefined ? undefined : bounded(before) };
-      // The act is done: a lost outcome is shown as unknown.
-      await this.#audit.end(id, entry).catch((error: unknown) => {
-        reportError(logger, toAppError(error), { requestId: request.id });
-      });
-    };
-    try {
+    return this.#recorded(act, route, request, async () => {
       const result = await handle(request);
-      const isFile = result instanceof ExportFile;
-      await end(isFile ? await result.sendTo(reply, () => this.#renew(route, request)) : { outcome: 'done' });
-      return isFile ? SENT : result;
+      if (!(result instanceof ExportFile)) return { result, ended: { outcome: 'done' } };
+      return { result, ended: await result.sendTo(reply, () => this.#renew(route, request)) };
+    });
+  }
+
+  /** The entry is committed before the act begins. Without it the act is not done. */
+  async #recorded(
+    begun: BegunAct,
+    route: ConsoleRoute,
+    request: ConsoleRequest,
+    act: () => Promise<{ readonly result: unknown; readonly ended: EndedAct }>,
+  ): Promise<unknown> {
+    const id = await this.#audit.begin(begun);
+    try {
+      const { result, ended } = await act();
+      await this.#endEntry(id, request, ended);
+      return result;
     } catch (thrown) {
       const error = toAppError(thrown);
-      await end({ outcome: outcomeOf(error, route), errorName: error.errorName });
+      await this.#endEntry(id, request, { outcome: outcomeOf(error, route), errorName: error.errorName });
       throw error;
     } finally {
       this.#cache.clear();
     }
   }
 
-  async #isRecorded({ path }: ConsoleRoute, { signedIn, network, body }: ConsoleRequest): Promise<boolean> {
-    if (signedIn !== undefined || (await this.#signIn.countAnonymousAct(network, path))) return true;
-    return this.#signIn.isKnown(body);
+  /** Does not throw: the act is done, and a lost outcome is shown as unknown. */
+  async #endEntry(id: string, { id: requestId, act }: ConsoleRequest, ended: EndedAct): Promise<void> {
+    const { target, operator, before } = act;
+    const entry = { target, operator, ...ended, before: before === undefined ? undefined : bounded(before) };
+    await this.#audit.end(id, entry).catch((error: unknown) => {
+      reportError(logger, toAppError(error), { requestId });
+    });
+  }
+
+  /** Such an act can do nothing. Beyond the limit of all networks it gets no entry. */
+  async #hasUnknownCredential({ path }: ConsoleRoute, { signedIn, network, body }: ConsoleRequest): Promise<boolean> {
+    if (signedIn !== undefined || (await this.#signIn.countAnonymousAct(network, path))) return false;
+    return !(await this.#signIn.isKnown(body));
   }
 
   /** The name of the operator who acts, or signs in. Another text in the field of the address can be a password: the log does not get it. */
@@ -193,14 +209,18 @@ class ConsoleRouter {
     const token = cookieOf(request.headers.cookie, this.#cookieName);
     // The page asks again by itself: an operator who has left the screen does not use the session.
     const isUsed = request.headers['x-gatepost-unattended'] === undefined;
-    return token === undefined ? undefined : signedInOf(await this.#sessions.findSession(token, { isUsed }));
+    return token === undefined ? undefined : this.#signedInOf(await this.#sessions.findSession(token, { isUsed }));
   }
 
-  /** The operator of an act that takes long, with the rights of now. The proof counts from the beginning. @throws as `#answer` */
+  /** Reads the rights of a long act anew. The proof counts from the beginning. */
   async #renew(route: ConsoleRoute, request: ConsoleRequest): Promise<void> {
-    request.signedIn = signedInOf(await this.#sessions.findSession(request.operator.sessionId, { by: 'id' }));
+    request.signedIn = this.#signedInOf(await this.#sessions.findSession(request.operator.sessionId, { by: 'id' }));
     const refusal = refusalBy({ ...route, needsProof: false }, request.signedIn, request.params);
     if (refusal !== undefined) throw refusal;
+  }
+
+  #signedInOf(row: SessionRow | undefined): SignedIn | undefined {
+    return row && { ...row, provenUntil: provenUntil(row.provenAt, this.#clock.now()) };
   }
 
   /** The prefix makes browsers refuse a cookie that another host or path has set. */
@@ -213,13 +233,6 @@ class ConsoleRouter {
     return token === null ? `${this.#cookieName}=; ${flags}; Max-Age=0` : `${this.#cookieName}=${token}; ${flags}`;
   }
 }
-
-function signedInOf(row: SessionRow | undefined): SignedIn | undefined {
-  return row === undefined ? undefined : { ...row, provenUntil: provenUntil(row.provenAt, new Date()) };
-}
-
-/** The answer of a route whose file is sent. */
-const SENT = Symbol('Sent');
 
 type Input = Pick<RequestParts<ConsoleRoute>, 'body' | 'query'>;
 

@@ -59,6 +59,7 @@ export class ExportFile {
     private readonly request: ConsoleRequest<ExportRoute>,
     private readonly first: IteratorResult<Rows>,
     private readonly pages: AsyncIterator<Rows>,
+    private readonly openedAt: Date,
   ) {}
 
   /** Reads the first page, so that a wrong filter or a service that is away is an ordinary error. */
@@ -66,9 +67,10 @@ export class ExportFile {
     route: ExportRoute,
     request: ConsoleRequest<ExportRoute>,
     rows: AsyncIterable<Rows>,
+    now: Date,
   ): Promise<ExportFile> {
     const pages = rows[Symbol.asyncIterator]();
-    return new ExportFile(route, request, await pages.next(), pages);
+    return new ExportFile(route, request, await pages.next(), pages, now);
   }
 
   /**
@@ -100,7 +102,7 @@ export class ExportFile {
 
   get #name(): string {
     const { name } = this.route.file;
-    const day = new Date().toISOString().slice(0, 10);
+    const day = this.openedAt.toISOString().slice(0, 10);
     return `${[name, appIdOf(this.request.params), day].filter((part) => part !== undefined).join('-')}.${this.#format}`;
   }
 
