@@ -8,7 +8,6 @@ import { ARRIVAL_TIMES, packageVersion, parseJson } from '#bootstrap';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
-import { isOwnHost, refusalOf } from './http/request.rules.js';
 import { CALLBACK_PATH } from './operators/issuer.js';
 
 declare module 'fastify' {
@@ -95,37 +94,52 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
 
 /** Refuses other hosts, and below `/api` requests of other pages, before the body is read. */
 function guard(request: FastifyRequest, reply: FastifyReply, origins: readonly string[]): FastifyReply | undefined {
-  const { headers, method } = request;
   const isApi = isBelowApi(request);
   if (isApi) void reply.header('cache-control', 'no-store');
-  const own = isOwnHost(headers.host, origins)
+  const hostRefusal = isOwnHost(request.headers.host, origins)
     ? undefined
     : `The console answers at ${origins[0] ?? ''} only (GATEPOST_CONSOLE_URL).`;
   if (!isApi) {
-    return own === undefined ? undefined : reply.code(403).type('text/plain; charset=utf-8').send(`${own}\n`);
+    if (hostRefusal === undefined) return undefined;
+    return reply.code(403).type('text/plain; charset=utf-8').send(`${hostRefusal}\n`);
   }
-  const head = {
-    method,
-    fetchSite: textOf(headers['sec-fetch-site']),
-    fetchDest: textOf(headers['sec-fetch-dest']),
-    origin: headers.origin,
-    contentType: headers['content-type'],
-    marker: textOf(headers['x-gatepost-console']),
-  };
-  const refusal = own ?? refusalOf(head, origins);
+  const refusal = hostRefusal ?? refusalOf(request, origins);
   if (refusal === undefined) return undefined;
   sendConsoleError(request, reply, appError('FORBIDDEN', { message: refusal }));
   return reply;
+}
+
+/** Another name that resolves to the console is an attack by DNS rebinding, or a mistake. */
+function isOwnHost(host: string | undefined, origins: readonly string[]): boolean {
+  return host !== undefined && origins.some((origin) => new URL(origin).host === host.toLowerCase());
+}
+
+/**
+ * Undefined for a request of the console's own page. Other sites can neither act nor probe, nor can pages on other ports of the same host,
+ * which `SameSite` cookies would let in.
+ */
+function refusalOf({ method, headers }: FastifyRequest, origins: readonly string[]): string | undefined {
+  const fetchSite = headers['sec-fetch-site'];
+  if (fetchSite === undefined) return 'The browser sends no Sec-Fetch-Site header. Use a newer browser.';
+  if (fetchSite !== 'same-origin') return 'The request comes from another site.';
+  // Styles and images of a mail that the page shows must not ask for anything.
+  if ((headers['sec-fetch-dest'] ?? 'empty') !== 'empty') return 'Only scripts of the page can call the API.';
+  return method === 'GET' || method === 'HEAD' ? undefined : refusalOfChange(headers, origins);
+}
+
+function refusalOfChange(headers: FastifyRequest['headers'], origins: readonly string[]): string | undefined {
+  if (headers.origin === undefined || !origins.includes(headers.origin))
+    return 'The request comes from another origin.';
+  if (headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json')
+    return 'The content type must be application/json.';
+  // A page of another origin cannot send it without a preflight, which fails.
+  return headers['x-gatepost-console'] === '1' ? undefined : 'The header X-Gatepost-Console is missing.';
 }
 
 /** The matched route decides, not the URL: an escaped URL reaches the same route. The callback comes from the issuer, and its reply is the page. */
 function isBelowApi({ routeOptions: { url = '' }, method }: FastifyRequest): boolean {
   const isCallback = url === CALLBACK_PATH && (method === 'GET' || method === 'HEAD');
   return url.startsWith('/api/') && !isCallback;
-}
-
-function textOf(value: string[] | string | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined;
 }
 
 export function addPageFiles(app: NestFastifyApplication, folder: string): void {

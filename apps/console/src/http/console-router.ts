@@ -14,7 +14,10 @@ import { OperatorsRepository } from '../operators/operators.repository.js';
 import { PublicUrl } from '../console.config.js';
 import { SignInService } from '../operators/sign-in.service.js';
 import {
+  browserOf,
   ConsoleRequest,
+  cookieOf,
+  cookiesOf,
   handlersOf,
   parseRequestPart,
   refusalBy,
@@ -23,7 +26,6 @@ import {
   type SignedIn,
 } from '../routing/console-handler.js';
 import { ExportFile } from './export-file.js';
-import { browserOf, cookieOf, cookiesOf } from './request.rules.js';
 
 const logger = new Logger('Console');
 
@@ -32,10 +34,7 @@ export const CONSOLE_HANDLERS = Symbol('ConsoleHandlers');
 
 type Handler = (request: ConsoleRequest) => unknown;
 
-/**
- * Adds the routes of `consoleApi`, each with its one handler.
- * @throws Error for a route without a handler, and for a second handler of a route
- */
+/** Adds the routes of `consoleApi`. @throws Error for a route without a handler, or with two */
 export function addConsoleRoutes(app: NestFastifyApplication): void {
   const router = new ConsoleRouter(app);
   const cache = app.get(RequestCache);

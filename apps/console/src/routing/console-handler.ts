@@ -61,6 +61,23 @@ export interface RequestParts<R extends ConsoleRoute> {
   readonly signedIn: SignedIn | undefined;
 }
 
+export function cookiesOf(header = ''): Cookies {
+  return header.split(';').map((pair) => {
+    const [name = '', value = ''] = pair.trim().split(/=(.*)/s, 2);
+    return [name, value];
+  });
+}
+
+export function cookieOf(header: string | undefined, name: string): string | undefined {
+  return cookiesOf(header).find(([key]) => key === name)?.[1];
+}
+
+const MAX_BROWSER_LENGTH = 200;
+
+export function browserOf(userAgent: string | undefined): string {
+  return (userAgent ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, MAX_BROWSER_LENGTH);
+}
+
 /** Session, permission and shape are checked. */
 export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
   readonly id: string;
