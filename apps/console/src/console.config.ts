@@ -19,6 +19,7 @@ export const consoleEnvironment = environment
     GATEPOST_CONSOLE_AUDIT_DAYS: true,
     GATEPOST_CONSOLE_DATABASE_URL: true,
     GATEPOST_CONSOLE_HOST: true,
+    GATEPOST_CONSOLE_NETWORKS: true,
     GATEPOST_CONSOLE_OIDC_CLIENT_ID: true,
     GATEPOST_CONSOLE_OIDC_CLIENT_SECRET: true,
     GATEPOST_CONSOLE_OIDC_ISSUER: true,
@@ -56,6 +57,8 @@ export interface ConsoleConfig {
   readonly apiUrl: string;
   readonly isDevelopment: boolean;
   readonly trustedProxies: readonly string[];
+  /** Undefined: clients of all networks. */
+  readonly clientNetworks: readonly string[] | undefined;
   readonly sessionIdleSeconds: number;
   readonly sessionSeconds: number;
   readonly auditDays: number;
@@ -105,6 +108,7 @@ export function consoleConfig(env: Environment): ConsoleConfig {
     apiUrl: env.GATEPOST_BASE_URL ?? DEVELOPMENT_API_URL,
     isDevelopment: env.NODE_ENV !== 'production',
     trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
+    clientNetworks: env.GATEPOST_CONSOLE_NETWORKS,
     sessionIdleSeconds: env.GATEPOST_CONSOLE_SESSION_IDLE_SECONDS,
     sessionSeconds: env.GATEPOST_CONSOLE_SESSION_SECONDS,
     auditDays: env.GATEPOST_CONSOLE_AUDIT_DAYS,

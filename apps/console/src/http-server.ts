@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddressOf } from '#admission';
-import { ARRIVAL_TIMES, packageVersion, parseJson } from '#bootstrap';
+import { ARRIVAL_TIMES, NetworkList, packageVersion, parseJson } from '#bootstrap';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
@@ -67,7 +67,8 @@ export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyA
 export function prepareConsoleServer(app: NestFastifyApplication): void {
   const fastify = app.getHttpAdapter().getInstance();
   const url = app.get(PublicUrl);
-  const { pageFolder } = app.get<ConsoleConfig>(CONSOLE_CONFIG);
+  const { clientNetworks, pageFolder } = app.get<ConsoleConfig>(CONSOLE_CONFIG);
+  const networks = clientNetworks && new NetworkList(clientNetworks);
   app.getHttpServer().on('listening', () => {
     url.listensOn((app.getHttpServer().address() as { port: number }).port);
   });
@@ -81,8 +82,11 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
   });
   fastify.addHook('onRequest', async (request, reply) => {
     request.clientAddress = clientAddressOf(request);
+    const isForProcess = PROCESS_PATHS.has(request.routeOptions.url ?? '');
+    // Without headers: a stranger does not learn what answers.
+    if (!isForProcess && networks?.includes(request.clientAddress) === false) return reply.code(403).send();
     void reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
-    return PROCESS_PATHS.has(request.routeOptions.url ?? '') ? undefined : guard(request, reply, url.origins);
+    return isForProcess ? undefined : guard(request, reply, url.origins);
   });
   addConsoleRoutes(app);
   fastify.all('/api/*', (request, reply) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { httpUrl, isProxy, parseRedisUrl, smtpUrl } from './environment-values.js';
+import { httpUrl, isProxy, NetworkList, parseRedisUrl, smtpUrl } from './environment-values.js';
 
 const plain = { isEncrypted: false, login: {} };
 
@@ -81,6 +81,33 @@ describe('isProxy', () => {
 
   it.each(['*', 'true', '1', '10.0.0.0/255.0.0.0', ' 10.0.0.1', 'constructor'])('refuses %s', (text) => {
     expect(isProxy(text)).toBe(false);
+  });
+});
+
+describe('NetworkList', () => {
+  it.each([
+    ['127.8.9.1', 'loopback'],
+    ['::1', 'loopback'],
+    ['fe80::1%eth0', 'linklocal'],
+    ['10.1.2.3', '10.0.0.0/8'],
+    ['10.1.2.3', '10.1.2.3'],
+    ['::ffff:10.1.2.3', '10.1.2.3'],
+    ['fd00::1', 'fd00::/8'],
+    ['2001:db8::1', '2001:db8::1'],
+  ])('includes %s in %s', (address, network) => {
+    expect(new NetworkList(['192.0.2.1', network]).includes(address)).toBe(true);
+  });
+
+  it.each([
+    ['128.0.0.1', 'loopback'],
+    ['11.0.0.1', '10.0.0.0/8'],
+    ['10.1.2.4', '10.1.2.3'],
+    ['2001:db8::2', '2001:db8::1'],
+    ['::1', '127.0.0.0/8'],
+    ['', 'loopback'],
+    ['localhost', 'loopback'],
+  ])('does not include %j in %s', (address, network) => {
+    expect(new NetworkList(['192.0.2.1', network]).includes(address)).toBe(false);
   });
 });
 

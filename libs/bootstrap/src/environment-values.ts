@@ -1,5 +1,5 @@
 // The forms of values that several environment variables share.
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { inspect } from 'node:util';
 import { z } from 'zod';
 
@@ -33,18 +33,44 @@ export class Secret {
 /** Hosts of a URL that browsers treat as secure without TLS. */
 export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** Named networks, as Fastify knows them. */
-const NAMES = new Set(['loopback', 'linklocal', 'uniquelocal']);
+/** As Fastify knows them. */
+export const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1/128'],
+  linklocal: ['169.254.0.0/16', 'fe80::/10'],
+  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+};
 const MAX_PREFIX: Readonly<Record<number, number>> = { 4: 32, 6: 128 };
 const PREFIX = /^[1-9]\d{0,2}$/;
 
 /** Whether the text is an address, a network such as `10.0.0.0/8`, or the name of a network. */
 export function isProxy(text: string): boolean {
-  if (NAMES.has(text)) return true;
+  if (Object.hasOwn(NAMED_NETWORKS, text)) return true;
   const [address = '', prefix, ...rest] = text.split('/');
   const maxPrefix = MAX_PREFIX[isIP(address)];
   if (maxPrefix === undefined || rest.length > 0) return false;
   return prefix === undefined || (PREFIX.test(prefix) && Number(prefix) <= maxPrefix);
+}
+
+/** Addresses, networks and names of networks for which `isProxy` is true. */
+export class NetworkList {
+  readonly #list = new BlockList();
+
+  constructor(texts: readonly string[]) {
+    for (const text of texts.flatMap((each) => NAMED_NETWORKS[each] ?? [each])) {
+      const [address = '', prefix] = text.split('/');
+      this.#list.addSubnet(address, Number(prefix ?? MAX_PREFIX[isIP(address)]), familyOf(address));
+    }
+  }
+
+  /** False for a text that is no address. */
+  includes(text: string): boolean {
+    const [address = ''] = text.split('%', 1);
+    return isIP(address) !== 0 && this.#list.check(address, familyOf(address));
+  }
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
 interface Login {

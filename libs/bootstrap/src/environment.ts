@@ -209,11 +209,12 @@ export const environment = z.object({
     .min(1)
     .default('127.0.0.1')
     .describe('Address that the operator console listens on. Default: this machine only.'),
+  GATEPOST_CONSOLE_NETWORKS: proxies
+    .optional()
+    .describe('Addresses and networks of the clients that the operator console answers, by commas. Unset: all.'),
   GATEPOST_CONSOLE_URL: httpUrl
     .optional()
-    .describe(
-      'Public URL of the operator console, which browsers use: https, or http on localhost. Default: http://localhost:<port>.',
-    ),
+    .describe('Public URL of the operator console: https, or http on localhost. Default: http://localhost:<port>.'),
   GATEPOST_CONSOLE_DATABASE_URL: databaseUrl
     .optional()
     .describe('Database URL of the console service, if it differs from DATABASE_URL.'),

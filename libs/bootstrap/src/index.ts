@@ -1,6 +1,14 @@
 export { chunksOf, groupedBy, TtlCache } from './collections.js';
 export { ConcurrencyLimiter } from './concurrency-limiter.js';
-export { type GroupRole, LOOPBACK_HOSTS, parseRedisUrl, type RedisServers, Secret } from './environment-values.js';
+export {
+  type GroupRole,
+  LOOPBACK_HOSTS,
+  NAMED_NETWORKS,
+  NetworkList,
+  parseRedisUrl,
+  type RedisServers,
+  Secret,
+} from './environment-values.js';
 export {
   baseUrlsOf,
   brokerFindings,

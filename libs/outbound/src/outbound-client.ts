@@ -4,15 +4,9 @@ import type { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import { Agent, buildConnector, request } from 'undici';
+import { NAMED_NETWORKS } from '#bootstrap';
 
 type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
-
-/** Named networks, as in GATEPOST_TRUSTED_PROXIES. */
-const NAMED: Readonly<Record<string, readonly string[]>> = {
-  loopback: ['127.0.0.0/8', '::1/128'],
-  linklocal: ['169.254.0.0/16', 'fe80::/10'],
-  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
-};
 
 /** The global unicast range of IPv6. Addresses outside it, such as `::7f00:1` (an old form of an IPv4 address), are not assigned. */
 const OPEN_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
@@ -22,7 +16,7 @@ export class NetworkGuard {
   readonly #internal: Network[];
 
   constructor(internalNetworks: readonly string[]) {
-    this.#internal = internalNetworks.flatMap((text) => NAMED[text] ?? [text]).map(toNetwork);
+    this.#internal = internalNetworks.flatMap((text) => NAMED_NETWORKS[text] ?? [text]).map(toNetwork);
   }
 
   permits(address: string): boolean {

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { consoleApi } from '#console-api';
+import { type ConsoleAnswer, TestConsole } from './console-service.js';
+
+let console: TestConsole;
+
+beforeAll(async () => {
+  console = await TestConsole.start({
+    GATEPOST_CONSOLE_NETWORKS: '198.51.100.0/24, 2001:db8::/32, 203.0.113.7',
+    GATEPOST_TRUSTED_PROXIES: '127.0.0.1',
+  });
+});
+afterAll(() => console.stop());
+
+/** What a client gets at the API, for the page and for one of its files. */
+function answersTo(forwardedFor: string | undefined): Promise<ConsoleAnswer[]> {
+  const visitor = console.visitor();
+  const headers = { host: `localhost:${console.port}`, 'x-forwarded-for': forwardedFor };
+  return Promise.all([
+    visitor.call(consoleApi.getSession, { headers }),
+    visitor.call(consoleApi.signIn, { headers, body: { address: 'a@example.com', password: 'x' } }),
+    visitor.send('GET', '/', { headers }),
+    visitor.send('GET', '/assets/none.js', { headers }),
+    visitor.send('OPTIONS', '/api/none', { headers }),
+  ]);
+}
+
+it.each(['198.51.100.4', '::ffff:198.51.100.4', '2001:db8::1', '203.0.113.7', '10.0.0.1, 198.51.100.4'])(
+  'answers the client %s',
+  async (address) => {
+    expect((await answersTo(address)).slice(0, 2).map(({ status }) => status)).toEqual([200, 400]);
+  },
+);
+
+it.each([undefined, '127.0.0.1', '203.0.113.8', '2001:db9::1', '198.51.100.4, 203.0.113.8', 'x'])(
+  'refuses the client %s without a body, and without headers of its own',
+  async (address) => {
+    for (const { status, text, headers } of await answersTo(address)) {
+      expect([status, text]).toEqual([403, '']);
+      expect(Object.keys(headers).filter((name) => name.startsWith('x-'))).toEqual([]);
+    }
+  },
+);
+
+it('answers orchestrators and Prometheus in all networks', async () => {
+  const statuses = ['/healthz', '/readyz', '/metrics'].map(async (path) => {
+    const { status } = await console.visitor().send('GET', path, { headers: {} });
+    return status;
+  });
+  expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
+});
