@@ -60,7 +60,7 @@ describe('an invitation', () => {
     const { operator, link } = body as { operator: object; link: { url: string } };
     expect(operator).toMatchObject({ address: 'bo@example.com', state: 'invited' });
     const token = link.url.split('#')[1] ?? '';
-    const looked = await console.visitor().call(consoleApi.lookAtLink, { body: { token } });
+    const looked = await console.visitor().call(consoleApi.inspectLink, { body: { token } });
     expect(looked.body).toMatchObject({ kind: 'invitation', name: 'Bo', address: 'bo@example.com' });
     const answers = await Promise.all(
       Array.from({ length: 6 }, () =>

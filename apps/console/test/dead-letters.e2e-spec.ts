@@ -47,7 +47,7 @@ const withMails = (messages: number) => ({
 it('shows the oldest dead letters without addresses, and leaves them', async () => {
   for (let time = 0; time < 3; time += 1) {
     await expect.poll(counts).toEqual(withMails(3));
-    const { body, text } = await owner.call(consoleApi.lookAtDeadLetters, { params, body: { limit: 2 } });
+    const { body, text } = await owner.call(consoleApi.peekDeadLetters, { params, body: { limit: 2 } });
     expect(text).not.toContain('ada@');
     const letter = { pattern: 'email.changed.v1', reason: '550 <a…@example.com>', diedAt: '2026-01-02T03:04:05.000Z' };
     expect(body).toMatchObject({ items: [letter, letter] });
@@ -57,9 +57,9 @@ it('shows the oldest dead letters without addresses, and leaves them', async () 
 });
 
 it('shows none of a service without event queues', async () => {
-  const unknown = await owner.call(consoleApi.lookAtDeadLetters, { params: { service: 'gateway' } });
+  const unknown = await owner.call(consoleApi.peekDeadLetters, { params: { service: 'gateway' } });
   expect(unknown.status).toBe(404);
-  const none = await owner.call(consoleApi.lookAtDeadLetters, { params: { service: 'accounts' } });
+  const none = await owner.call(consoleApi.peekDeadLetters, { params: { service: 'accounts' } });
   expect(none.body).toEqual({ items: [] });
 });
 

@@ -51,7 +51,7 @@ it('shows the figures of the services', async () => {
     messages: { sent: exactly(9), dead: exactly(2) },
     pushes: { underWay: [{ objectId: 'p1', createdAt: at, title: 'hello' }], scheduled: 3 },
     unverifiedPlatforms: [{ platform: 'other', accounts: 4 }],
-    away: [],
+    unavailable: [],
   });
   const [messages] = console.transport.requestsOf(deliveriesRpc.list);
   expect(messages).toMatchObject({ ...params, counts: true });
@@ -70,14 +70,14 @@ it.each([
   ['push-delivery', pushOperationsRpc.countDevices, { devices: null }],
   ['push-delivery', pushRpc.findNotifications, { pushes: null }],
 ] as const)(
-  'names %s as away where one of its figures is missing, and shows the others',
+  'names %s as unavailable where one of its figures is missing, and shows the others',
   async (service, rpc, missing) => {
     const { body: all } = await owner.call(consoleApi.getOverview, { params });
     for (const error of ['SERVICE_UNAVAILABLE', 'QUERY_TIMED_OUT'] as const) {
       console.transport.fail(rpc, appError(error));
       console.forgetAnswers();
       const { body } = await owner.call(consoleApi.getOverview, { params });
-      expect(body).toEqual({ ...all, ...missing, away: [service] });
+      expect(body).toEqual({ ...all, ...missing, unavailable: [service] });
     }
   },
 );

@@ -48,7 +48,7 @@ describe('dead letters', () => {
 
   it('are empty for a service that never had any', async () => {
     expect(await letters.count('absent')).toBe(0);
-    expect(await letters.look('absent', 5)).toEqual([]);
+    expect(await letters.peek('absent', 5)).toEqual([]);
     await letters.replay('absent', () => {
       throw new Error('there is none');
     });
@@ -71,7 +71,7 @@ describe('dead letters', () => {
     const ids = await kill(3);
     const startedAt = Date.now();
     for (let time = 0; time < 5; time += 1) {
-      const read = await letters.look('sample', 2);
+      const read = await letters.peek('sample', 2);
       expect(read.map(({ id }) => id)).toEqual(ids.slice(0, 2));
       expect(read[0]).toMatchObject({ pattern, body: '{"value":7}' });
       expect(read[0]!.reason.length).toBeGreaterThan(0);
@@ -87,9 +87,9 @@ describe('dead letters', () => {
 
   it('survive any number of looks: a broker drops messages that return too often', async () => {
     const ids = await kill(3);
-    const [before] = await letters.look('sample', 1);
+    const [before] = await letters.peek('sample', 1);
     for (let time = 0; time < 40; time += 1) {
-      await letters.look('sample', 2);
+      await letters.peek('sample', 2);
       await eventually(async () => {
         expect(await letters.count('sample')).toBe(3);
       });
@@ -106,7 +106,7 @@ describe('dead letters', () => {
     await eventually(async () => {
       expect(await letters.count('sample')).toBe(3);
     });
-    const read = await letters.look('sample', 3);
+    const read = await letters.peek('sample', 3);
     expect(read.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
     expect(read.find(({ id }) => id === before?.id)).toEqual(before);
   });

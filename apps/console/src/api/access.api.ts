@@ -124,7 +124,7 @@ export const accessApi = {
     reply: session,
   }),
   /** Fails with LINK_EXPIRED. */
-  lookAtLink: route({
+  inspectLink: route({
     method: 'POST',
     path: '/link',
     access: 'anyone',

@@ -64,7 +64,7 @@ export type ApplicationDetails = z.output<typeof application>;
 const oneApplication = z.object({ application });
 const keyKinds = z.strictObject({ appKey: z.boolean(), masterKey: z.boolean() });
 
-/** Null where the service does not answer; `away` names it. */
+/** Null where the service does not answer; `unavailable` names it. */
 const overview = z.object({
   /** `lastDay`: created in the last 24 hours. `locked`: users and names that are locked out now. */
   users: z.object({ total, lastDay: total, locked: total }).nullable(),
@@ -81,7 +81,7 @@ const overview = z.object({
     .nullable(),
   /** Platforms on which users have accounts that no credentials have verified. */
   unverifiedPlatforms: z.array(z.object({ platform: z.string(), accounts: count })),
-  away: z.array(z.string()),
+  unavailable: z.array(z.string()),
 });
 
 export type Overview = z.output<typeof overview>;

@@ -64,9 +64,9 @@ export const healthApi = {
     access: 'deadLetters.write',
     reply: z.object({ services: z.array(z.object({ service: z.string(), messages: count })).nullable() }),
   }),
-  lookAtDeadLetters: route({
+  peekDeadLetters: route({
     method: 'POST',
-    path: '/dead-letters/:service/look',
+    path: '/dead-letters/:service/peek',
     access: 'deadLetters.write',
     isRead: true,
     params: ofService,

@@ -31,7 +31,7 @@ import { AppError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
-import { listed, NEWEST_FIRST } from '../pushes/push.rules.js';
+import { toListedPush, NEWEST_FIRST } from '../pushes/push.rules.js';
 import { Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 
 type OneApplication = ReplyOf<'getApplication'>;
@@ -62,22 +62,22 @@ export class ApplicationsHandlers {
   async create(request: RequestOf<'createApplication'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.create, request.body);
     request.act = { target: application.id };
-    return this.shown(application);
+    return this.toReply(application);
   }
 
   @Handles(consoleApi.getApplication)
   async get({ params }: RequestOf<'getApplication'>): Promise<OneApplication> {
-    return this.shown(await this.find(params.appId));
+    return this.toReply(await this.find(params.appId));
   }
 
   @Handles(consoleApi.getOverview)
   async getOverview({ params, caller }: RequestOf<'getOverview'>): Promise<Overview> {
     const [users, identities, devices, messages, pushes] = await Promise.all([
-      unlessAway(this.rpc.call(userSearchRpc.count, params)),
-      unlessAway(this.rpc.call(identitiesRpc.count, params)),
-      unlessAway(this.rpc.call(pushOperationsRpc.countDevices, params)),
-      unlessAway(this.messagesOfLastDay(params.appId)),
-      unlessAway(this.pushesUnderWay(caller)),
+      nullIfUnavailable(this.rpc.call(userSearchRpc.count, params)),
+      nullIfUnavailable(this.rpc.call(identitiesRpc.count, params)),
+      nullIfUnavailable(this.rpc.call(pushOperationsRpc.countDevices, params)),
+      nullIfUnavailable(this.messagesOfLastDay(params.appId)),
+      nullIfUnavailable(this.pushesUnderWay(caller)),
     ]);
     const services = { accounts: [users, identities], mail: [messages], 'push-delivery': [devices, pushes] };
     return {
@@ -88,7 +88,7 @@ export class ApplicationsHandlers {
       unverifiedPlatforms: (identities?.platforms ?? [])
         .filter(({ unverified }) => unverified > 0)
         .map(({ platform, unverified }) => ({ platform, accounts: unverified })),
-      away: Object.entries(services).flatMap(([service, figures]) => (figures.includes(null) ? [service] : [])),
+      unavailable: Object.entries(services).flatMap(([service, figures]) => (figures.includes(null) ? [service] : [])),
     };
   }
 
@@ -97,12 +97,12 @@ export class ApplicationsHandlers {
     const now = this.clock.now().getTime();
     const days = Array.from({ length: SERIES_DAYS }, (_, index) => dayOf(now - (SERIES_DAYS - 1 - index) * DAY_MS));
     const pushDays = days.slice(-PUSH_SERIES_DAYS);
-    const asked = { ...params, from: days[0] ?? dayOf(now) };
+    const period = { ...params, from: days[0] ?? dayOf(now) };
     const [users, messages, pushes, connected] = await Promise.all([
-      unlessAway(this.rpc.call(userSearchRpc.countByDay, asked)),
-      unlessAway(this.rpc.call(deliveriesRpc.countByDay, asked)),
-      unlessAway(this.rpc.call(pushOperationsRpc.countByDay, { ...params, from: pushDays[0] ?? dayOf(now) })),
-      unlessAway(this.rpc.call(pushOperationsRpc.countConnectedByHour, asked)),
+      nullIfUnavailable(this.rpc.call(userSearchRpc.countByDay, period)),
+      nullIfUnavailable(this.rpc.call(deliveriesRpc.countByDay, period)),
+      nullIfUnavailable(this.rpc.call(pushOperationsRpc.countByDay, { ...params, from: pushDays[0] ?? dayOf(now) })),
+      nullIfUnavailable(this.rpc.call(pushOperationsRpc.countConnectedByHour, period)),
     ]);
     return {
       days,
@@ -122,19 +122,19 @@ export class ApplicationsHandlers {
       request.act = { before: { value: settingText(settings[known]) } };
     const write = this.rpc.call(applicationsRpc.changeSetting, { id, name, ...request.body });
     const { settings: written } = await ifUnchanged(write);
-    return this.shown({ ...(await this.find(id)), settings: written });
+    return this.toReply({ ...(await this.find(id)), settings: written });
   }
 
   @Handles(consoleApi.rotateKeys)
   async rotateKeys({ params, body }: RequestOf<'rotateKeys'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.rotateKeys, { id: params.appId, ...body });
-    return this.shown(application);
+    return this.toReply(application);
   }
 
   @Handles(consoleApi.revokeOldKeys)
   async revokeOldKeys({ params, body }: RequestOf<'revokeOldKeys'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.revokeOldKeys, { id: params.appId, ...body });
-    return this.shown(application);
+    return this.toReply(application);
   }
 
   @Handles(consoleApi.changeClassPermission)
@@ -143,7 +143,7 @@ export class ApplicationsHandlers {
     const { classPermissions } = await this.find(id);
     request.act = { before: classPermissions[className] };
     const change = { id, className, ...request.body };
-    return this.shown((await ifUnchanged(this.rpc.call(applicationsRpc.changePermission, change))).application);
+    return this.toReply((await ifUnchanged(this.rpc.call(applicationsRpc.changePermission, change))).application);
   }
 
   private async messagesOfLastDay(appId: string): Promise<Overview['messages']> {
@@ -164,7 +164,9 @@ export class ApplicationsHandlers {
         count: limit === 0,
       });
     const [{ results }, { count = 0 }] = await Promise.all([find('in-queue', UNDER_WAY), find('scheduled', 0)]);
-    const underWay = results.map(listed).map(({ objectId, createdAt, title }) => ({ objectId, createdAt, title }));
+    const underWay = results
+      .map(toListedPush)
+      .map(({ objectId, createdAt, title }) => ({ objectId, createdAt, title }));
     return { underWay, scheduled: count };
   }
 
@@ -172,7 +174,7 @@ export class ApplicationsHandlers {
     return (await this.rpc.call(applicationsRpc.get, { id })).application;
   }
 
-  private shown({ masterKey, ...application }: Application): { application: ApplicationDetails } {
+  private toReply({ masterKey, ...application }: Application): { application: ApplicationDetails } {
     return {
       application: {
         ...application,
@@ -199,7 +201,7 @@ export class ApplicationsHandlers {
 }
 
 /** @returns null while the service, or a server that it uses, is unavailable or overloaded */
-async function unlessAway<T>(work: Promise<T>): Promise<T | null> {
+async function nullIfUnavailable<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;
   } catch (error) {

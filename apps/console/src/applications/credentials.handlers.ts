@@ -29,7 +29,11 @@ export class CredentialsHandlers {
       this.rpc.call(platformsRpc.list, params),
       this.rpc.call(identitiesRpc.count, params),
     ]);
-    return { items, accounts, kinds: PLATFORM_KINDS.map((kind) => ({ kind, fields: shown(platformFields(kind)) })) };
+    return {
+      items,
+      accounts,
+      kinds: PLATFORM_KINDS.map((kind) => ({ kind, fields: toReplyFields(platformFields(kind)) })),
+    };
   }
 
   @Handles(consoleApi.setPlatform)
@@ -49,7 +53,7 @@ export class CredentialsHandlers {
     const { provider } = await this.rpc.call(textMessageProvidersRpc.get, params);
     const kinds = TEXT_MESSAGE_PROVIDER_KINDS.map((kind) => ({
       kind,
-      fields: shown(credentialFieldsOf(TEXT_MESSAGE_PROVIDERS[kind])),
+      fields: toReplyFields(credentialFieldsOf(TEXT_MESSAGE_PROVIDERS[kind])),
     }));
     return { provider, kinds };
   }
@@ -73,7 +77,12 @@ export class CredentialsHandlers {
       this.rpc.call(vendorsRpc.list, params),
       this.rpc.call(vendorsRpc.listLanes, params),
     ]);
-    return { items, lanes, senders, kinds: VENDORS.map((kind) => ({ kind, fields: shown(vendorFields(kind)) })) };
+    return {
+      items,
+      lanes,
+      senders,
+      kinds: VENDORS.map((kind) => ({ kind, fields: toReplyFields(vendorFields(kind)) })),
+    };
   }
 
   @Handles(consoleApi.setVendor)
@@ -111,6 +120,6 @@ function oneOf<Kind extends string>(kinds: readonly Kind[], given: string): Kind
   return kind;
 }
 
-function shown(fields: readonly CredentialField[]) {
+function toReplyFields(fields: readonly CredentialField[]) {
   return fields.map(({ description, ...field }) => ({ ...field, description: description ?? null }));
 }

@@ -8,7 +8,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
 import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
-import { type AuditFilter, LONG_ACTS, OPEN_FOR_MS, shown, type ShownAudit } from './audit.rules.js';
+import { type AuditFilter, LONG_ACTS, OPEN_FOR_MS, type ShownAudit, toShownAudit } from './audit.rules.js';
 
 export type BegunAct = Pick<
   AuditEntity,
@@ -79,7 +79,7 @@ export class AuditRepository {
       [...values, limit + 1],
     );
     const nowMs = this.clock.now().getTime();
-    const found = rows.map((row) => shown(row, nowMs));
+    const found = rows.map((row) => toShownAudit(row, nowMs));
     return pageOf(found, limit, ({ begunAt, id }) => ({ at: begunAt, id }));
   }
 

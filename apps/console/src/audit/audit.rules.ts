@@ -38,7 +38,7 @@ export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
 };
 
 /** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
-export function shown({ begunAt, endedAt, change, ...entry }: AuditEntity, nowMs: number): ShownAudit {
+export function toShownAudit({ begunAt, endedAt, change, ...entry }: AuditEntity, nowMs: number): ShownAudit {
   const openForMs = OPEN_FOR_MS + (LONG_ACTS.get(entry.action) ?? 0);
   const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
   return {

@@ -29,7 +29,7 @@ export class HealthHandlers {
   async getHealth(): Promise<ReplyOf<'getHealth'>> {
     const outcomes = await this.examinations.get('');
     return {
-      processes: outcomes.flatMap(({ reports }) => reports).map(shown),
+      processes: outcomes.flatMap(({ reports }) => reports).map(toProcess),
       silent: outcomes.filter(({ reports }) => reports.length === 0).map(({ service }) => service),
     };
   }
@@ -55,14 +55,14 @@ export class HealthHandlers {
   /** Asks all processes of a service, as long as each reply comes from a new one. */
   private async reportsOf(contract: (typeof diagnosticsRpc)[keyof typeof diagnosticsRpc]): Promise<ProcessReport[]> {
     const reports = new Map<string, ProcessReport>();
-    let [asked, next] = [0, this.broker === null ? 1 : FIRST_REQUESTS];
+    let [requested, next] = [0, this.broker === null ? 1 : FIRST_REQUESTS];
     do {
       const replies = await Promise.allSettled(Array.from({ length: next }, () => this.rpc.call(contract, {})));
       const received = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
       for (const report of received) reports.set(report.instance, report);
-      asked += next;
-      next = asked;
-    } while (this.broker !== null && reports.size === asked && asked < MAX_REQUESTS);
+      requested += next;
+      next = requested;
+    } while (this.broker !== null && reports.size === requested && requested < MAX_REQUESTS);
     return [...reports.values()];
   }
 
@@ -76,11 +76,11 @@ export class HealthHandlers {
     });
   }
 
-  @Handles(consoleApi.lookAtDeadLetters)
-  async look(request: RequestOf<'lookAtDeadLetters'>): Promise<ReplyOf<'lookAtDeadLetters'>> {
+  @Handles(consoleApi.peekDeadLetters)
+  async peek(request: RequestOf<'peekDeadLetters'>): Promise<ReplyOf<'peekDeadLetters'>> {
     const { params, body } = request;
     const service = known(params.service);
-    const read = await this.withLetters((letters) => letters.look(service, body.limit));
+    const read = await this.withLetters((letters) => letters.peek(service, body.limit));
     const items = read.map(({ pattern, reason, diedAt, body: event }) => ({
       pattern,
       reason: maskedText(reason),
@@ -125,7 +125,7 @@ function known(service: string): string {
   throw appError('NOT_FOUND', { message: `${service} has no event queue.` });
 }
 
-function shown({ servers, ...report }: ProcessReport): Process {
+function toProcess({ servers, ...report }: ProcessReport): Process {
   return {
     ...report,
     servers: servers.map(({ name, problem, facts }) => ({

@@ -33,7 +33,7 @@ export class MessagesHandlers {
       ...(place === undefined ? {} : { after: { createdAt: place.at, id: place.id } }),
     });
     return {
-      items: deliveries.map((delivery) => shown(delivery, request.may('users.contact'))),
+      items: deliveries.map((delivery) => toMessage(delivery, request.may('users.contact'))),
       next: next === null ? null : cursorOf({ at: next.createdAt, id: next.id }),
       counts: counts ?? null,
     };
@@ -44,10 +44,10 @@ export class MessagesHandlers {
     const { format: _, ...filters } = request.query;
     if (filters.recipient !== undefined) request.require('users.contact');
     const mayContact = request.may('users.contact');
-    const asked = { ...request.params, ...filters, limit: MAX_DELIVERY_LIST_LIMIT };
+    const search = { ...request.params, ...filters, limit: MAX_DELIVERY_LIST_LIMIT };
     return pagesOf<Message, DeliveryPlace>(async (after) => {
-      const { deliveries, next } = await this.rpc.call(deliveriesRpc.list, { ...asked, after });
-      return { items: deliveries.map((delivery) => shown(delivery, mayContact)), next };
+      const { deliveries, next } = await this.rpc.call(deliveriesRpc.list, { ...search, after });
+      return { items: deliveries.map((delivery) => toMessage(delivery, mayContact)), next };
     });
   }
 
@@ -60,14 +60,14 @@ export class MessagesHandlers {
       at,
       error: outcome === 'sent' ? null : (answerFor(delivery, answer, mayContact) ?? ''),
     }));
-    return { message: shown(delivery, mayContact), history };
+    return { message: toMessage(delivery, mayContact), history };
   }
 
   @Handles(consoleApi.retryMessage)
   async retryMessage(request: RequestOf<'retryMessage'>): Promise<ReplyOf<'retryMessage'>> {
     const { appId, messageId: id } = request.params;
     const { delivery } = await this.rpc.call(deliveriesRpc.retry, { appId, id });
-    return { message: shown(delivery, request.may('users.contact')) };
+    return { message: toMessage(delivery, request.may('users.contact')) };
   }
 
   /** A batch smaller than the one before is the last: the server may refuse messages again meanwhile. */
@@ -130,7 +130,7 @@ export class MessagesHandlers {
   }
 }
 
-function shown({ appId: _, attemptLog: __, ...delivery }: ShownDelivery, mayContact: boolean): Message {
+function toMessage({ appId: _, attemptLog: __, ...delivery }: ShownDelivery, mayContact: boolean): Message {
   return {
     ...delivery,
     recipient: mayContact ? delivery.recipient : maskedRecipient(delivery),

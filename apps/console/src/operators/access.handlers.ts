@@ -60,8 +60,8 @@ export class AccessHandlers {
     return this.beginByPassword(request, { id, passwordHash });
   }
 
-  @Handles(consoleApi.lookAtLink)
-  async lookAtLink({ body }: RequestOf<'lookAtLink'>): Promise<ReplyOf<'lookAtLink'>> {
+  @Handles(consoleApi.inspectLink)
+  async inspectLink({ body }: RequestOf<'inspectLink'>): Promise<ReplyOf<'inspectLink'>> {
     const link = await this.sessions.findLink(body.token);
     if (link === undefined) throw appError('LINK_EXPIRED');
     return { ...link, endsAt: link.endsAt.toISOString() };

@@ -14,13 +14,13 @@ const NO_ID: DeviceState = { connection: null, waiting: 0, dropped: 0 };
 
 const SHOWN_FIELDS = ['channels', 'deviceType', 'installationId', 'user', 'valid'];
 
-/** A query for the devices with these object ids, newest first, with the fields that `shownDevice` reads. */
+/** A query for the devices with these object ids, newest first, with the fields that `toDevice` reads. */
 export function withIds(objectIds: readonly string[]): ObjectListQuery {
   return { ...NEWEST_FIRST, where: { objectId: { $in: objectIds } }, limit: objectIds.length, keys: SHOWN_FIELDS };
 }
 
 /** Without the ids and tokens that address the device. @param states by installation id; undefined: the queue store is unavailable */
-export function shownDevice(installation: JsonObject, states: ReadonlyMap<string, DeviceState> | undefined): Device {
+export function toDevice(installation: JsonObject, states: ReadonlyMap<string, DeviceState> | undefined): Device {
   const { installationId, channels, user } = installation;
   const state = typeof installationId === 'string' ? states?.get(installationId) : NO_ID;
   return {
@@ -46,10 +46,10 @@ function userOf(pointer: JsonValue | undefined): string | null {
   return className === '_User' && typeof objectId === 'string' ? objectId : null;
 }
 
-export function deviceDetails(
+export function toDeviceDetails(
   installation: JsonObject,
   states: ReadonlyMap<string, DeviceState> | undefined,
 ): DeviceDetails {
   const fields = Object.entries(installation).filter(([name]) => !HIDDEN.has(name));
-  return { ...shownDevice(installation, states), fields: Object.fromEntries(fields) };
+  return { ...toDevice(installation, states), fields: Object.fromEntries(fields) };
 }

@@ -16,7 +16,7 @@ import { Sealer } from '#security';
 import { OperatorsRepository } from '../operators/operators.repository.js';
 import { type ConsoleRequest, Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { cursorOf, openedCursor, pageOf, pagesOf, sealedCursor } from '../routing/list.rules.js';
-import { deviceDetails, shownDevice, UNCHANGEABLE_FIELDS, withIds } from './device.rules.js';
+import { toDeviceDetails, toDevice, UNCHANGEABLE_FIELDS, withIds } from './device.rules.js';
 import { conditionAfter, NEWEST_FIRST, placeOf } from './push.rules.js';
 
 type Api = typeof consoleApi;
@@ -44,7 +44,7 @@ export class DevicesHandlers {
     const results = await this.findSome(caller, { ...conditionOf(filters), ...conditionAfter(after) }, limit + 1);
     const states = await this.statesOf(params.appId, results.slice(0, limit));
     return pageOf(
-      results.map((installation) => shownDevice(installation, states)),
+      results.map((installation) => toDevice(installation, states)),
       limit,
       placeOf,
     );
@@ -57,7 +57,7 @@ export class DevicesHandlers {
       const where = { ...condition, ...conditionAfter(after) };
       const results = await this.findFitting(caller, where, MAX_DESCRIBED_DEVICES);
       const states = await this.statesOf(params.appId, results);
-      const items = results.map((installation) => deviceDetails(installation, states));
+      const items = results.map((installation) => toDeviceDetails(installation, states));
       const last = items.at(-1);
       return { items, next: last === undefined ? null : cursorOf(placeOf(last)) };
     });
@@ -72,8 +72,8 @@ export class DevicesHandlers {
   }: RequestOf<'listConnectedDevices'>): Promise<ReplyOf<'listConnectedDevices'>> {
     const { appId } = params;
     const after = query.after === undefined ? undefined : openedCursor(query.after, this.sealer, contextOf(appId));
-    const asked = { appId, limit: query.limit, after: after as ConnectedPlace | undefined };
-    const { devices, next } = await this.rpc.call(pushOperationsRpc.listConnected, asked);
+    const page = { appId, limit: query.limit, after: after as ConnectedPlace | undefined };
+    const { devices, next } = await this.rpc.call(pushOperationsRpc.listConnected, page);
     const items: Device[] = [];
     const ids = devices.map(({ installationId }) => installationId);
     // A page can hold more devices than asked for.
@@ -82,7 +82,7 @@ export class DevicesHandlers {
       const found = { caller, className, where, ...NEWEST_FIRST, limit: some.length };
       const { results } = await this.rpc.call(installationsRpc.find, found);
       const states = await this.statesOf(appId, results);
-      items.push(...results.map((installation) => shownDevice(installation, states)));
+      items.push(...results.map((installation) => toDevice(installation, states)));
     }
     // `next` can be an installation id.
     return { items, next: next === null ? null : sealedCursor(next, this.sealer, contextOf(appId)) };
@@ -94,7 +94,7 @@ export class DevicesHandlers {
     const marked = await this.operators.testDevices(request.operator.id, appId);
     const found = await this.findMarked(request.caller, marked);
     const states = await this.statesOf(appId, found);
-    const items = found.map((installation) => shownDevice(installation, states));
+    const items = found.map((installation) => toDevice(installation, states));
     return { items, missing: marked.length - items.length };
   }
 
@@ -173,7 +173,7 @@ export class DevicesHandlers {
 
   private async device(request: DeviceRequest): Promise<OneDevice> {
     const installation = await this.find(request);
-    return { device: deviceDetails(installation, await this.statesOf(request.params.appId, [installation])) };
+    return { device: toDeviceDetails(installation, await this.statesOf(request.params.appId, [installation])) };
   }
 
   private async find({ caller, params }: DeviceRequest): Promise<JsonObject> {

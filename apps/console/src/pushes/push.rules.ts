@@ -24,7 +24,7 @@ export function conditionAfter(cursor: string | undefined): JsonObject {
   return { createdAt: { $lte: createdAt }, ...isBehind };
 }
 
-export function listed(notification: JsonObject): ListedPush {
+export function toListedPush(notification: JsonObject): ListedPush {
   const { status, devices, platforms } = notification;
   const known = PUSH_STATUSES.find((each) => each === status) ?? 'error';
   const delivered = Object.values(objectOf(platforms)).map((counts) => Number(objectOf(counts)['delivered'] ?? 0));
@@ -43,7 +43,7 @@ export function listed(notification: JsonObject): ListedPush {
 export function detailsOf(notification: JsonObject, push: RpcReply<typeof pushOperationsRpc.getStatus>): PushDetails {
   const { status, error, createdAt, expiresAt, dueAt = createdAt, flowControl, progress, platforms, vendors } = push;
   return {
-    ...listed(notification),
+    ...toListedPush(notification),
     ...{ error, expiresAt, platforms, vendors },
     startsAt: status === 'scheduled' ? dueAt : null,
     lifeSeconds: Math.max(0, Math.round((Date.parse(expiresAt) - Date.parse(dueAt)) / 1_000)),

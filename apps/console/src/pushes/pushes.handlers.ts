@@ -9,7 +9,7 @@ import { OperatorsRepository } from '../operators/operators.repository.js';
 import { Handles, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { pageOf } from '../routing/list.rules.js';
 import { withIds } from './device.rules.js';
-import { assertFindsNoAddress, conditionAfter, detailsOf, listed, NEWEST_FIRST, placeOf } from './push.rules.js';
+import { assertFindsNoAddress, conditionAfter, detailsOf, toListedPush, NEWEST_FIRST, placeOf } from './push.rules.js';
 
 type PreviewedMessage = NonNullable<RpcReply<typeof pushOperationsRpc.preview>['message']>;
 
@@ -31,20 +31,20 @@ export class PushesHandlers {
     const page = { ...NEWEST_FIRST, limit: limit + 1 };
     const where = { ...(status === undefined ? {} : { status }), ...conditionAfter(after) };
     const { results } = await this.rpc.call(pushRpc.findNotifications, { caller, where, ...page });
-    return pageOf(results.map(listed), limit, placeOf);
+    return pageOf(results.map(toListedPush), limit, placeOf);
   }
 
   @Handles(consoleApi.sendPush)
   async send(request: RequestOf<'sendPush'>): Promise<ReplyOf<'sendPush'>> {
-    const asked = { ...request.params, body: request.body.body as JsonObject };
-    const { where, push_time: time } = asked.body;
+    const command = { ...request.params, body: request.body.body as JsonObject };
+    const { where, push_time: time } = command.body;
     assertFindsNoAddress(where);
     this.requireFuture(dateOf(time));
     // A later time finds other devices.
     if (!isAbsent(time))
       request.requireProof('A scheduled push needs a proof of identity within the last ten minutes.');
-    else if (request.operator.provenUntil === undefined) await this.requireFew(asked);
-    const sent = await this.rpc.call(pushOperationsRpc.send, asked);
+    else if (request.operator.provenUntil === undefined) await this.requireFew(command);
+    const sent = await this.rpc.call(pushOperationsRpc.send, command);
     request.act = { target: sent.objectId };
     return sent;
   }
@@ -71,8 +71,8 @@ export class PushesHandlers {
     const given = NOT_IN_TESTS.find((name) => Object.hasOwn(body, name));
     if (given !== undefined) throw appError('INCORRECT_TYPE', { message: `${given}: a test push has none.` });
     const marked = await this.operators.testDevices(operator.id, params.appId);
-    const asked = { caller, className: '_Installation', ...withIds(marked) };
-    const { results } = marked.length === 0 ? { results: [] } : await this.rpc.call(installationsRpc.find, asked);
+    const query = { caller, className: '_Installation', ...withIds(marked) };
+    const { results } = marked.length === 0 ? { results: [] } : await this.rpc.call(installationsRpc.find, query);
     // A push leaves out devices with an invalid token.
     const ids = results.flatMap(({ objectId = '', valid }) => (valid === false ? [] : [objectId]));
     if (ids.length === 0)
@@ -85,16 +85,16 @@ export class PushesHandlers {
 
   @Handles(consoleApi.countPushTargets)
   async count({ params, body }: RequestOf<'countPushTargets'>): Promise<ReplyOf<'countPushTargets'>> {
-    const asked = { ...params, body: body.body as JsonObject };
-    assertFindsNoAddress(asked.body['where']);
-    const { sample, ...counts } = await this.rpc.call(pushOperationsRpc.countTargets, asked);
+    const command = { ...params, body: body.body as JsonObject };
+    assertFindsNoAddress(command.body['where']);
+    const { sample, ...counts } = await this.rpc.call(pushOperationsRpc.countTargets, command);
     return { ...counts, sample: sample.map(({ objectId, platform }) => ({ objectId, deviceType: platform })) };
   }
 
   @Handles(consoleApi.previewPush)
   async preview({ params, body }: RequestOf<'previewPush'>): Promise<ReplyOf<'previewPush'>> {
-    const asked = { ...params, body: body.body as JsonObject };
-    const { message, problem, ...size } = await this.rpc.call(pushOperationsRpc.preview, asked);
+    const command = { ...params, body: body.body as JsonObject };
+    const { message, problem, ...size } = await this.rpc.call(pushOperationsRpc.preview, command);
     return { ...size, bodies: message === null ? {} : bodiesOf(message), problem: problem?.message ?? null };
   }
 
@@ -112,7 +112,7 @@ export class PushesHandlers {
   async stop(request: RequestOf<'stopPush'>): Promise<ReplyOf<'stopPush'>> {
     const { caller, params } = request;
     const { notification } = await this.rpc.call(pushRpc.getNotification, { caller, objectId: params.pushId });
-    const { title, status } = listed(notification);
+    const { title, status } = toListedPush(notification);
     request.act = { before: { title, status } };
     return this.rpc.call(pushRpc.removeNotification, { caller, objectId: params.pushId });
   }

@@ -78,7 +78,7 @@ export class UsersHandlers {
     const { users, next, total } = await this.rpc.call(userSearchRpc.search, search);
     const all = total ?? from?.total ?? { value: users.length, isExact: false };
     return {
-      items: users.map((user) => listed(user, mayContact)),
+      items: users.map((user) => toListedUser(user, mayContact)),
       next: next === null ? null : sealedCursor({ place: next, total: all }, this.sealer, context),
       total: all,
     };
@@ -88,13 +88,13 @@ export class UsersHandlers {
   export(request: RequestOf<'exportUsers'>): AsyncIterable<readonly ExportedUser[]> {
     const mayContact = request.may('users.contact');
     const { format: _, ids, ...filters } = request.query;
-    const { filters: searched, ...search } = searchOf(request, filters);
-    const asked = { ...request.params, ...search, filters: { ...searched, ids }, limit: MAX_FOUND_USERS };
+    const { filters: searched, ...others } = searchOf(request, filters);
+    const search = { ...request.params, ...others, filters: { ...searched, ids }, limit: MAX_FOUND_USERS };
     // Newest first: times of sign-ups do not change, and new users stand before the first page.
     return pagesOf<ExportedUser, SearchPlace>(async (after) => {
-      const found = { ...asked, order: 'newest', withFields: true, after } as const;
-      const { users, next } = await this.rpc.call(userSearchRpc.search, found);
-      const items = users.map(({ fields = {}, ...user }) => ({ ...listed(user, mayContact), fields }));
+      const page = { ...search, order: 'newest', withFields: true, after } as const;
+      const { users, next } = await this.rpc.call(userSearchRpc.search, page);
+      const items = users.map(({ fields = {}, ...user }) => ({ ...toListedUser(user, mayContact), fields }));
       return { items, next };
     });
   }
@@ -209,7 +209,7 @@ export class UsersHandlers {
   }
 
   private async user(request: UserRequest): Promise<OneUser> {
-    return { user: shown(await this.describe(request.params), request.may('users.contact')) };
+    return { user: toUserDetails(await this.describe(request.params), request.may('users.contact')) };
   }
 }
 
@@ -247,7 +247,7 @@ function jsonOf(text: string): JsonObject {
   }
 }
 
-function listed({ emailVerified, ...user }: FoundUser, mayContact: boolean): ListedUser {
+function toListedUser({ emailVerified, ...user }: FoundUser, mayContact: boolean): ListedUser {
   return {
     ...user,
     username: mayContact ? user.username : maskedName(user.username),
@@ -257,7 +257,10 @@ function listed({ emailVerified, ...user }: FoundUser, mayContact: boolean): Lis
   };
 }
 
-function shown({ user, hasPassword, roles, linkedAccounts, lockout }: Described, mayContact: boolean): UserDetails {
+function toUserDetails(
+  { user, hasPassword, roles, linkedAccounts, lockout }: Described,
+  mayContact: boolean,
+): UserDetails {
   const { lockedUntil, lockedSince, failures, failedLogins } = lockout;
   const [email, phone] = [textOrNull(user['email']), textOrNull(user['mobilePhoneNumber'])];
   const username = textOrNull(user['username']);

@@ -85,7 +85,7 @@ export class DeadLetters {
   }
 
   /** Reads the oldest, which return to their places afterwards. The broker drops one after too many returns: after ten, a copy replaces it. */
-  async look(service: string, limit: number): Promise<ReadDeadLetter[]> {
+  async peek(service: string, limit: number): Promise<ReadDeadLetter[]> {
     const queue = this.#topology.deadLetterQueue(service);
     const count = Math.min(limit, await this.count(service));
     return this.#withChannel(async (channel) => {

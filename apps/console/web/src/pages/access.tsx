@@ -193,7 +193,7 @@ function PasswordForm(): ReactNode {
   );
 }
 
-type LinkKind = RouteReply<typeof consoleApi.lookAtLink>['kind'];
+type LinkKind = RouteReply<typeof consoleApi.inspectLink>['kind'];
 
 /** `/set-up#…`, `/invitation#…`, `/recover#…`: what follows the # is the token, which no log and no proxy sees. */
 export function LinkPage(): ReactNode {
@@ -201,7 +201,7 @@ export function LinkPage(): ReactNode {
   const [token] = useState(() => location.hash.slice(1));
   const link = useQuery({
     queryKey: ['link', token],
-    queryFn: () => call(consoleApi.lookAtLink, { body: { token } }),
+    queryFn: () => call(consoleApi.inspectLink, { body: { token } }),
     retry: false,
     staleTime: Infinity,
   });

@@ -164,7 +164,7 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const notices = useNotices();
-  const letters = useRead(consoleApi.lookAtDeadLetters, { params: { service }, body: { limit: 10 } });
+  const letters = useRead(consoleApi.peekDeadLetters, { params: { service }, body: { limit: 10 } });
   const replay = useAct(consoleApi.replayDeadLetters);
   const drop = useAct(consoleApi.dropDeadLetters);
   return (

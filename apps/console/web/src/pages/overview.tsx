@@ -77,12 +77,12 @@ function Attention({ data, appId }: DataProps): ReactNode {
   const formats = useFormats();
   const { value: dead, isExact } = data.messages?.dead ?? { value: 0, isExact: true };
   const notices = useSettingNotices(appId);
-  const isCalm = [notices, data.unverifiedPlatforms, data.away].every(({ length }) => length === 0);
+  const isCalm = [notices, data.unverifiedPlatforms, data.unavailable].every(({ length }) => length === 0);
   if (isCalm && dead === 0) return null;
   return (
     <Alert color="warning" icon={<Icon name="warning" />} title={t.overview.attention}>
       <ul className="list">
-        {data.away.map((service) => (
+        {data.unavailable.map((service) => (
           <li key={service}>{t.overview.away(service)}</li>
         ))}
         {dead > 0 && (
