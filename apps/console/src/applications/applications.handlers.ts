@@ -72,14 +72,19 @@ export class ApplicationsHandlers {
 
   @Handles(consoleApi.getOverview)
   async getOverview({ params, caller }: RequestOf<'getOverview'>): Promise<Overview> {
+    const unavailable = new Set<string>();
+    const read = async <T>(service: string, work: Promise<T>): Promise<T | null> => {
+      const figures = await nullIfUnavailable(work);
+      if (figures === null) unavailable.add(service);
+      return figures;
+    };
     const [users, identities, devices, messages, pushes] = await Promise.all([
-      nullIfUnavailable(this.rpc.call(userSearchRpc.count, params)),
-      nullIfUnavailable(this.rpc.call(identitiesRpc.count, params)),
-      nullIfUnavailable(this.rpc.call(pushOperationsRpc.countDevices, params)),
-      nullIfUnavailable(this.messagesOfLastDay(params.appId)),
-      nullIfUnavailable(this.pushesUnderWay(caller)),
+      read('accounts', this.rpc.call(userSearchRpc.count, params)),
+      read('accounts', this.rpc.call(identitiesRpc.count, params)),
+      read('push-delivery', this.rpc.call(pushOperationsRpc.countDevices, params)),
+      read('mail', this.messagesOfLastDay(params.appId)),
+      read('push-delivery', this.pushesUnderWay(caller)),
     ]);
-    const services = { accounts: [users, identities], mail: [messages], 'push-delivery': [devices, pushes] };
     return {
       users: users === null ? null : { total: users.total, lastDay: users.createdLastDay, locked: users.locked },
       devices: devices === null ? null : { connected: devices.connected, platforms: installationsOf(devices) },
@@ -88,7 +93,7 @@ export class ApplicationsHandlers {
       unverifiedPlatforms: (identities?.platforms ?? [])
         .filter(({ unverified }) => unverified > 0)
         .map(({ platform, unverified }) => ({ platform, accounts: unverified })),
-      unavailable: Object.entries(services).flatMap(([service, figures]) => (figures.includes(null) ? [service] : [])),
+      unavailable: [...unavailable].toSorted(),
     };
   }
 

@@ -4,7 +4,7 @@ import { type Caller, type JsonObject, type JsonValue, objectsRpc } from '#contr
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { type ConsoleRequest, Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
-import { maskedName, textOrNull } from './user.rules.js';
+import { contactMasks, textOrNull } from './user.rules.js';
 
 type OneRole = ReplyOf<'getRole'>;
 
@@ -105,6 +105,7 @@ export class RolesHandlers {
     const { caller } = request;
     const { object } = await this.rpc.call(objectsRpc.get, { caller, className: '_Role', objectId, returnAcl: true });
     if (object?.['objectId'] === undefined) throw appError('NOT_FOUND', { message: 'There is no such role.' });
+    const masks = contactMasks(request.may('users.contact'));
     const [users, roles] = await Promise.all([
       this.members(caller, objectId, '_User'),
       this.members(caller, objectId, '_Role'),
@@ -114,13 +115,10 @@ export class RolesHandlers {
         ...timesOf(object),
         name: textOf(object['name']),
         ACL: (object['ACL'] ?? {}) as JsonObject,
-        users: users.map((user) => {
-          const username = textOrNull(user['username']);
-          return {
-            objectId: textOf(user['objectId']),
-            username: request.may('users.contact') ? username : maskedName(username),
-          };
-        }),
+        users: users.map((user) => ({
+          objectId: textOf(user['objectId']),
+          username: masks.name(textOrNull(user['username'])),
+        })),
         roles: roles.map((role) => ({ objectId: textOf(role['objectId']), name: textOf(role['name']) })),
       },
     };

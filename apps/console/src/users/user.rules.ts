@@ -22,16 +22,16 @@ export function searchedIn(field: SearchedField, mayContact: boolean): SearchedF
 }
 
 /** `a…@example.com` */
-export function maskedEmail(email: string | null): string | null {
+function maskedEmail(email: string | null): string | null {
   return email === null ? null : email.replace(/^(.).*@/s, '$1…@');
 }
 
 /** `…0000`: the last four digits. */
-export function maskedPhone(phone: string | null): string | null {
+function maskedPhone(phone: string | null): string | null {
   return phone === null ? null : `…${phone.slice(-4)}`;
 }
 
-export function maskedName(name: string | null): string | null {
+function maskedName(name: string | null): string | null {
   if (name === null || !CONTACT_NAME.test(name)) return name;
   return name.includes('@') ? maskedEmail(name) : maskedPhone(name);
 }
@@ -41,9 +41,26 @@ export function isContact(text: string | undefined): boolean {
 }
 
 /** `203.0.…`, `2001:db8:…`: the first two parts. */
-export function maskedNetwork(network: string): string {
+function maskedNetwork(network: string): string {
   const separator = network.includes(':') ? ':' : '.';
   return [...network.split(separator).slice(0, 2), '…'].join(separator);
+}
+
+/** What an operator sees of addresses, numbers and texts that can be one. */
+export interface ContactMasks {
+  readonly email: (email: string | null) => string | null;
+  readonly phone: (phone: string | null) => string | null;
+  readonly name: (name: string | null) => string | null;
+  readonly network: (network: string) => string;
+}
+
+const asStored = <T>(value: T): T => value;
+const NO_MASKS: ContactMasks = { email: asStored, phone: asStored, name: asStored, network: asStored };
+const MASKS: ContactMasks = { email: maskedEmail, phone: maskedPhone, name: maskedName, network: maskedNetwork };
+
+/** @param mayContact whether the operator has the permission `users.contact` */
+export function contactMasks(mayContact: boolean): ContactMasks {
+  return mayContact ? NO_MASKS : MASKS;
 }
 
 const EMAIL = /([^\s<>"'`(),:;[\]\\{}@])[^\s<>"'`(),:;[\]\\{}@]*@(?=[\p{L}\p{N}[])/gu;

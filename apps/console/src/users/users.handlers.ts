@@ -18,15 +18,7 @@ import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { type ConsoleRequest, Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
 import { openedCursor, pagesOf, sealedCursor } from '../routing/list.rules.js';
-import {
-  isContact,
-  maskedEmail,
-  maskedName,
-  maskedNetwork,
-  maskedPhone,
-  searchedIn,
-  textOrNull,
-} from './user.rules.js';
+import { contactMasks, type ContactMasks, isContact, searchedIn, textOrNull } from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneUser = ReplyOf<'getUser'>;
@@ -68,7 +60,7 @@ export class UsersHandlers {
 
   @Handles(consoleApi.listUsers)
   async list(request: RequestOf<'listUsers'>): Promise<ReplyOf<'listUsers'>> {
-    const mayContact = request.may('users.contact');
+    const masks = contactMasks(request.may('users.contact'));
     const { after, limit, order, ...filters } = request.query;
     // The order would reveal masked usernames.
     if (order === 'username') request.require('users.contact');
@@ -78,7 +70,7 @@ export class UsersHandlers {
     const { users, next, total } = await this.rpc.call(userSearchRpc.search, search);
     const all = total ?? from?.total ?? { value: users.length, isExact: false };
     return {
-      items: users.map((user) => toListedUser(user, mayContact)),
+      items: users.map((user) => toListedUser(user, masks)),
       next: next === null ? null : sealedCursor({ place: next, total: all }, this.sealer, context),
       total: all,
     };
@@ -86,7 +78,7 @@ export class UsersHandlers {
 
   @Handles(consoleApi.exportUsers)
   export(request: RequestOf<'exportUsers'>): AsyncIterable<readonly ExportedUser[]> {
-    const mayContact = request.may('users.contact');
+    const masks = contactMasks(request.may('users.contact'));
     const { format: _, ids, ...filters } = request.query;
     const { filters: searched, ...others } = searchOf(request, filters);
     const search = { ...request.params, ...others, filters: { ...searched, ids }, limit: MAX_FOUND_USERS };
@@ -94,7 +86,7 @@ export class UsersHandlers {
     return pagesOf<ExportedUser, SearchPlace>(async (after) => {
       const page = { ...search, order: 'newest', withFields: true, after } as const;
       const { users, next } = await this.rpc.call(userSearchRpc.search, page);
-      const items = users.map(({ fields = {}, ...user }) => ({ ...toListedUser(user, mayContact), fields }));
+      const items = users.map(({ fields = {}, ...user }) => ({ ...toListedUser(user, masks), fields }));
       return { items, next };
     });
   }
@@ -192,16 +184,16 @@ export class UsersHandlers {
     const { limit } = query;
     const { lockedUsers } = await this.rpc.call(lockoutsRpc.list, { ...params, limit, after });
     const last = lockedUsers.length < limit ? undefined : lockedUsers.at(-1);
-    const nameOf = request.may('users.contact') ? (name: string | null) => name : maskedName;
-    const items = lockedUsers.map(({ username, ...user }) => ({ ...user, username: nameOf(username) }));
+    const masks = contactMasks(request.may('users.contact'));
+    const items = lockedUsers.map((user) => ({ ...user, username: masks.name(user.username) }));
     return { items, next: last === undefined ? null : `${last.lockedUntil},${last.userId}` };
   }
 
   @Handles(consoleApi.listLimitedClients)
   async listLimitedClients(request: RequestOf<'listLimitedClients'>): Promise<ReplyOf<'listLimitedClients'>> {
     const { clients } = await this.rpc.call(gatewayRpc.listLimitedClients, { ...request.params, ...request.query });
-    if (request.may('users.contact')) return { items: clients };
-    return { items: clients.map((client) => ({ ...client, network: maskedNetwork(client.network) })) };
+    const masks = contactMasks(request.may('users.contact'));
+    return { items: clients.map((client) => ({ ...client, network: masks.network(client.network) })) };
   }
 
   private describe({ appId, userId }: UserRequest['params']): Promise<Described> {
@@ -209,7 +201,7 @@ export class UsersHandlers {
   }
 
   private async user(request: UserRequest): Promise<OneUser> {
-    return { user: toUserDetails(await this.describe(request.params), request.may('users.contact')) };
+    return { user: toUserDetails(await this.describe(request.params), contactMasks(request.may('users.contact'))) };
   }
 }
 
@@ -247,29 +239,27 @@ function jsonOf(text: string): JsonObject {
   }
 }
 
-function toListedUser({ emailVerified, ...user }: FoundUser, mayContact: boolean): ListedUser {
+function toListedUser({ emailVerified, ...user }: FoundUser, masks: ContactMasks): ListedUser {
   return {
     ...user,
-    username: mayContact ? user.username : maskedName(user.username),
+    username: masks.name(user.username),
     emailVerified: emailVerified === true,
-    email: mayContact ? user.email : maskedEmail(user.email),
-    mobilePhoneNumber: mayContact ? user.mobilePhoneNumber : maskedPhone(user.mobilePhoneNumber),
+    email: masks.email(user.email),
+    mobilePhoneNumber: masks.phone(user.mobilePhoneNumber),
   };
 }
 
 function toUserDetails(
   { user, hasPassword, roles, linkedAccounts, lockout }: Described,
-  mayContact: boolean,
+  masks: ContactMasks,
 ): UserDetails {
   const { lockedUntil, lockedSince, failures, failedLogins } = lockout;
-  const [email, phone] = [textOrNull(user['email']), textOrNull(user['mobilePhoneNumber'])];
-  const username = textOrNull(user['username']);
   return {
     objectId: user.objectId,
-    username: mayContact ? username : maskedName(username),
-    email: mayContact ? email : maskedEmail(email),
+    username: masks.name(textOrNull(user['username'])),
+    email: masks.email(textOrNull(user['email'])),
     emailVerified: user['emailVerified'] === true,
-    mobilePhoneNumber: mayContact ? phone : maskedPhone(phone),
+    mobilePhoneNumber: masks.phone(textOrNull(user['mobilePhoneNumber'])),
     mobilePhoneVerified: user['mobilePhoneVerified'] === true,
     platforms: linkedAccounts.map(({ platform }) => platform),
     lockedUntil,
