@@ -118,10 +118,7 @@ function isOwnHost(host: string | undefined, origins: readonly string[]): boolea
   return host !== undefined && origins.some((origin) => new URL(origin).host === host.toLowerCase());
 }
 
-/**
- * Undefined for a request of the console's own page. Other sites can neither act nor probe, nor can pages on other ports of the same host,
- * which `SameSite` cookies would let in.
- */
+/** Other sites can neither act nor probe, nor can pages on other ports of the same host, which `SameSite` cookies would let in. */
 function refusalOf({ method, headers }: FastifyRequest, origins: readonly string[]): string | undefined {
   const fetchSite = headers['sec-fetch-site'];
   if (fetchSite === undefined) return 'The browser sends no Sec-Fetch-Site header. Use a newer browser.';

@@ -99,7 +99,6 @@ export const accessApi = {
     body: z.strictObject({ address: operatorAddress, password, code: code.optional() }),
     reply: session,
   }),
-  /** Fails with TOO_MANY_REQUESTS. */
   beginPasskeySignIn: route({
     method: 'POST',
     path: '/sign-in/passkey/options',
@@ -107,7 +106,6 @@ export const accessApi = {
     isRead: true,
     reply: z.object({ options: webAuthn }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH. The reply sets the session cookie. */
   passkeySignIn: route({
     method: 'POST',
     path: '/sign-in/passkey',
@@ -115,7 +113,6 @@ export const accessApi = {
     body: z.strictObject({ response: webAuthn }),
     reply: session,
   }),
-  /** Fails with LINK_EXPIRED. */
   setUp: route({
     method: 'POST',
     path: '/set-up',
@@ -123,7 +120,6 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken, name: operatorName, address: operatorAddress, password: newPassword }),
     reply: session,
   }),
-  /** Fails with LINK_EXPIRED. */
   inspectLink: route({
     method: 'POST',
     path: '/link',
@@ -137,7 +133,7 @@ export const accessApi = {
       endsAt: time,
     }),
   }),
-  /** Sets the password, ends all sessions of the operator, and signs in. Fails with LINK_EXPIRED. */
+  /** Ends all sessions of the operator, and signs in. */
   useLink: route({
     method: 'POST',
     path: '/invitation',
@@ -145,7 +141,7 @@ export const accessApi = {
     body: z.strictObject({ token: linkToken, name: operatorName.optional(), password: newPassword }),
     reply: session,
   }),
-  /** Only this browser can finish the sign-in, within ten minutes. Fails with OIDC_ISSUER_AWAY or NOT_FOUND. */
+  /** Only this browser can finish the sign-in, within ten minutes. */
   startOidc: route({
     method: 'POST',
     path: '/oidc/start',
@@ -154,14 +150,9 @@ export const accessApi = {
     body: z.strictObject({ to: ownPath.optional() }),
     reply: atIssuer,
   }),
-  /** Fails like `startOidc`. */
   startOidcProof: route({ method: 'POST', path: '/oidc/proof', access: 'self', isRead: true, reply: atIssuer }),
-  /** Fails like `startOidc`. */
   connectOidc: route({ method: 'POST', path: '/oidc/connection', access: 'self', needsProof: true, reply: atIssuer }),
-  /**
-   * Finishes `startOidc`, `startOidcProof` or `connectOidc`. `response`: the query of the issuer's redirect. Fails with an error whose
-   * name begins with OIDC, OPERATOR_DISABLED, or for a connection with IDENTITY_TAKEN or NO_EFFECT.
-   */
+  /** Finishes `startOidc`, `startOidcProof` or `connectOidc`. `response`: the query of the issuer's redirect. */
   finishOidc: route({
     method: 'POST',
     path: '/oidc/callback',
@@ -169,10 +160,9 @@ export const accessApi = {
     body: z.strictObject({ response: z.string().max(8_192) }),
     reply: z.object({ purpose: z.enum(['signIn', 'proof', 'connection']), to: z.string().nullable(), session }),
   }),
-  /** Ends the sessions that began at the issuer. Fails with NO_EFFECT if the issuer is the only way to sign in. */
+  /** Ends the sessions that began at the issuer. */
   disconnectOidc: route({ method: 'DELETE', path: '/me/oidc', access: 'self', needsProof: true, reply: z.object({}) }),
   signOut: route({ method: 'POST', path: '/sign-out', access: 'self', reply: session }),
-  /** Fails like `signIn`. The session cookie changes. */
   prove: route({
     method: 'POST',
     path: '/proof',
@@ -187,7 +177,6 @@ export const accessApi = {
     isRead: true,
     reply: z.object({ options: webAuthn }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH. The session cookie changes. */
   passkeyProof: route({
     method: 'POST',
     path: '/proof/passkey',
@@ -202,7 +191,7 @@ export const accessApi = {
     body: preferences.extend({ name: operatorName }).partial().strict(),
     reply: session,
   }),
-  /** Ends the other sessions of the operator. Fails like `signIn`. */
+  /** Ends the other sessions of the operator. */
   changeMyPassword: route({
     method: 'POST',
     path: '/me/password',
@@ -219,7 +208,6 @@ export const accessApi = {
     needsProof: true,
     reply: z.object({ secret: z.string(), uri: z.string() }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH. */
   confirmOneTimeCodes: route({
     method: 'POST',
     path: '/me/one-time-codes/confirm',
@@ -228,7 +216,6 @@ export const accessApi = {
     body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must have six digits') }),
     reply: changedFactors,
   }),
-  /** Fails with SECOND_FACTOR_MISSING for the last factor of an operator whose role needs one. */
   removeOneTimeCodes: route({
     method: 'DELETE',
     path: '/me/one-time-codes',
@@ -236,7 +223,7 @@ export const accessApi = {
     needsProof: true,
     reply: secondFactors,
   }),
-  /** Ten new codes replace earlier ones. Fails with NO_EFFECT without a second factor. */
+  /** Ten new codes replace earlier ones. */
   renewRecoveryCodes: route({
     method: 'POST',
     path: '/me/recovery-codes',
@@ -251,7 +238,6 @@ export const accessApi = {
     needsProof: true,
     reply: z.object({ options: webAuthn }),
   }),
-  /** Fails with SECOND_FACTOR_MISMATCH, or NO_EFFECT for a registered passkey, or the 21st. */
   addPasskey: route({
     method: 'POST',
     path: '/me/passkeys',
@@ -260,7 +246,6 @@ export const accessApi = {
     body: z.strictObject({ name: operatorName, response: webAuthn }),
     reply: changedFactors,
   }),
-  /** Fails with SECOND_FACTOR_MISSING for the last factor of an operator whose role needs one. */
   removePasskey: route({
     method: 'DELETE',
     path: '/me/passkeys/:passkeyId',

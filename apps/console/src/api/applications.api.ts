@@ -45,7 +45,6 @@ const application = listedApplication.extend({
   appKey: z.string(),
   /** A keyed hash of the master key, which is never shown here. */
   masterKeyId: z.string(),
-  /** The command that shows the master key. */
   masterKeyCommand: z.string(),
   oldKeys: z.array(oldKey),
   settings: z.array(setting),
@@ -55,7 +54,6 @@ const application = listedApplication.extend({
     _Role: permissionsOfClass,
     _Installation: permissionsOfClass,
   }),
-  /** Base URL of the REST API. */
   apiUrl: z.string(),
 });
 
@@ -74,7 +72,6 @@ const overview = z.object({
   messages: z.object({ sent: total, dead: total }).nullable(),
   pushes: z
     .object({
-      /** The newest five. */
       underWay: z.array(z.object({ objectId: z.string(), createdAt: time, title: z.string() })),
       scheduled: count,
     })
@@ -92,7 +89,6 @@ export const SERIES_DAYS = 30;
 export const PUSH_SERIES_DAYS = 7;
 /** Hours of the connected devices, this one included. */
 export const CONNECTED_HOURS = 168;
-/** One number for each day. */
 const perDay = z.array(count);
 
 /** Null where the service does not answer in time. */
@@ -118,7 +114,6 @@ const series = z.object({
 
 export type Series = z.output<typeof series>;
 
-/** Applications, their settings, keys and class permissions. */
 export const applicationsApi = {
   /** The applications of the operator's grants, newest first. */
   listApplications: route({
@@ -152,7 +147,6 @@ export const applicationsApi = {
     params: ofApp,
     reply: overview,
   }),
-  /** Counts by day. */
   getSeries: route({
     method: 'GET',
     path: '/apps/:appId/series',
@@ -161,10 +155,7 @@ export const applicationsApi = {
     params: ofApp,
     reply: series,
   }),
-  /**
-   * Changes a setting, a secret one included. Fails with INCORRECT_TYPE, whose text says what the value must be, and with NO_EFFECT where
-   * the stored value is not `former`.
-   */
+  /** Also a secret one. Fails with INCORRECT_TYPE and what the value must be, or with NO_EFFECT where the stored value is not `former`. */
   changeSetting: route({
     method: 'PUT',
     path: '/apps/:appId/settings/:name',

@@ -54,16 +54,13 @@ const ofTemplate = ofApp.extend({
 });
 const givenParts = z.strictObject(parts.partial().shape);
 
-/** Mails, text messages, and templates of mails. */
 export const messagesApi = {
-  /** Newest first. */
   listMessages: route({
     method: 'GET',
     path: '/apps/:appId/messages',
     access: 'messages.read',
     params: ofApp,
     query: messageFilters.extend({
-      /** Add `counts`. */
       counts: flag.default(false),
       after: cursor.optional(),
       limit,
@@ -73,7 +70,6 @@ export const messagesApi = {
       counts: z.object({ byStatus: z.partialRecord(z.enum(MESSAGE_STATUSES), count), isExact: z.boolean() }).nullable(),
     }),
   }),
-  /** Newest first. */
   exportMessages: exportRoute({
     path: '/apps/:appId/messages/export',
     access: 'messages.export',
@@ -122,10 +118,7 @@ export const messagesApi = {
     params: ofTemplate,
     reply: z.object({ template }),
   }),
-  /**
-   * Absent parts keep their value. Fails with INCORRECT_TYPE, whose text names the part, the line and the mistake, and with NO_EFFECT
-   * where the parts that `getTemplate` gives are not `former`.
-   */
+  /** Absent parts keep their value. Fails with INCORRECT_TYPE (part, line, mistake), or NO_EFFECT where the stored parts are not `former`. */
   setTemplate: route({
     method: 'PUT',
     path: '/apps/:appId/templates/:kind/:language',

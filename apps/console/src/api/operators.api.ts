@@ -70,7 +70,7 @@ export const operatorsApi = {
     access: 'operators.write',
     reply: z.object({ items: z.array(operator) }),
   }),
-  /** The operator sets a password through the link. Fails with EMAIL_TAKEN. */
+  /** The operator sets a password through the link. */
   inviteOperator: route({
     method: 'POST',
     path: '/operators',
@@ -85,7 +85,6 @@ export const operatorsApi = {
     }),
     reply: oneOperator.extend({ link }),
   }),
-  /** A disabled operator's sessions end. Fails with NO_EFFECT for the last active owner. */
   changeOperator: route({
     method: 'PATCH',
     path: '/operators/:operatorId',

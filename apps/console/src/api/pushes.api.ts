@@ -56,9 +56,7 @@ const push = listedPush.extend({
   startsAt: time.nullable(),
   /** Between its time and its expiry. */
   lifeSeconds: count,
-  /** Devices per second; null: no limit. */
   flowControl: count.nullable(),
-  /** The environment of Apple devices. */
   prod: z.enum(['dev', 'prod']),
   data: json,
   where: json.nullable(),
@@ -106,11 +104,7 @@ export const pushesApi = {
     query: z.object({ status: z.enum(PUSH_STATUSES).optional(), after: cursor.optional(), limit }),
     reply: pageOf(listedPush),
   }),
-  /**
-   * The member `req_id` of the body makes a repeated request the same push. Fails with PROOF_REQUIRED if the session has no fresh proof and
-   * the push is scheduled, or could target more than `MAX_DEVICES_WITHOUT_PROOF` devices now; with INCORRECT_TYPE if `push_time` is past; with
-   * INVALID_QUERY if `where` compares the id or a token of a device in part.
-   */
+  /** `req_id` of the body makes a repeated request the same push. Needs a fresh proof if scheduled, or for more than `MAX_DEVICES_WITHOUT_PROOF` devices. */
   sendPush: route({
     method: 'POST',
     path: '/apps/:appId/pushes',
@@ -119,10 +113,7 @@ export const pushesApi = {
     body: pushBody,
     reply: z.object({ objectId: z.string(), createdAt: time }),
   }),
-  /**
-   * Sends the push at once to the operator's own test devices. Fails with INCORRECT_TYPE if the body names an audience or a time, and with
-   * NO_EFFECT without a test device.
-   */
+  /** At once, to the operator's own test devices. Fails with NO_EFFECT without one. */
   sendTestPush: route({
     method: 'POST',
     path: '/apps/:appId/pushes/test',
@@ -131,7 +122,7 @@ export const pushesApi = {
     body: pushBody,
     reply: z.object({ objectId: z.string(), createdAt: time, devices: count }),
   }),
-  /** The devices that this push would target now. Fails as `sendPush`. */
+  /** The devices that this push would target now. */
   countPushTargets: route({
     method: 'POST',
     path: '/apps/:appId/pushes/count',
@@ -216,7 +207,7 @@ export const pushesApi = {
     params: ofApp,
     reply: z.object({ items: z.array(device), missing: count }),
   }),
-  /** Fails with NO_EFFECT for more than `MAX_TEST_DEVICES`. Removes marks of devices that do not exist any more. */
+  /** Removes marks of devices that do not exist any more. */
   markTestDevice: route({
     method: 'PUT',
     path: '/apps/:appId/test-devices/:deviceId',
@@ -238,7 +229,6 @@ export const pushesApi = {
     params: ofDevice,
     reply: z.object({ device: deviceWithFields }),
   }),
-  /** Fails with INCORRECT_TYPE for ids and tokens that address the device. */
   changeDevice: route({
     method: 'PATCH',
     path: '/apps/:appId/devices/:deviceId',

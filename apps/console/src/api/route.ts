@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import type { Permission } from './shared.js';
 
-/**
- * `anyone`: also without a session. `self`: the own account, also without a second factor that the role needs. `operator`: any operator with
- * a session.
- */
+/** `anyone`: also without a session. `self`: also without a second factor that the role needs. `operator`: any with a session. */
 export type Access = 'anyone' | 'operator' | 'self' | Permission;
 
 export type Method = 'DELETE' | 'GET' | 'PATCH' | 'POST' | 'PUT';

@@ -95,10 +95,7 @@ export interface Permitted {
   readonly grants: readonly Grant[];
 }
 
-/**
- * The permissions for one application; empty without a grant. With `*`: those of a grant for any application, for pages of the whole
- * deployment.
- */
+/** Empty without a grant. With `*`: those of a grant for any application, for pages of the whole deployment. */
 export function permissionsFor({ isOwner, grants }: Permitted, appId: string): readonly Permission[] {
   if (isOwner) return PERMISSIONS;
   const counted = grants.filter(

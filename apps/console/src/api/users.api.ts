@@ -142,10 +142,7 @@ export const usersApi = {
     params: ofUser,
     reply: oneUser,
   }),
-  /**
-   * A value sets, `{"__op":"Delete"}` removes. Fails with NO_EFFECT if the user has changed since `updatedAt`. The field `ACL` needs the
-   * permission `users.acl`, address and phone number a fresh proof.
-   */
+  /** A value sets, `{"__op":"Delete"}` removes. Fails with NO_EFFECT if the user has changed since `updatedAt`. */
   changeUser: route({
     method: 'PATCH',
     path: '/apps/:appId/users/:userId',

@@ -124,11 +124,7 @@ const CONDITIONS = [
   ['to', 'begun_at < ?'],
 ] as const;
 
-/**
- * The condition that an act without an outcome is no longer under way.
- * @param graceMs added to the longest duration of the act
- * @param longActs the parameter with `LONG_ACTS_JSON`
- */
+/** The act cannot be under way any more. @param graceMs added to its longest duration @param longActs the parameter with `LONG_ACTS_JSON` */
 function isCutOff(graceMs: number, longActs: string): string {
   const openForMs = `${graceMs} + COALESCE((${longActs}::jsonb ->> action)::int, 0)`;
   return `outcome = 'begun' AND begun_at < now() - (${openForMs}) * interval '1 millisecond'`;

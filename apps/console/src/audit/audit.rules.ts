@@ -2,7 +2,6 @@ import { consoleApi, type ConsoleRoute, isExport } from '#console-api';
 import { LONG_COMMANDS } from '#contracts';
 import type { AuditEntity } from './audit.entity.js';
 
-/** Which entries of the audit log. */
 export interface AuditFilter {
   readonly operatorId?: string | undefined;
   readonly appId?: string | undefined;
@@ -31,7 +30,6 @@ export const LONG_ACTS: ReadonlyMap<string, number> = new Map([
   ...LONG_COMMANDS.map((name) => [name, MAX_COMMAND_MS] as const),
 ]);
 
-/** An entry as operators see it, with times as texts. */
 export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
   readonly begunAt: string;
   readonly endedAt: string | null;

@@ -77,7 +77,6 @@ function exporting(route: ExportRoute, handle: Handler, clock: Clock): Handler {
 }
 
 interface BoundRoute {
-  /** The action of audit entries. */
   readonly name: string;
   readonly route: ConsoleRoute;
   readonly handle: Handler;
@@ -235,7 +234,6 @@ class ConsoleRouter {
 
 type Input = Pick<RequestParts<ConsoleRoute>, 'body' | 'query'>;
 
-/** @throws AppError INCORRECT_TYPE */
 function inputOf({ method, query, body }: ConsoleRoute, request: FastifyRequest): Input {
   return {
     query: parseRequestPart(query, request.query, 'query'),

@@ -23,10 +23,7 @@ const MEDIA_TYPES: Readonly<Record<ExportFormat, string>> = {
 /** Spreadsheets that split cells at semicolons, tabs or line breaks would begin a formula here. */
 const FORMULA_WITHIN = /([;\t\r\n]"*)(?=[=+\-@\uFF1D\uFF0B\uFF0D\uFF20])/g;
 
-/**
- * RFC 4180, for spreadsheets. An apostrophe stands before what a spreadsheet would take for a formula. Objects and lists are JSON texts,
- * null is an empty cell.
- */
+/** RFC 4180. An apostrophe stands before what a spreadsheet would take for a formula; objects and lists are JSON texts, null is an empty cell. */
 function csvOf(rows: Rows, columns: readonly string[], isHeading = false): string {
   return stringify([...rows], {
     bom: isHeading,
@@ -73,10 +70,7 @@ export class ExportFile {
     return new ExportFile(route, request, await pages.next(), pages, now);
   }
 
-  /**
-   * Sends the file as fast as the client takes it. A page that cannot be read destroys the connection: the client sees that the file is cut.
-   * @param assertAllowed before each further page @returns the outcome for the audit log, with the number of rows; `unknown` where the client has closed the connection
-   */
+  /** A page that cannot be read destroys the connection: the file is cut. @returns the outcome with the number of rows; `unknown` if the client has left */
   async sendTo(reply: FastifyReply, assertAllowed: () => Promise<void>): Promise<EndedAct> {
     const text = Readable.from(this.#text(assertAllowed));
     const limit = setTimeout(() => text.destroy(new Error('The export took too long.')), MAX_EXPORT_MS);

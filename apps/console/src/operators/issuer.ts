@@ -48,10 +48,7 @@ export class Issuer {
     private readonly clock: Clock,
   ) {}
 
-  /**
-   * @param asksAgain whether the issuer must ask for the credentials, also within its own session
-   * @throws AppError NOT_FOUND without an issuer, OIDC_ISSUER_AWAY
-   */
+  /** @param asksAgain whether the issuer must ask for the credentials anew @throws AppError NOT_FOUND without an issuer, OIDC_ISSUER_AWAY */
   async authorizationUrl({ state, nonce, verifier }: SignInSecrets, asksAgain: boolean): Promise<string> {
     const { client, issuer } = await this.#session();
     const url = client.buildAuthorizationUrl(issuer, {
@@ -66,10 +63,7 @@ export class Issuer {
     return url.href;
   }
 
-  /**
-   * Exchanges the authorization code. @param answer the query of the issuer's redirect
-   * @throws AppError NOT_FOUND, OIDC_DENIED, OIDC_ANSWER_INVALID, OIDC_ISSUER_AWAY
-   */
+  /** @param answer the query of the issuer's redirect @throws AppError NOT_FOUND, OIDC_DENIED, OIDC_ANSWER_INVALID, OIDC_ISSUER_AWAY */
   async account(answer: URLSearchParams, { state, nonce, verifier }: SignInSecrets): Promise<ProvenAccount> {
     const { client, issuer } = await this.#session();
     const url = this.#callback();

@@ -72,10 +72,7 @@ export class OidcService {
     return { url };
   }
 
-  /**
-   * @param answer the query of the issuer's redirect
-   * @throws AppError OIDC_STATE_INVALID for a sign-in that belongs to another browser or session, is expired, or was used; as `Issuer.account`
-   */
+  /** @param answer the query of the issuer's redirect @throws AppError OIDC_STATE_INVALID for a foreign, expired or used sign-in; as `Issuer.account` */
   async finish(request: BrowserRequest, answer: string): Promise<FinishedSignIn> {
     const parameters = new URLSearchParams(answer);
     const state = parameters.get('state') ?? '';
@@ -88,7 +85,6 @@ export class OidcService {
     return { purpose: begun.purpose, to: begun.to ?? null, account };
   }
 
-  /** @throws as `OidcRepository.signIn` */
   async signIn(
     { issuer, subject, ...account }: ProvenAccount,
     source: Pick<ConsoleRequest, 'id' | 'network'>,
@@ -98,12 +94,10 @@ export class OidcService {
     return { id, credential: `${issuer} ${subject}` };
   }
 
-  /** @throws as `OidcRepository.connect` */
   connect(owner: SignedIn, account: ProvenAccount, source: Pick<ConsoleRequest, 'id' | 'network'>): Promise<void> {
     return this.repository.connect(owner, account, source);
   }
 
-  /** @throws as `OidcRepository.disconnect` */
   async disconnect(owner: SignedIn): Promise<void> {
     if (!this.config.passwords)
       throw appError('NO_EFFECT', { message: 'The issuer is the only way to sign in to this console.' });

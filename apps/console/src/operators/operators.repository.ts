@@ -45,7 +45,6 @@ export class OperatorsRepository {
     return this.database.query(`SELECT ${OPERATOR_COLUMNS} FROM console.operators o ORDER BY o.address LIMIT 10000`);
   }
 
-  /** @throws AppError NOT_FOUND */
   async get(key: OperatorKey): Promise<OperatorRow> {
     const [where, value] = 'id' in key ? ['o.id = $1', key.id] : ['o.address = $1', addressKey(key.address)];
     const [row] = await this.database.query<OperatorRow>(
@@ -93,7 +92,6 @@ export class OperatorsRepository {
     return row?.name;
   }
 
-  /** @throws AppError EMAIL_TAKEN */
   async invite({ name, address, isOwner, grants }: NewOperator): Promise<string> {
     try {
       return await this.database.transaction(async (tx) => {
@@ -126,10 +124,7 @@ export class OperatorsRepository {
     });
   }
 
-  /**
-   * A disabled operator's sessions and links end. Locks all owners: concurrent changes wait, so that one active owner remains.
-   * @throws AppError NOT_FOUND, or NO_EFFECT for the last active owner
-   */
+  /** Locks all owners: concurrent changes wait, so that one active owner remains. @throws AppError NOT_FOUND, or NO_EFFECT for the last one */
   async change(id: string, { isOwner, isDisabled }: { isOwner?: boolean; isDisabled?: boolean }): Promise<void> {
     await this.database.transaction(async (tx) => {
       const owners = await tx.query<{ id: string; isActive: boolean }>(
@@ -174,10 +169,7 @@ export class OperatorsRepository {
     return rows.map(({ deviceId }) => deviceId);
   }
 
-  /**
-   * A marked device stays marked. @param missing marked devices that do not exist any more: their marks go
-   * @throws AppError UNAUTHORIZED if the session has ended, NO_EFFECT if the operator has `MAX_TEST_DEVICES` others
-   */
+  /** @param missing marked devices that do not exist any more: their marks go @throws AppError UNAUTHORIZED, or NO_EFFECT beyond `MAX_TEST_DEVICES` */
   async markTestDevice(
     operator: FactorOwner,
     { appId, deviceId }: { readonly appId: string; readonly deviceId: string },

@@ -73,10 +73,7 @@ export class SecondFactorsRepository {
     );
   }
 
-  /**
-   * Replaces the codes in use. @param recoveryCodes for an operator without any @returns whether they were stored
-   * @throws AppError UNAUTHORIZED if the session has ended, SECOND_FACTOR_MISMATCH if another request was faster
-   */
+  /** @param recoveryCodes for an operator without any @returns whether they were stored @throws AppError UNAUTHORIZED, or SECOND_FACTOR_MISMATCH */
   async confirmCodes(
     owner: FactorOwner,
     { sealedSecret, step }: { readonly sealedSecret: string; readonly step: number },
@@ -124,10 +121,7 @@ export class SecondFactorsRepository {
     return rows.length > 0;
   }
 
-  /**
-   * @param recoveryCodes for an operator without any @returns whether they were stored
-   * @throws AppError UNAUTHORIZED if the session has ended, NO_EFFECT if the passkey is registered, or the operator has 20
-   */
+  /** As `confirmCodes`. @throws AppError UNAUTHORIZED, or NO_EFFECT if the passkey is registered, or the operator has 20 */
   async addPasskey(
     owner: FactorOwner,
     { transports, ...passkey }: NewPasskey,
@@ -161,11 +155,7 @@ export class SecondFactorsRepository {
     return row;
   }
 
-  /**
-   * @param counter from the authenticator
-   * @returns the operator with the password's hash, read in the same statement: a session that begins with it ends with that password.
-   * Undefined if the counter has not grown, so that the passkey may have been copied, or the operator cannot sign in
-   */
+  /** @returns the operator with the password's hash of this moment; undefined if the counter has not grown (a copied passkey), or the operator cannot sign in */
   async usePasskey(id: string, counter: number): Promise<{ id: string; passwordHash: string } | undefined> {
     const [row] = await this.database.query<{ id: string; passwordHash: string }>(
       `UPDATE console.passkeys p SET counter = $2, last_used_at = now() FROM console.operators o
@@ -177,10 +167,7 @@ export class SecondFactorsRepository {
     return row;
   }
 
-  /**
-   * Removes the one-time codes, or a passkey. @param keepsOne whether one factor has to remain
-   * @throws AppError UNAUTHORIZED if the session has ended, NOT_FOUND, or SECOND_FACTOR_MISSING for the last one
-   */
+  /** @param keepsOne whether one factor has to remain @throws AppError UNAUTHORIZED, NOT_FOUND, or SECOND_FACTOR_MISSING for the last one */
   async remove(owner: FactorOwner, which: { readonly passkeyId?: string }, keepsOne: boolean): Promise<void> {
     await this.asOwner(owner, async (tx) => {
       const removed =
@@ -225,10 +212,7 @@ export class SecondFactorsRepository {
   }
 }
 
-/**
- * Serializes changes of how one operator signs in, recovery links and new passwords included: a session that one of them has ended changes
- * nothing any more. @throws AppError UNAUTHORIZED if the session has ended
- */
+/** Serializes changes of how one operator signs in: a session that one of them has ended changes nothing any more. @throws AppError UNAUTHORIZED */
 export async function lockOwner(tx: Tx, { id, sessionId }: FactorOwner): Promise<void> {
   await tx.query('SELECT FROM console.operators WHERE id = $1 FOR NO KEY UPDATE', [id]);
   const sessions = await tx.query('SELECT 1 FROM console.sessions WHERE id = $1 AND operator_id = $2', [sessionId, id]);

@@ -58,10 +58,7 @@ export class SecondFactors {
     return step !== undefined && this.repository.useStep(operatorId, step);
   }
 
-  /**
-   * New one-time codes replace those in use once a first code has confirmed them.
-   * @returns the secret in base32, and the URI that authenticators read @throws AppError UNAUTHORIZED
-   */
+  /** Codes in use stay until a first new one is confirmed. @returns the secret in base32, and the URI that authenticators read */
   async beginCodes(owner: FactorOperator): Promise<{ secret: string; uri: string }> {
     const secret = new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32;
     await this.repository.beginCodes(owner, this.sealer.seal(secret, codesContext(owner.id)));
@@ -85,7 +82,6 @@ export class SecondFactors {
     return codes;
   }
 
-  /** @throws AppError UNAUTHORIZED, NOT_FOUND, or SECOND_FACTOR_MISSING for the last factor of an operator whose role needs one */
   remove(owner: FactorOwner & Parameters<typeof hasPowers>[0], which: { readonly passkeyId?: string }): Promise<void> {
     return this.repository.remove(owner, which, this.config.secondFactor === 'required' && hasPowers(owner));
   }
@@ -105,10 +101,7 @@ export class SecondFactors {
     return options;
   }
 
-  /**
-   * @returns recovery codes for an operator who had none, else null
-   * @throws AppError UNAUTHORIZED, SECOND_FACTOR_MISMATCH, or NO_EFFECT for a registered passkey
-   */
+  /** @returns recovery codes for an operator without any, else null @throws AppError UNAUTHORIZED, SECOND_FACTOR_MISMATCH, NO_EFFECT */
   async addPasskey(owner: FactorOwner, name: string, response: object): Promise<string[] | null> {
     const { registrationInfo } = await verified(
       verifyRegistrationResponse({
@@ -136,10 +129,7 @@ export class SecondFactors {
     return options;
   }
 
-  /**
-   * @param operatorId whose passkey it must be; null: any operator's, for a sign-in
-   * @returns the operator with the password's hash stored at that time @throws AppError SECOND_FACTOR_MISMATCH
-   */
+  /** @param operatorId whose passkey it must be; null: any operator's, for a sign-in @throws AppError SECOND_FACTOR_MISMATCH */
   async usePasskey(operatorId: string | null, response: object): Promise<{ id: string; passwordHash: string }> {
     const given = response as AuthenticationResponseJSON;
     const passkey = typeof given.id === 'string' ? await this.repository.passkey(given.id) : undefined;

@@ -52,11 +52,7 @@ export class SignInRepository {
     this.#total = `${config.sessionSeconds} seconds`;
   }
 
-  /**
-   * A session counts as long as the operator has the credential by which it began: one created during a change of the password has ended.
-   * @param credential as in `CREDENTIAL_TAGS`: the stored hash that was compared, or the account of the issuer
-   * @param provenAt the last proof of identity; undefined: now @returns the token
-   */
+  /** @param credential as in `CREDENTIAL_TAGS`; the session counts as long as the operator has it @param provenAt undefined: now @returns the token */
   async createSession(
     operatorId: string,
     credential: string,
@@ -136,10 +132,7 @@ export class SignInRepository {
     return rows.length;
   }
 
-  /**
-   * Ends the other sessions and the links of the operator. @param before the stored hash that was compared
-   * @throws AppError PASSWORD_MISMATCH if the password has changed since, or the session has ended
-   */
+  /** Ends the other sessions and the links. @param before the stored hash that was compared @throws AppError PASSWORD_MISMATCH if it has changed */
   async setPassword(
     operatorId: string,
     { before, after, keptSessionId }: { before: string; after: string; keptSessionId: string },
@@ -192,10 +185,7 @@ export class SignInRepository {
     return row;
   }
 
-  /**
-   * One statement creates the owner and uses up the link. The index `operators_first_key` decides between two links.
-   * @throws AppError LINK_EXPIRED
-   */
+  /** The index `operators_first_key` decides between two links. @throws AppError LINK_EXPIRED */
   async createFirstOwner(
     token: string,
     { name, address, passwordHash }: { name: string; address: string; passwordHash: string },
@@ -217,11 +207,7 @@ export class SignInRepository {
     return onlyId(rows);
   }
 
-  /**
-   * Sets the password, ends all sessions, removes the second factors and disconnects the issuer's account. Locks the operator first: a change
-   * by an old session is then either seen here, or refused because its session has ended.
-   * @throws AppError LINK_EXPIRED
-   */
+  /** Locks the operator first: a change by an old session is then seen here, or refused because its session has ended. @throws AppError LINK_EXPIRED */
   async useLink(token: string, passwordHash: string, name: string | undefined): Promise<string> {
     return this.database.transaction(async (tx) => {
       await tx.query(

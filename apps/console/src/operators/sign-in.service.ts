@@ -26,7 +26,6 @@ const SECONDS: Readonly<Record<LinkKind, number>> = {
   setUp: HOUR_SECONDS,
 };
 
-/** A link to hand over; it works once. */
 export interface Link {
   readonly url: string;
   readonly endsAt: string;
@@ -38,7 +37,6 @@ interface CheckedOperator {
   readonly passwordHash: string;
 }
 
-/** A password, and the code of a second factor where the operator has one. */
 interface GivenProof {
   readonly password: string;
   readonly code?: string | undefined;
@@ -64,28 +62,20 @@ export class SignInService {
     @Inject(CONSOLE_CONFIG) private readonly config: ConsoleConfig,
   ) {}
 
-  /**
-   * Checks a password, and the code where the operator has a second factor. Unknown addresses cost and answer like known ones. Attempts are
-   * forgotten once both were right: a thief of the password cannot guess codes without limit.
-   * @returns the operator with the hash that was compared
-   * @throws AppError PASSWORD_MISMATCH, SECOND_FACTOR_REQUIRED, SECOND_FACTOR_MISMATCH, or TOO_MANY_REQUESTS with the seconds until the
-   *   next attempt
-   */
+  /** Unknown addresses cost and answer like known ones. @throws AppError PASSWORD_MISMATCH, SECOND_FACTOR_REQUIRED or _MISMATCH, TOO_MANY_REQUESTS */
   async checkSignIn(address: string, given: GivenProof, clientAddress: string): Promise<CheckedOperator> {
     const reservations = await this.reserveAll([
       [`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK],
       [attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS],
     ]);
     const known = await this.releaseUnlessWrong(reservations, () => this.check(address, given));
+    // Not after a right password alone: its thief could guess codes without limit.
     await this.repository.forgetAttempts(attemptKey(address));
     await this.release(reservations);
     return known;
   }
 
-  /**
-   * Checks the password of a signed-in operator, and the code. Only attempts of the session count: attempts of others at the address must
-   * not keep the operator from a proof of identity. @returns and throws as `checkSignIn`
-   */
+  /** Counts attempts of this session: those of others at the address must not keep the operator from a proof. @throws as `checkSignIn` */
   async checkOwn(
     { address, sessionId }: { readonly address: string; readonly sessionId: string },
     given: GivenProof,
@@ -96,13 +86,9 @@ export class SignInService {
     return known;
   }
 
-  /**
-   * Counts an act without a session. Beyond the limit it writes no entry of the audit log, which keeps its entries for 30 days at least.
-   * Sign-ins by the issuer count apart: guesses of passwords do not lock them.
-   * @returns whether all networks together are within their limit: beyond it only acts with a known credential get an entry
-   * @throws AppError TOO_MANY_REQUESTS
-   */
+  /** Beyond the limit an act gets no audit entry. @returns whether all networks together are within theirs @throws AppError TOO_MANY_REQUESTS */
   async countAnonymousAct(clientAddress: string, path: string): Promise<boolean> {
+    // Guesses of passwords do not lock sign-ins by the issuer.
     const kind = path.startsWith('/oidc/') ? 'oidc' : 'anonymous';
     await this.reserve(`${kind}:${clientNetworkOf(clientAddress)}`, MAX_ANONYMOUS_ACTS_PER_NETWORK);
     return (await this.repository.reserveAttempt(`${kind}:*`, MAX_ANONYMOUS_ACTS)) !== undefined;
@@ -118,7 +104,6 @@ export class SignInService {
     return typeof response.id === 'string' && this.factors.hasPasskey(response.id);
   }
 
-  /** @throws AppError PASSWORDS_OFF where the issuer alone signs operators in */
   assertPasswords(): void {
     if (!this.config.passwords) throw appError('PASSWORDS_OFF');
   }
@@ -127,12 +112,10 @@ export class SignInService {
     return this.hasher.hash(password);
   }
 
-  /** @throws AppError LINK_EXPIRED before it hashes anything where the link is not valid */
   async assertLink(token: string): Promise<void> {
     if ((await this.repository.findLink(token)) === undefined) throw appError('LINK_EXPIRED');
   }
 
-  /** @throws AppError PASSWORDS_OFF for a link that sets a password where the issuer alone signs operators in */
   async createLink(kind: LinkKind, operatorId: string | null): Promise<Link> {
     if (kind !== 'invitation') this.assertPasswords();
     const { token, endsAt } = await this.repository.createLink(kind, operatorId, SECONDS[kind]);

@@ -106,7 +106,6 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
     this.signedIn = signedIn;
   }
 
-  /** @throws AppError UNAUTHORIZED */
   get operator(): SignedIn {
     if (this.signedIn === undefined) throw appError('UNAUTHORIZED');
     return this.signedIn;
@@ -150,10 +149,7 @@ function forbidden(permission: Permission): AppError {
   return appError('FORBIDDEN', { message: `This needs the permission ${permission}.` });
 }
 
-/**
- * Why the operator may not use the route now. NOT_FOUND: the operator has no grant for the application.
- * @throws AppError UNAUTHORIZED without a session
- */
+/** NOT_FOUND: the operator has no grant for the application. @throws AppError UNAUTHORIZED without a session */
 export function refusalBy(route: ConsoleRoute, signedIn: SignedIn | undefined, params: unknown): AppError | undefined {
   if (route.access === 'anyone') return undefined;
   if (signedIn === undefined) throw appError('UNAUTHORIZED', { message: 'Sign in first.' });

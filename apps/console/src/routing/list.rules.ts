@@ -59,7 +59,6 @@ export function openedCursor(cursor: string, sealer: Sealing, list: string): unk
 const ID = /^[\w-]{1,64}$/;
 export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** @throws AppError INVALID_QUERY */
 export function readCursor(text: string, idPattern = ID): ListPlace {
   const [at = '', id = '', ...rest] = text.split(',');
   if (!/^[\dTZ:.-]{24}$/.test(at) || Number.isNaN(Date.parse(at)) || !idPattern.test(id) || rest.length > 0)
