@@ -51,6 +51,16 @@ export const QueryParams = createParamDecorator(
     requestOf(context).query as Record<string, unknown>,
 );
 
+export interface CallerQuery {
+  readonly caller: Caller;
+  readonly params: Record<string, unknown>;
+}
+
+export const RequestQuery = createParamDecorator((_: unknown, context: ExecutionContext): CallerQuery => {
+  const request = requestOf(context);
+  return { caller: callerOf(request), params: request.query as Record<string, unknown> };
+});
+
 function callerOf({ caller }: FastifyRequest): Caller {
   if (caller === undefined) throw appError('UNAUTHORIZED');
   return caller;

@@ -28,7 +28,7 @@ import {
 import { RpcClient } from '#messaging';
 import { ANONYMOUS, installationClass, type ObjectClass, objectIdSchema, requestSchema, roleClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { JsonBody, ObjectId, ObjectIds, QueryParams, RequestCaller } from '../http/request.decorators.js';
+import { type CallerQuery, JsonBody, ObjectId, ObjectIds, RequestQuery } from '../http/request.decorators.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { acl, type ObjectEndpoints, objectEndpoints, timestamp } from './object.endpoints.js';
 import { parseCondition, parseListQuery, parseReadOptions, parseWriteOptions, returnsNew } from './object.params.js';
@@ -57,118 +57,137 @@ interface ObjectRoutes {
   readonly endpoints: ObjectEndpoints;
 }
 
-/** The controller of a class whose writes need no route of their own. Its definition parses each body before the service receives it. */
-// eslint-disable-next-line max-lines-per-function -- decorators need the endpoints, so the whole class stands in the function
-export function objectsController({
-  name,
-  objectClass,
-  paths,
-  contract,
-  needsPrincipal = false,
-  endpoints,
-}: ObjectRoutes): Type {
-  @Controller([...paths])
+/** The requests for objects of one class. Its definition parses each body before the service receives it. */
+class ObjectRequests {
+  readonly #rpc: RpcClient;
+  readonly #principals: Principals;
+  readonly #baseUrl: string;
+  readonly #routes: ObjectRoutes;
+
+  constructor(rpc: RpcClient, principals: Principals, baseUrl: string, routes: ObjectRoutes) {
+    this.#rpc = rpc;
+    this.#principals = principals;
+    this.#baseUrl = baseUrl;
+    this.#routes = routes;
+  }
+
+  async create({ caller, params }: CallerQuery, fields: JsonObject, reply: FastifyReply): Promise<JsonObject> {
+    const { contract, objectClass, paths } = this.#routes;
+    objectClass.parseNew(fields, caller.isMaster);
+    const request = { ...(await this.#about(caller)), fields, returnNew: returnsNew(params) };
+    const { objectId, isNew, result } = await this.#rpc.call(contract.create, request);
+    void reply
+      .code(isNew ? HttpStatus.CREATED : HttpStatus.OK)
+      .header('location', `${this.#baseUrl}/${paths[0]}/${objectId}`);
+    return result;
+  }
+
+  async list({ caller, params }: CallerQuery): Promise<string> {
+    const { contract, needsPrincipal, objectClass } = this.#routes;
+    const query = parseListQuery(params);
+    const about = await this.#about(caller);
+    if (needsPrincipal === true && query.include !== undefined) {
+      const { keys: _, include: __, ...list } = query;
+      const { results, ...count } = await this.#rpc.call(contract.find, { ...about, ...list });
+      return JSON.stringify({ results: await this.#including(caller, results, query), ...count });
+    }
+    const related = objectClass.queryClass().relations.get(String(params['redirectClassNameForKey']))?.className;
+    if (related === undefined) return this.#rpc.callForJson(contract.find, { ...about, ...query });
+    const found = await this.#rpc.callForJson(contract.find, { ...about, className: related, ...query });
+    return `{"className":"${related}",${found.slice(1)}`;
+  }
+
+  async get({ caller, params }: CallerQuery, objectId: string): Promise<JsonObject> {
+    const { contract, needsPrincipal } = this.#routes;
+    const options = parseReadOptions(params);
+    if (needsPrincipal === true && options.include !== undefined) {
+      const whole = { ...(await this.#about(caller)), objectId, returnAcl: options.returnAcl };
+      const { object } = await this.#rpc.call(contract.get, whole);
+      return (await this.#including(caller, [object ?? {}], options))[0] ?? {};
+    }
+    const { object } = await this.#rpc.call(contract.get, { ...(await this.#about(caller)), objectId, ...options });
+    return object ?? {};
+  }
+
+  async update({ caller, params }: CallerQuery, objectId: string, changes: JsonObject): Promise<JsonObject> {
+    const { contract, objectClass } = this.#routes;
+    const options = parseWriteOptions(params);
+    objectClass.parse(changes, caller.isMaster);
+    const request = { ...(await this.#about(caller)), objectId, changes, ...options };
+    return (await this.#rpc.call(contract.update, request)).result;
+  }
+
+  async remove({ caller, params }: CallerQuery, objectIds: string[]): Promise<JsonObject> {
+    const condition = parseCondition(params);
+    return this.#rpc.call(this.#routes.contract.remove, { ...(await this.#about(caller)), objectIds, ...condition });
+  }
+
+  async #including(
+    caller: Caller,
+    objects: JsonObject[],
+    { keys, include, returnAcl }: ObjectReadOptions,
+  ): Promise<JsonObject[]> {
+    const request = { caller, objects, keys, include, returnAcl };
+    return (await this.#rpc.call(includesRpc.resolve, request)).objects;
+  }
+
+  async #about(caller: Caller): Promise<{ caller: Caller; className: string; principal?: Principal }> {
+    const { objectClass, needsPrincipal } = this.#routes;
+    const about = { caller, className: objectClass.name };
+    return needsPrincipal === true ? { ...about, principal: await this.#principals.of(caller) } : about;
+  }
+}
+
+/** The controller of a class whose writes need no route of their own. */
+export function objectsController(routes: ObjectRoutes): Type {
+  @Controller([...routes.paths])
   class ObjectsController {
-    constructor(
-      private readonly rpc: RpcClient,
-      private readonly principals: Principals,
-      @Inject(GATEWAY_CONFIG) private readonly config: GatewayConfig,
-    ) {}
+    readonly #requests: ObjectRequests;
+
+    constructor(rpc: RpcClient, principals: Principals, @Inject(GATEWAY_CONFIG) { baseUrl }: GatewayConfig) {
+      this.#requests = new ObjectRequests(rpc, principals, baseUrl, routes);
+    }
 
     @Post()
-    @Endpoint(endpoints.create)
-    async create(
-      @RequestCaller() caller: Caller,
+    @Endpoint(routes.endpoints.create)
+    create(
+      @RequestQuery() query: CallerQuery,
       @JsonBody() fields: JsonObject,
-      @QueryParams() params: Record<string, unknown>,
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<JsonObject> {
-      objectClass.parseNew(fields, caller.isMaster);
-      const request = { ...(await this.about(caller)), fields, returnNew: returnsNew(params) };
-      const { objectId, isNew, result } = await this.rpc.call(contract.create, request);
-      void reply
-        .code(isNew ? HttpStatus.CREATED : HttpStatus.OK)
-        .header('location', `${this.config.baseUrl}/${paths[0]}/${objectId}`);
-      return result;
+      return this.#requests.create(query, fields, reply);
     }
 
     @Get()
     @Header(...JSON_TYPE)
-    @Endpoint(endpoints.list)
-    async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
-      const query = parseListQuery(params);
-      const about = await this.about(caller);
-      if (needsPrincipal && query.include !== undefined) {
-        const { keys: _, include: __, ...list } = query;
-        const { results, ...count } = await this.rpc.call(contract.find, { ...about, ...list });
-        return JSON.stringify({ results: await this.including(caller, results, query), ...count });
-      }
-      const related = objectClass.queryClass().relations.get(String(params['redirectClassNameForKey']))?.className;
-      if (related === undefined) return this.rpc.callForJson(contract.find, { ...about, ...query });
-      const found = await this.rpc.callForJson(contract.find, { ...about, className: related, ...query });
-      return `{"className":"${related}",${found.slice(1)}`;
+    @Endpoint(routes.endpoints.list)
+    list(@RequestQuery() query: CallerQuery): Promise<string> {
+      return this.#requests.list(query);
     }
 
     @Get(':objectId')
-    @Endpoint(endpoints.get)
-    async get(
-      @RequestCaller() caller: Caller,
-      @ObjectId() objectId: string,
-      @QueryParams() params: Record<string, unknown>,
-    ): Promise<JsonObject> {
-      const options = parseReadOptions(params);
-      if (needsPrincipal && options.include !== undefined) {
-        const whole = { ...(await this.about(caller)), objectId, returnAcl: options.returnAcl };
-        const { object } = await this.rpc.call(contract.get, whole);
-        return (await this.including(caller, [object ?? {}], options))[0] ?? {};
-      }
-      const { object } = await this.rpc.call(contract.get, { ...(await this.about(caller)), objectId, ...options });
-      return object ?? {};
+    @Endpoint(routes.endpoints.get)
+    get(@RequestQuery() query: CallerQuery, @ObjectId() id: string): Promise<JsonObject> {
+      return this.#requests.get(query, id);
     }
 
     @Put(':objectId')
-    @Endpoint(endpoints.update)
-    async update(
-      @RequestCaller() caller: Caller,
-      @ObjectId() objectId: string,
+    @Endpoint(routes.endpoints.update)
+    update(
+      @RequestQuery() query: CallerQuery,
+      @ObjectId() id: string,
       @JsonBody() changes: JsonObject,
-      @QueryParams() params: Record<string, unknown>,
     ): Promise<JsonObject> {
-      const options = parseWriteOptions(params);
-      objectClass.parse(changes, caller.isMaster);
-      const request = { ...(await this.about(caller)), objectId, changes, ...options };
-      return (await this.rpc.call(contract.update, request)).result;
+      return this.#requests.update(query, id, changes);
     }
 
     @Delete(':objectId')
-    @Endpoint(endpoints.remove)
-    async remove(
-      @RequestCaller() caller: Caller,
-      @ObjectIds() objectIds: string[],
-      @QueryParams() params: Record<string, unknown>,
-    ): Promise<JsonObject> {
-      const condition = parseCondition(params);
-      return this.rpc.call(contract.remove, { ...(await this.about(caller)), objectIds, ...condition });
-    }
-
-    private async including(
-      caller: Caller,
-      objects: JsonObject[],
-      { keys, include, returnAcl }: ObjectReadOptions,
-    ): Promise<JsonObject[]> {
-      const request = { caller, objects, keys, include, returnAcl };
-      return (await this.rpc.call(includesRpc.resolve, request)).objects;
-    }
-
-    private async about(caller: Caller): Promise<{ caller: Caller; className: string; principal?: Principal }> {
-      const className = objectClass.name;
-      return needsPrincipal
-        ? { caller, className, principal: await this.principals.of(caller) }
-        : { caller, className };
+    @Endpoint(routes.endpoints.remove)
+    remove(@RequestQuery() query: CallerQuery, @ObjectIds() ids: string[]): Promise<JsonObject> {
+      return this.#requests.remove(query, ids);
     }
   }
-  Object.defineProperty(ObjectsController, 'name', { value: `${name}Controller` });
-  return ObjectsController;
+  return Object.defineProperty(ObjectsController, 'name', { value: `${routes.name}Controller` });
 }
 
 export const rolesEndpoints = objectEndpoints(roleClass, {
