@@ -1,7 +1,7 @@
 import type { ClassOperation, ClassPermission, ClassPermissions, Principal } from '#contracts';
 import { type AppError, appError } from '#errors';
 import type { ObjectRow } from '../class-definition.js';
-import type { QueryScope } from '../query/query.js';
+import type { QueryClass, QueryScope } from '../query/query.js';
 import { granteesOf, grants, writeForbidden } from '../values.js';
 import { ALWAYS_MET, type UpdateCondition, updateCondition } from './query-database.js';
 import type { AccessContext, Requester, StoredClasses } from './stored-classes.js';
@@ -45,57 +45,91 @@ export class ObjectAccess {
     const permissions = await this.source.permissionsOf(appId);
     const principal = isMaster ? undefined : await this.source.principalOf(requester);
     const hideContact = !isMaster && (await this.source.hidesContact(appId));
-    const may = (operation: ClassOperation, className: string) =>
-      principal === undefined || isGranted(permissionOf(permissions, className, operation), principal);
-    const assertMay = (operation: ClassOperation, className: string) => {
-      if (!may(operation, className)) throw classForbidden(operation, className);
-    };
-    const queryClassOf = (className: string) => this.classes.of(className).objectClass.queryClass({ hideContact });
-    const grantees = principal === undefined ? 'master' : granteesOf(principal);
-    const isAllowed = ({ acl }: Pick<ObjectRow, 'acl'>, permission: 'read' | 'write') =>
-      grantees === 'master' || grants(acl, permission, grantees);
-    const scope: QueryScope = {
-      appId,
-      grantees,
-      classOf: (className) => {
-        this.assertStoredHere(className, permissions);
-        assertMay('find', className);
-        return queryClassOf(className);
-      },
-    };
-    return {
-      scope,
-      queryClassOf,
-      principal,
-      hideContact,
-      may,
-      assertMay,
-      mayRead: (object) => isAllowed(object, 'read'),
-      mayGet: (className, object) => may('get', className) && isAllowed(object, 'read'),
-      assertMayWrite: (object) => {
-        if (!isAllowed(object, 'write')) throw writeForbidden();
-      },
-      conditionOf: (className, where) => {
-        if (where === undefined) return ALWAYS_MET;
-        // Only the user itself writes a user, and `users/me` shows it to that user whatever permission and ACL say.
-        const isOwn = this.classes.of(className).objectClass.definition.isPrincipal === true;
-        // The class permission `find` is not required: the condition sees only the object of the write.
-        if (!isOwn) assertMay('get', className);
-        const isReadable = (object: Pick<ObjectRow, 'acl'>) => isOwn || isAllowed(object, 'read');
-        return updateCondition(where, { queryClass: queryClassOf(className), scope, isReadable });
-      },
-    };
+    return new CallerAccess(this.classes, { appId, permissions, principal, hideContact });
   }
 
   /** As `AccessContext.conditionOf`; a write without a condition costs no lookup. */
   async conditionOf(requester: Requester, className: string, where: unknown): Promise<UpdateCondition> {
     return where === undefined ? ALWAYS_MET : (await this.contextOf(requester)).conditionOf(className, where);
   }
+}
 
-  private assertStoredHere(className: string, permissions: ClassPermissions): void {
+interface CallerRights {
+  readonly appId: string;
+  readonly permissions: ClassPermissions;
+  /** Undefined for the master key. */
+  readonly principal: Principal | undefined;
+  readonly hideContact: boolean;
+}
+
+class CallerAccess implements AccessContext {
+  readonly principal: Principal | undefined;
+  readonly hideContact: boolean;
+  readonly scope: QueryScope;
+  readonly #permissions: ClassPermissions;
+
+  constructor(
+    private readonly classes: StoredClasses,
+    { appId, permissions, principal, hideContact }: CallerRights,
+  ) {
+    this.principal = principal;
+    this.hideContact = hideContact;
+    this.#permissions = permissions;
+    const grantees = principal === undefined ? 'master' : granteesOf(principal);
+    this.scope = { appId, grantees, classOf: (className) => this.#queriedClass(className) };
+  }
+
+  queryClassOf(className: string): QueryClass {
+    return this.classes.of(className).objectClass.queryClass({ hideContact: this.hideContact });
+  }
+
+  may(operation: ClassOperation, className: string): boolean {
+    return (
+      this.principal === undefined || isGranted(permissionOf(this.#permissions, className, operation), this.principal)
+    );
+  }
+
+  assertMay(operation: ClassOperation, className: string): void {
+    if (!this.may(operation, className)) throw classForbidden(operation, className);
+  }
+
+  mayRead(object: Pick<ObjectRow, 'acl'>): boolean {
+    return this.#isGrantedBy(object, 'read');
+  }
+
+  mayGet(className: string, object: Pick<ObjectRow, 'acl'>): boolean {
+    return this.may('get', className) && this.mayRead(object);
+  }
+
+  assertMayWrite(object: Pick<ObjectRow, 'acl'>): void {
+    if (!this.#isGrantedBy(object, 'write')) throw writeForbidden();
+  }
+
+  conditionOf(className: string, where: unknown): UpdateCondition {
+    if (where === undefined) return ALWAYS_MET;
+    // Only the user itself writes a user, and `users/me` shows it to that user whatever permission and ACL say.
+    const isOwn = this.classes.of(className).objectClass.definition.isPrincipal === true;
+    // The class permission `find` is not required: the condition sees only the object of the write.
+    if (!isOwn) this.assertMay('get', className);
+    const isReadable = (object: Pick<ObjectRow, 'acl'>) => isOwn || this.mayRead(object);
+    return updateCondition(where, { queryClass: this.queryClassOf(className), scope: this.scope, isReadable });
+  }
+
+  #isGrantedBy({ acl }: Pick<ObjectRow, 'acl'>, permission: 'read' | 'write'): boolean {
+    const { grantees } = this.scope;
+    return grantees === 'master' || grants(acl, permission, grantees);
+  }
+
+  #queriedClass(className: string): QueryClass {
+    this.#assertStoredHere(className);
+    this.assertMay('find', className);
+    return this.queryClassOf(className);
+  }
+
+  #assertStoredHere(className: string): void {
     if (this.classes.has(className)) return;
     // docs/decisions.md: in a query of users or roles, installations are an unknown class.
-    if (!Object.hasOwn(permissions, className) || className === '_Installation') throw appError('NOT_FOUND');
+    if (!Object.hasOwn(this.#permissions, className) || className === '_Installation') throw appError('NOT_FOUND');
     throw appError('INVALID_QUERY', {
       message: `A query of this class cannot contain a sub-query of the class ${className}.`,
     });

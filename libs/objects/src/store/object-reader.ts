@@ -105,9 +105,10 @@ export class ObjectReader {
   }
 
   private async readable({ objectClass, objects }: StoredClass, ids: readonly string[], reading: Reading) {
-    const { queryClassOf, scope } = reading.context;
+    const { context } = reading;
+    const queryClass = context.queryClassOf(objectClass.name);
     const query = { where: parseWhere({ objectId: { $in: ids } }), order: [] };
-    const found = await objects.listMeasured(compileFind(query, queryClassOf(objectClass.name), scope));
+    const found = await objects.listMeasured(compileFind(query, queryClass, context.scope));
     reading.readBytes += found.bytes;
     if (reading.readBytes > MAX_READ_BYTES) throw appError('OBJECT_TOO_LARGE');
     return found.objects;

@@ -104,7 +104,7 @@ export class StoredClasses implements FieldIndexed {
 export interface AccessContext {
   readonly scope: QueryScope;
   /** The class without a check of its permissions, unlike `scope.classOf`. */
-  readonly queryClassOf: (className: string) => QueryClass;
+  queryClassOf(className: string): QueryClass;
   readonly principal: Principal | undefined;
   readonly hideContact: boolean;
   may(operation: ClassOperation, className: string): boolean;
