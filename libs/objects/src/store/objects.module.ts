@@ -20,7 +20,7 @@ import { objectImportController, ObjectImports } from './object-imports.js';
 import { ObjectReader } from './object-reader.js';
 import { ObjectWriter } from './object-writer.js';
 import { ObjectRepository, type ObjectStorage } from './object.repository.js';
-import { OBJECTS_DATABASE, objectsRpcController } from './objects.controller.js';
+import { ObjectRequests, OBJECTS_DATABASE, objectsRpcController } from './objects.controller.js';
 import { QueryDatabase } from './query-database.js';
 import { SlowQueries } from './slow-queries.js';
 import { StoredClasses } from './stored-classes.js';
@@ -114,6 +114,7 @@ export class ObjectsModule implements OnApplicationBootstrap, BeforeApplicationS
       providers: [
         Clock,
         StoredClasses,
+        ObjectRequests,
         { provide: AccessSource, useClass: service.access },
         { provide: SETTINGS, inject: [], ...service.settings },
         { provide: OBJECTS_DATABASE, useExisting: service.databaseToken },
