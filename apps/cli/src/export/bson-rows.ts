@@ -130,34 +130,27 @@ type TypedValue =
   | bson.MinKey
   | bson.MaxKey;
 
-// eslint-disable-next-line complexity -- one branch a type of BSON
-function typedValueOf(value: TypedValue): JsonValue {
-  switch (value._bsontype) {
-    case 'ObjectId':
-      return value.toHexString();
-    case 'DBRef':
-      return { __type: 'Pointer', className: value.collection, objectId: idOf(value.oid) };
-    case 'Binary':
-      return { __type: 'Bytes', base64: value.toString('base64') };
-    case 'Long':
-      return value.toNumber();
-    case 'Int32':
-    case 'Double':
-      return value.valueOf();
-    case 'Decimal128':
-      return Number(value.toString());
-    case 'Timestamp':
-      return { __type: 'Date', iso: isoOf(new Date(value.t * 1_000)) };
-    case 'BSONRegExp':
-      return value.pattern;
-    case 'BSONSymbol':
-      return value.value;
-    case 'Code':
-      return value.code;
-    case 'MinKey':
-    case 'MaxKey':
-      return null;
-  }
+type ValueOf<Name extends TypedValue['_bsontype']> = Extract<TypedValue, { readonly _bsontype: Name }>;
+
+const CONVERTERS: { readonly [Name in TypedValue['_bsontype']]: (value: ValueOf<Name>) => JsonValue } = {
+  ObjectId: (value) => value.toHexString(),
+  DBRef: ({ collection, oid }) => ({ __type: 'Pointer', className: collection, objectId: idOf(oid) }),
+  Binary: (value) => ({ __type: 'Bytes', base64: value.toString('base64') }),
+  Long: (value) => value.toNumber(),
+  Int32: (value) => value.valueOf(),
+  Double: (value) => value.valueOf(),
+  Decimal128: (value) => Number(value.toString()),
+  Timestamp: ({ t: seconds }) => ({ __type: 'Date', iso: isoOf(new Date(seconds * 1_000)) }),
+  BSONRegExp: ({ pattern }) => pattern,
+  BSONSymbol: ({ value }) => value,
+  Code: ({ code }) => code,
+  MinKey: () => null,
+  MaxKey: () => null,
+};
+
+function typedValueOf<Name extends TypedValue['_bsontype']>(value: ValueOf<Name>): JsonValue {
+  const name: Name = value._bsontype;
+  return CONVERTERS[name](value);
 }
 
 function objectOf(value: object, depth: number): JsonValue {
