@@ -16,18 +16,18 @@ interface Sample {
 
 /** Reads samples at a scrape, each at most once at a time. A sample that fails does not affect the others. */
 class Samples {
-  readonly #readings: Reading[] = [];
+  readonly #samples: CachedSample[] = [];
 
   add(sample: Sample): void {
-    this.#readings.push(new Reading(sample));
+    this.#samples.push(new CachedSample(sample));
   }
 
   async read(): Promise<void> {
-    await Promise.all(this.#readings.map((reading) => reading.renew()));
+    await Promise.all(this.#samples.map((sample) => sample.renew()));
   }
 }
 
-class Reading {
+class CachedSample {
   #current: Promise<void> | undefined;
   #endedAt = Number.NEGATIVE_INFINITY;
 

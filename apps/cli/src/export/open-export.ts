@@ -193,7 +193,7 @@ function addEntry(entry: ArchiveEntry, name: string, found: Found): void {
   reportContent(entry, name, listing);
   const file = name === '' ? STANDARD_INPUT : withoutControls(name);
   for (const kind of parts) {
-    const { reading: _reading, ...shown } = kind;
+    const { layout: _layout, ...shown } = kind;
     sources.set({ file, bytes: entry.bytes, ...shown }, { kind, entry, isCompressed });
   }
   if (name === '' && parts.some(({ kind }) => kind === 'other')) listing.skip(NAMELESS);

@@ -5,14 +5,14 @@ import type { ExportPart, RoleRelation } from './export.types.js';
 import { withoutMark } from './json-rows.js';
 import { HEAD_BYTES } from './stored-bytes.js';
 
-export type Reading =
+export type RowLayout =
   | { readonly by: 'lines'; readonly className: string }
   | { readonly by: 'list'; readonly key: string | undefined }
   | { readonly by: 'columns' | 'documents' | 'whole' | 'nothing' }
   | { readonly by: 'problem'; readonly problem: string };
 
 export interface PartKind extends Pick<ExportPart, 'className' | 'kind' | 'relation' | 'form'> {
-  readonly reading: Reading;
+  readonly layout: RowLayout;
 }
 
 export interface FileKind {
@@ -75,11 +75,11 @@ function classOfName(name: string): string {
   return RELATION.test(name) || name.startsWith(JOIN) ? name : (CLASS_IN_NAME.exec(name)?.[1] ?? '');
 }
 
-function classed(className: string, form: ExportPart['form'], reading: Reading): PartKind {
+function classed(className: string, form: ExportPart['form'], layout: RowLayout): PartKind {
   const field = RELATION.exec(className)?.[1]?.toLowerCase();
-  if (field === 'users' || field === 'roles') return { ...relationOf(field), form, reading };
+  if (field === 'users' || field === 'roles') return { ...relationOf(field), form, layout };
   if (!CLASS_NAME.test(className) || className.startsWith(JOIN)) return other();
-  return { className, kind: 'rows', form, reading };
+  return { className, kind: 'rows', form, layout };
 }
 
 function relationOf(field: RoleRelation['field']): Pick<PartKind, 'className' | 'kind' | 'relation'> {
@@ -88,7 +88,7 @@ function relationOf(field: RoleRelation['field']): Pick<PartKind, 'className' | 
 }
 
 function other(): PartKind {
-  return { className: '', kind: 'other', form: 'unknown', reading: { by: 'nothing' } };
+  return { className: '', kind: 'other', form: 'unknown', layout: { by: 'nothing' } };
 }
 
 function brokenPart(name: string, problem: string): PartKind {
@@ -133,7 +133,7 @@ export function classOfHeader(line: string): string | undefined {
 function partAbout(match: RegExpExecArray): PartKind {
   const [, className = '', about] = match;
   const kind = about === 'schema' || about === 'indexes' ? about : 'permissions';
-  return { className, kind, form: 'json', reading: { by: 'whole' } };
+  return { className, kind, form: 'json', layout: { by: 'whole' } };
 }
 
 /** An old file of several classes: `{"classes":["Post"],"Post":[…]}`. */

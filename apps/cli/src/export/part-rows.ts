@@ -4,7 +4,7 @@ import type { ArchiveEntry } from './archives.js';
 import { BsonReader } from './bson-rows.js';
 import type { ExportPart, ExportRow, ReadRow, RowOrder, RowReader } from './export.types.js';
 import { LineReader, ListReader, MAX_ROW_BYTES, type Parsed, parseRow, RowBytes, withoutMark } from './json-rows.js';
-import { classOfHeader, type PartKind, type Reading } from './part-kinds.js';
+import { classOfHeader, type PartKind, type RowLayout } from './part-kinds.js';
 import { BytesProblem, gunzipped, type Meter } from './stored-bytes.js';
 
 const FOREIGN_ROWS =
@@ -137,25 +137,25 @@ async function* counted(source: AsyncIterable<Buffer>, progress: { bytesRead: nu
   }
 }
 
-export function readerOf({ reading, kind }: PartKind): RowReader {
-  const reader = plainReader(reading);
+export function readerOf({ layout, kind }: PartKind): RowReader {
+  const reader = plainReader(layout);
   return kind === 'relation' ? mapped(reader, relationRow) : reader;
 }
 
-function plainReader(reading: Reading): RowReader {
-  switch (reading.by) {
+function plainReader(layout: RowLayout): RowReader {
+  switch (layout.by) {
     case 'lines':
-      return new LineReader(lineParser(reading.className));
+      return new LineReader(lineParser(layout.className));
     case 'columns':
       return new LineReader(parseColumns());
     case 'list':
-      return new ListReader(reading.key);
+      return new ListReader(layout.key);
     case 'documents':
       return new BsonReader();
     case 'whole':
       return wholeReader();
     case 'problem':
-      return problemReader(reading.problem);
+      return problemReader(layout.problem);
     case 'nothing':
       return problemReader(undefined);
   }

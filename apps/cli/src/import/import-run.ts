@@ -15,7 +15,7 @@ import { batchesOf, type BatchOrder, importOf, ImportRequests, inBatches } from 
 import type { ImportSummary, RowPlace } from './import-summary.js';
 import { isTaken, type OlderRow, settled, type TakenRow, WaitingRows, withNotes } from './waiting-rows.js';
 
-/** The service writes a batch in parts and judges one while it writes another. */
+/** The service writes a batch in parts and decides about one while it writes another. */
 const BATCH_SIZE = 500;
 /** The state that earlier batches would have left travels with each batch. */
 const PREVIEW_BATCH_SIZE = 100;
@@ -145,7 +145,7 @@ export class ImportRun {
     { order, waiting }: { readonly order: BatchOrder; readonly waiting: WaitingRows<TakenRow> },
   ): Promise<void> {
     const pending = batch.filter((row) => 'object' in row);
-    const verdicts = await this.#judge(className, pending, order);
+    const verdicts = await this.#verdictsOf(className, pending, order);
     await order.former?.done;
     const verdictOf = new Map(pending.map((row, index) => [row.place, verdicts[index]]));
     for (const row of batch) {
@@ -157,16 +157,16 @@ export class ImportRun {
 
   async #settle(row: PendingRow, verdict: ImportVerdict, waiting: WaitingRows<TakenRow>): Promise<void> {
     waiting.hasStored ||= verdict.outcome.startsWith('imported');
-    const judged = { ...row, verdict: settled(verdict, row.verdict) };
+    const settledRow = { ...row, verdict: settled(verdict, row.verdict) };
     const { updatedAt } = row.object;
-    if (judged.verdict.outcome === 'kept_newer' && (await this.#older.add({ place: row.place, updatedAt }))) return;
-    if (isTaken(judged.verdict)) {
-      if (await waiting.add(judged)) return;
+    if (settledRow.verdict.outcome === 'kept_newer' && (await this.#older.add({ place: row.place, updatedAt }))) return;
+    if (isTaken(settledRow.verdict)) {
+      if (await waiting.add(settledRow)) return;
       this.summary.warn(
         `${row.place.className}: many rows have values that are taken. Run the same command again: some may be free now.`,
       );
     }
-    await this.#conclude(judged);
+    await this.#conclude(settledRow);
   }
 
   /** A copy that a newer one of the export has replaced is no loss: nothing has changed here. */
@@ -179,7 +179,7 @@ export class ImportRun {
     return this.summary.add(place, withNotes(verdict, notes));
   }
 
-  async #judge(
+  async #verdictsOf(
     className: ClassName,
     batch: readonly PendingRow[],
     order: BatchOrder,
@@ -191,7 +191,7 @@ export class ImportRun {
       return await this.#preview(className, batch);
     } catch (error) {
       if (!isAppError(error, 'OBJECT_TOO_LARGE')) throw error;
-      return batch.length === 1 ? [TOO_LARGE] : this.#judgeHalves(className, batch, order);
+      return batch.length === 1 ? [TOO_LARGE] : this.#verdictsOfHalves(className, batch, order);
     }
   }
 
@@ -208,15 +208,15 @@ export class ImportRun {
     return { ...this.options, className, objects: batch.map(({ object }) => object) };
   }
 
-  /** A batch can exceed the size of a message. The second half is judged by what the first one leaves. */
-  async #judgeHalves(
+  /** A batch can exceed the size of a message. The second half is decided by what the first one leaves. */
+  async #verdictsOfHalves(
     className: ClassName,
     batch: readonly PendingRow[],
     { id, former }: BatchOrder,
   ): Promise<readonly ImportVerdict[]> {
     const middle = Math.ceil(batch.length / 2);
-    const first = await this.#judge(className, batch.slice(0, middle), { former });
-    return [...first, ...(await this.#judge(className, batch.slice(middle), { id }))];
+    const first = await this.#verdictsOf(className, batch.slice(0, middle), { former });
+    return [...first, ...(await this.#verdictsOf(className, batch.slice(middle), { id }))];
   }
 
   #remember(className: ClassName, batch: readonly PendingRow[], { verdicts, released }: ImportObjectsReply): void {

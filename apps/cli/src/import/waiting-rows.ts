@@ -83,7 +83,7 @@ export function isTaken({ notes }: ImportVerdict): boolean {
   return notes.some(({ reason }) => reason === TAKEN);
 }
 
-/** The verdict about a row that has been judged before. */
+/** The verdict about a row that has a verdict already. */
 export function settled(verdict: ImportVerdict, former?: ImportVerdict): ImportVerdict {
   const taken = verdict.notes.filter(({ reason }) => reason === TAKEN);
   const isStored = [verdict, former].some((each) => each?.outcome.startsWith('imported'));

@@ -14,11 +14,11 @@ import {
   type SubQuery,
 } from './query.js';
 
-interface Reading {
+interface ParseState {
   readonly budget: QueryBudget;
   readonly nesting: number;
   readonly subQueryDepth: number;
-  readonly readSubQuery: (value: JsonValue, reading: Reading) => SubQuery;
+  readonly readSubQuery: (value: JsonValue, state: ParseState) => SubQuery;
 }
 
 /** Parameters of the presentation that SDKs also send for sub-queries, whose results are not shown. */
@@ -29,7 +29,7 @@ interface Operand {
   readonly operator: string;
   readonly value: JsonValue;
   readonly operators: JsonObject;
-  readonly reading: Reading;
+  readonly state: ParseState;
 }
 
 type TestParser = (operand: Operand) => FieldTest;
@@ -64,62 +64,62 @@ const companions = new Map([
   ...DISTANCE_BOUNDS.map((bound) => [bound, '$nearSphere'] as const),
 ]);
 
-type MemberParser = (value: JsonValue, reading: Reading) => Condition;
+type MemberParser = (value: JsonValue, state: ParseState) => Condition;
 
 const logicalMembers = new Map<string, MemberParser>([
-  ['$and', (value, reading) => ({ kind: 'and', conditions: parseBranches('$and', value, reading) })],
-  ['$or', (value, reading) => parseOr('$or', value, reading)],
-  ['$nor', (value, reading) => ({ kind: 'not', condition: parseOr('$nor', value, reading) })],
+  ['$and', (value, state) => ({ kind: 'and', conditions: parseBranches('$and', value, state) })],
+  ['$or', (value, state) => parseOr('$or', value, state)],
+  ['$nor', (value, state) => ({ kind: 'not', condition: parseOr('$nor', value, state) })],
   ['$relatedTo', parseRelatedTo],
 ]);
 
 /** An object, or a list of objects that must all hold. Undefined and null match everything. */
 export function parseWhere(where: unknown): Condition {
-  const reading: Reading = {
+  const state: ParseState = {
     budget: new QueryBudget(),
     nesting: 0,
     subQueryDepth: 0,
     readSubQuery: (value, within) => readSubQuery(value, within, parseTree),
   };
-  return parseTree(where, reading);
+  return parseTree(where, state);
 }
 
-function parseTree(where: unknown, reading: Reading): Condition {
+function parseTree(where: unknown, state: ParseState): Condition {
   if (where === undefined || where === null) return { kind: 'and', conditions: [] };
-  if (!Array.isArray(where)) return parseObject(where, reading);
-  return { kind: 'and', conditions: where.map((member) => parseObject(member, reading)) };
+  if (!Array.isArray(where)) return parseObject(where, state);
+  return { kind: 'and', conditions: where.map((member) => parseObject(member, state)) };
 }
 
-function parseObject(where: unknown, reading: Reading): Condition {
+function parseObject(where: unknown, state: ParseState): Condition {
   if (!isJsonObject(where)) throw invalidQuery('where must be a JSON object, or a list of them.');
   const members = Object.entries(where);
-  if (members.length === 0) reading.budget.spendCondition();
-  return { kind: 'and', conditions: members.flatMap(([name, value]) => parseMember(name, value, reading)) };
+  if (members.length === 0) state.budget.spendCondition();
+  return { kind: 'and', conditions: members.flatMap(([name, value]) => parseMember(name, value, state)) };
 }
 
-function parseMember(name: string, value: JsonValue, reading: Reading): readonly Condition[] {
+function parseMember(name: string, value: JsonValue, state: ParseState): readonly Condition[] {
   const logical = logicalMembers.get(name);
-  if (logical !== undefined) return [logical(value, reading)];
+  if (logical !== undefined) return [logical(value, state)];
   if (name.startsWith('$')) throw invalidQuery(`Unknown operator ${name.slice(0, 32)}.`);
   const field = parsePath(name);
-  if (isOperators(value)) return parseOperators(field, value, reading);
-  reading.budget.spendCondition();
+  if (isOperators(value)) return parseOperators(field, value, state);
+  state.budget.spendCondition();
   return [{ kind: 'field', field, test: { kind: 'isAnyOf', values: [parseQueryValue(value)] } }];
 }
 
-function parseOr(name: string, value: JsonValue, reading: Reading): Condition {
-  return { kind: 'or', conditions: parseBranches(name, value, reading) };
+function parseOr(name: string, value: JsonValue, state: ParseState): Condition {
+  return { kind: 'or', conditions: parseBranches(name, value, state) };
 }
 
-function parseBranches(name: string, value: JsonValue, reading: Reading): readonly Condition[] {
+function parseBranches(name: string, value: JsonValue, state: ParseState): readonly Condition[] {
   if (!Array.isArray(value) || value.length === 0) throw invalidQuery(`${name} needs a list of conditions.`);
-  const within = { ...reading, nesting: reading.nesting + 1 };
+  const within = { ...state, nesting: state.nesting + 1 };
   if (within.nesting > LIMITS.nesting)
     throw invalidQuery(`$and, $or and $nor may be nested at most ${LIMITS.nesting} levels deep.`);
   return value.map((branch) => parseObject(branch, within));
 }
 
-function parseRelatedTo(value: JsonValue, { budget }: Reading): Condition {
+function parseRelatedTo(value: JsonValue, { budget }: ParseState): Condition {
   budget.spendCondition();
   const { object, key } = isJsonObject(value) ? value : {};
   if (typeof key !== 'string' || !isFieldName(key)) throw invalidQuery('$relatedTo needs an object and a key.');
@@ -128,11 +128,11 @@ function parseRelatedTo(value: JsonValue, { budget }: Reading): Condition {
 
 function readSubQuery(
   value: JsonValue,
-  reading: Reading,
-  parseTree: (where: unknown, reading: Reading) => Condition,
+  state: ParseState,
+  parseTree: (where: unknown, state: ParseState) => Condition,
 ): SubQuery {
-  reading.budget.spendSubQuery();
-  const within = { ...reading, nesting: 0, subQueryDepth: reading.subQueryDepth + 1 };
+  state.budget.spendSubQuery();
+  const within = { ...state, nesting: 0, subQueryDepth: state.subQueryDepth + 1 };
   if (within.subQueryDepth > LIMITS.subQueryDepth)
     throw invalidQuery(`Sub-queries may be nested at most ${LIMITS.subQueryDepth} levels deep.`);
   const query = parseMembers(value);
@@ -181,11 +181,11 @@ function isOperators(value: JsonValue): value is JsonObject {
 }
 
 /** Parses `{"$gt": 1, "$lt": 5}`, whose operators must all hold. @throws AppError INVALID_QUERY and the errors of the operators */
-function parseOperators(field: FieldPath, all: JsonObject, reading: Reading): readonly Condition[] {
+function parseOperators(field: FieldPath, all: JsonObject, state: ParseState): readonly Condition[] {
   return Object.entries(all).flatMap(([operator, value]) => {
     if (isCompanion(operator, all)) return [];
-    reading.budget.spendCondition();
-    return [parseOperator(field, { operator, value, operators: all, reading })];
+    state.budget.spendCondition();
+    return [parseOperator(field, { operator, value, operators: all, state })];
   });
 }
 
@@ -237,13 +237,13 @@ function parseRegex({ value, operators: { $options: options = '' } }: Operand): 
   return { kind: 'matches', ...toPostgresPattern(value, options) };
 }
 
-function parseInQuery({ value, reading }: Operand): FieldTest {
-  return { kind: 'isInQuery', query: reading.readSubQuery(value, reading) };
+function parseInQuery({ value, state }: Operand): FieldTest {
+  return { kind: 'isInQuery', query: state.readSubQuery(value, state) };
 }
 
-function parseSelect({ operator, value, reading }: Operand): FieldTest {
+function parseSelect({ operator, value, state }: Operand): FieldTest {
   const { query, key, ...rest } = isJsonObject(value) ? value : {};
   if (query === undefined || typeof key !== 'string' || Object.keys(rest).length > 0)
     throw invalidQuery(`${operator} needs a query and a key.`);
-  return { kind: 'isSelected', query: reading.readSubQuery(query, reading), key: parsePath(key) };
+  return { kind: 'isSelected', query: state.readSubQuery(query, state), key: parsePath(key) };
 }

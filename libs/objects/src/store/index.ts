@@ -1,6 +1,6 @@
 export { FieldIndexes } from './field-indexes.js';
 export { createFieldIndexTables, FIELD_INDEX_ENTITIES } from './field-indexes.repository.js';
-export { type ImportedRow, type ImportRules } from './import-judgement.js';
+export { type ImportedRow, type ImportRules } from './import-decisions.js';
 export { AccessSource, ObjectAccess } from './object-access.js';
 /** For the tests of a class's rules. @public */
 export { ObjectImports } from './object-imports.js';

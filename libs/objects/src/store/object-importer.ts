@@ -8,10 +8,10 @@ import {
   type EarlierState,
   type ImportedRow,
   type ImportRules,
-  type Judgement,
-  judgeObjects,
+  type ImportDecisions,
+  decideImports,
   type KnownObject,
-} from './import-judgement.js';
+} from './import-decisions.js';
 import type { ObjectRepository } from './object.repository.js';
 
 interface ImporterParts<Row extends ObjectRow> {
@@ -29,9 +29,9 @@ interface Batch extends Pick<ImportObjectsRequest, 'appId' | 'objects' | 'wrapPa
 
 const MAX_TRIES = 4;
 
-/** Judges rows in the order of the export and writes them in parts (ADR 33). A part that violates a constraint is judged again, then in halves. */
+/** Decides about rows in the order of the export and writes them in parts (ADR 33). A part that violates a constraint is decided again, then in halves. */
 export class ObjectImporter<Row extends ObjectRow> {
-  #hasMetStored = false;
+  #hasFoundStored = false;
   #expectsNew: boolean;
 
   /** @param expectsNew the objects are probably not stored yet */
@@ -40,17 +40,17 @@ export class ObjectImporter<Row extends ObjectRow> {
     { isPreview, wrapPasswords }: Pick<ImportObjectsRequest, 'isPreview' | 'wrapPasswords'>,
     expectsNew: boolean,
   ) {
-    // Hashes of passwords are too much work for a judgement that may be refuted.
+    // Hashes of passwords are too much work for decisions that may be refuted.
     this.#expectsNew = expectsNew && !isPreview && !wrapPasswords && parts.rules.hasConstraints === true;
   }
 
-  get hasMetStored(): boolean {
-    return this.#hasMetStored;
+  get hasFoundStored(): boolean {
+    return this.#hasFoundStored;
   }
 
   /** @throws AppError SERVICE_UNAVAILABLE where concurrent writes keep taking a value that the batch needs */
   async import({ earlier, ...request }: ImportObjectsRequest): Promise<ImportObjectsReply> {
-    if (request.isPreview) return (await this.#judge({ ...request, earlier: stateOf(earlier) })).reply;
+    if (request.isPreview) return (await this.#decide({ ...request, earlier: stateOf(earlier) })).reply;
     const outcomes: Promise<PartOutcome>[] = [];
     let former: FormerPart | undefined;
     try {
@@ -61,7 +61,7 @@ export class ObjectImporter<Row extends ObjectRow> {
       }
       return joined((await Promise.all(outcomes)).map(({ reply }) => reply));
     } finally {
-      // A part is still being written where the judgement of the next one fails.
+      // A part is still being written where the decisions about the next one fail.
       await Promise.allSettled(outcomes);
     }
   }
@@ -70,27 +70,27 @@ export class ObjectImporter<Row extends ObjectRow> {
     let onSent = (): void => undefined;
     const sent = new Promise<void>((resolve) => (onSent = resolve));
     const outcome = this.#write(part, prepared, onSent).finally(onSent);
-    return { objects: part.objects, leaves: prepared.leaves, outcome, sent };
+    return { objects: part.objects, stateAfter: prepared.stateAfter, outcome, sent };
   }
 
-  /** Judges a part while the former one is written, and again where that one leaves another state. */
+  /** Decides about a part while the former one is written, and again where that one ends in another state. */
   async #prepareAfter(former: FormerPart | undefined, part: Batch): Promise<Prepared<Row>> {
     if (former === undefined) return this.#prepare(part);
-    // The judgement takes milliseconds in which no statement would be sent.
+    // The decisions take milliseconds in which no statement would be sent.
     await former.sent;
-    const early = sharesObjects(part, former) ? undefined : await this.#prepare(part, former.leaves);
-    const { isAsJudged } = await former.outcome;
-    return early !== undefined && isAsJudged ? early : this.#prepare(part);
+    const early = sharesObjects(part, former) ? undefined : await this.#prepare(part, former.stateAfter);
+    const { matchesPrediction } = await former.outcome;
+    return early !== undefined && matchesPrediction ? early : this.#prepare(part);
   }
 
   async #write(batch: Batch, prepared: Prepared<Row>, onSent?: () => void): Promise<PartOutcome> {
-    if (await this.#store(batch.appId, prepared, onSent)) return { reply: prepared.reply, isAsJudged: true };
+    if (await this.#store(batch.appId, prepared, onSent)) return { reply: prepared.reply, matchesPrediction: true };
     if (prepared.isExpectedNew) {
       this.#expectsNew = false;
-      return { ...(await this.#write(batch, await this.#prepare(batch))), isAsJudged: false };
+      return { ...(await this.#write(batch, await this.#prepare(batch))), matchesPrediction: false };
     }
     const reply = batch.objects.length > 1 ? await this.#writeHalves(batch) : await this.#writeAgain(batch);
-    return { reply, isAsJudged: false };
+    return { reply, matchesPrediction: false };
   }
 
   /** Values that move between objects of one batch can violate a constraint until all rows are written. */
@@ -114,19 +114,19 @@ export class ObjectImporter<Row extends ObjectRow> {
 
   async #prepare(batch: Batch, earlier?: EarlierState): Promise<Prepared<Row>> {
     const { wrapPasswords } = batch;
-    const expected = this.#expectsNew ? this.#judgeBy({ ...batch, earlier }, NOTHING_STORED) : undefined;
+    const expected = this.#expectsNew ? this.#decideBy({ ...batch, earlier }, NOTHING_STORED) : undefined;
     const isExpectedNew = expected !== undefined && storesEach(expected, batch);
-    const judged = isExpectedNew ? expected : await this.#judge({ ...batch, earlier });
-    const rows = await this.parts.rules.prepare(judged.accepted, { wrapPasswords });
-    const isStored = (_: Row, index: number) => judged.accepted[index]?.current !== undefined;
+    const decided = isExpectedNew ? expected : await this.#decide({ ...batch, earlier });
+    const rows = await this.parts.rules.prepare(decided.accepted, { wrapPasswords });
+    const isStored = (_: Row, index: number) => decided.accepted[index]?.current !== undefined;
     const replaced = rows.filter(isStored);
     const created = rows.filter((row, index) => !isStored(row, index));
     // The database would wait for a text that the transaction makes.
     const insertion = created.length === 0 ? undefined : this.parts.objects.insertionOfMany(batch.appId, created);
-    return { ...judged, rows, replaced, insertion, isExpectedNew };
+    return { ...decided, rows, replaced, insertion, isExpectedNew };
   }
 
-  /** @returns false where a concurrent write has taken a value, or changed a row, since the judgement */
+  /** @returns false where a concurrent write has taken a value, or changed a row, since the decisions */
   async #store(appId: string, prepared: Prepared<Row>, onSent?: () => void): Promise<boolean> {
     if (prepared.accepted.length === 0) return true;
     try {
@@ -136,12 +136,12 @@ export class ObjectImporter<Row extends ObjectRow> {
       });
       return true;
     } catch (error) {
-      if (error instanceof OutdatedJudgement || violatedUniqueConstraint(error) !== undefined) return false;
+      if (error instanceof StaleDecisions || violatedUniqueConstraint(error) !== undefined) return false;
       throw error;
     }
   }
 
-  /** Locks the rows that the batch replaces, in one order. @throws OutdatedJudgement where one has changed since it was read */
+  /** Locks the rows that the batch replaces, in one order. @throws StaleDecisions where one has changed since it was read */
   async #assertUnchanged(tx: Tx, appId: string, accepted: readonly ImportedRow<Row>[]): Promise<void> {
     const read = accepted.flatMap(({ current }) => current ?? []);
     if (read.length === 0) return;
@@ -156,7 +156,7 @@ export class ObjectImporter<Row extends ObjectRow> {
     const isSame = read.every(
       ({ objectId, updatedAt }) => locked.get(objectId)?.updatedAt.getTime() === updatedAt.getTime(),
     );
-    if (!isSame) throw new OutdatedJudgement();
+    if (!isSame) throw new StaleDecisions();
   }
 
   async #storeRows(
@@ -169,12 +169,12 @@ export class ObjectImporter<Row extends ObjectRow> {
     await objects.updateMany(tx, appId, replaced);
     const inserting = insertion === undefined ? [] : tx.run(insertion);
     if (onSent !== undefined) setImmediate(onSent);
-    if ((await inserting).length < rows.length - replaced.length) throw new OutdatedJudgement();
+    if ((await inserting).length < rows.length - replaced.length) throw new StaleDecisions();
     const hasStored = await rules.storeParts?.(tx, appId, { rows, replaced });
-    if (hasStored === false) throw new OutdatedJudgement();
+    if (hasStored === false) throw new StaleDecisions();
   }
 
-  async #judge(batch: Batch): Promise<Judgement<Row>> {
+  async #decide(batch: Batch): Promise<ImportDecisions<Row>> {
     const { className, database, rules } = this.parts;
     const { appId, objects } = batch;
     const claims = objects.flatMap((object) => claimsOf(className, object));
@@ -182,11 +182,11 @@ export class ObjectImporter<Row extends ObjectRow> {
       this.parts.objects.findEach(database, appId, idsOf(objects)),
       rules.owners(database, appId, claims),
     ]);
-    this.#hasMetStored ||= stored.length > 0 || owners.length > 0;
-    return this.#judgeBy(batch, { stored, owners });
+    this.#hasFoundStored ||= stored.length > 0 || owners.length > 0;
+    return this.#decideBy(batch, { stored, owners });
   }
 
-  #judgeBy({ objects, earlier }: Batch, { stored, owners }: StoredState<Row>): Judgement<Row> {
+  #decideBy({ objects, earlier }: Batch, { stored, owners }: StoredState<Row>): ImportDecisions<Row> {
     const { className, rules, limitBytes } = this.parts;
     const held = stored.flatMap((row) =>
       heldKeys(row.objectId, rules.claimsOf(row)).map((key) => [key, row.objectId] as const),
@@ -207,12 +207,12 @@ export class ObjectImporter<Row extends ObjectRow> {
       known.set(objectId, { ...known.get(objectId), ...times, lacks });
     }
     const all = new Map([...held, ...owners, ...(earlier?.owners ?? [])]);
-    return judgeObjects(objects, { className, limitBytes, owners: all, known });
+    return decideImports(objects, { className, limitBytes, owners: all, known });
   }
 }
 
-/** A row has changed, or a new one has been stored, between the judgement and the transaction. */
-class OutdatedJudgement extends Error {}
+/** A row has changed, or a new one has been stored, between the decisions and the transaction. */
+class StaleDecisions extends Error {}
 
 interface StoredState<Row> {
   readonly stored: readonly Row[];
@@ -222,11 +222,11 @@ interface StoredState<Row> {
 const NOTHING_STORED: StoredState<never> = { stored: [], owners: [] };
 
 /** Whether each row of the batch is a new object with all of its values: a stored object or value would violate a constraint. */
-function storesEach({ accepted, reply }: Judgement<unknown>, { objects }: Batch): boolean {
+function storesEach({ accepted, reply }: ImportDecisions<unknown>, { objects }: Batch): boolean {
   return accepted.length === objects.length && reply.verdicts.every(({ outcome }) => outcome === 'imported');
 }
 
-interface Prepared<Row> extends Judgement<Row> {
+interface Prepared<Row> extends ImportDecisions<Row> {
   readonly rows: readonly Row[];
   readonly replaced: readonly Row[];
   readonly insertion: Statement | undefined;
@@ -236,13 +236,13 @@ interface Prepared<Row> extends Judgement<Row> {
 
 interface PartOutcome {
   readonly reply: ImportObjectsReply;
-  /** The part left the state by which the next one was judged. */
-  readonly isAsJudged: boolean;
+  /** The part ended in the state that the decisions about the next one assume. */
+  readonly matchesPrediction: boolean;
 }
 
 interface FormerPart {
   readonly objects: readonly ImportedObject[];
-  readonly leaves: EarlierState;
+  readonly stateAfter: EarlierState;
   readonly outcome: Promise<PartOutcome>;
   /** Resolves once its rows are on their way to the database, or with the outcome. */
   readonly sent: Promise<void>;

@@ -4,7 +4,7 @@ import { Controller, type Type } from '@nestjs/common';
 import type { ImportObjectsReply, ImportObjectsRequest, ObjectImportRpc, RpcData, RpcReply } from '#contracts';
 import type { Database } from '#database';
 import { RpcHandler } from '#messaging';
-import { plainImport } from './import-judgement.js';
+import { plainImport } from './import-decisions.js';
 import { ObjectImporter } from './object-importer.js';
 import type { StoredClasses } from './stored-classes.js';
 
@@ -96,7 +96,7 @@ export class ObjectImports {
     const key = `${request.appId} ${className}`;
     const importer = new ObjectImporter(parts, request, !this.repeated.has(key));
     const reply = await importer.import(request);
-    if (importer.hasMetStored) this.repeated.add(key);
+    if (importer.hasFoundStored) this.repeated.add(key);
     else this.repeated.delete(key);
     const written = reply.verdicts.filter(({ outcome }) => outcome.startsWith('imported')).length;
     if (!request.isPreview) await this.renewStatistics([objects.table, ...(rules.tables ?? [])], written);

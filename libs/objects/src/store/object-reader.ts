@@ -82,14 +82,14 @@ export class ObjectReader {
   }
 
   /** Changes the objects. @throws AppError OBJECT_TOO_LARGE where the response would exceed the limit of a message */
-  private async includeTree(objects: readonly JsonObject[], tree: NameTree, reading: Reading): Promise<void> {
+  private async includeTree(objects: readonly JsonObject[], tree: NameTree, reading: ReadContext): Promise<void> {
     for (const [field, below] of tree) {
       await this.resolve(pointersAt(objects, field), reading);
       if (below.size > 0) await this.includeTree(objectsAt(objects, field), below, reading);
     }
   }
 
-  private async resolve(spots: readonly PointerSpot[], reading: Reading): Promise<void> {
+  private async resolve(spots: readonly PointerSpot[], reading: ReadContext): Promise<void> {
     const { context } = reading;
     for (const className of this.classes.names.filter((name) => context.may('get', name))) {
       const stored = this.classes.of(className);
@@ -104,7 +104,7 @@ export class ObjectReader {
     }
   }
 
-  private async readable({ objectClass, objects }: StoredClass, ids: readonly string[], reading: Reading) {
+  private async readable({ objectClass, objects }: StoredClass, ids: readonly string[], reading: ReadContext) {
     const { context } = reading;
     const queryClass = context.queryClassOf(objectClass.name);
     const query = { where: parseWhere({ objectId: { $in: ids } }), order: [] };
@@ -115,7 +115,7 @@ export class ObjectReader {
   }
 }
 
-interface Reading {
+interface ReadContext {
   readonly context: AccessContext;
   readonly returnAcl: boolean;
   addedBytes: number;
@@ -170,13 +170,13 @@ function spotOf(value: JsonValue | undefined, replace: (found: JsonObject) => vo
 }
 
 /** The Pointer keeps its members and gains the fields of its object. @throws AppError OBJECT_TOO_LARGE */
-function fill(spots: readonly PointerSpot[], shown: JsonObject, reading: Reading): void {
+function fill(spots: readonly PointerSpot[], shown: JsonObject, reading: ReadContext): void {
   reading.addedBytes += spots.length * Buffer.byteLength(JSON.stringify(shown));
   if (reading.addedBytes > MAX_MESSAGE_BYTES) throw appError('OBJECT_TOO_LARGE');
   for (const { className, replace } of spots) replace({ ...shown, __type: 'Pointer', className });
 }
 
-function present({ objectClass }: StoredClass, object: ObjectRow, { context, returnAcl }: Reading): JsonObject {
+function present({ objectClass }: StoredClass, object: ObjectRow, { context, returnAcl }: ReadContext): JsonObject {
   const { hideContact } = context;
   return objectClass.present(object, { viewer: viewerOf(objectClass, object, context), hideContact, returnAcl });
 }

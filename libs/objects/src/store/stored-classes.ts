@@ -13,7 +13,7 @@ import type { FieldDefinitions, ObjectRow } from '../class-definition.js';
 import type { ObjectClass } from '../object-class.js';
 import type { QueryClass, QueryScope } from '../query/query.js';
 import type { FieldIndexed } from './field-indexes.js';
-import type { ImportRules } from './import-judgement.js';
+import type { ImportRules } from './import-decisions.js';
 import type { LockedObject, ObjectRepository } from './object.repository.js';
 import type { UpdateCondition } from './query-database.js';
 

@@ -34,11 +34,11 @@ export interface EarlierState {
   readonly objects: NonNullable<ImportObjectsRequest['earlier']>['objects'];
 }
 
-/** The verdicts about a batch. `accepted` are the rows to write, `leaves` is the state after they are written. */
-export interface Judgement<Row> {
+/** The verdicts about a batch. `accepted` are the rows to write, `stateAfter` is the state after they are written. */
+export interface ImportDecisions<Row> {
   readonly accepted: readonly ImportedRow<Row>[];
   readonly reply: ImportObjectsReply;
-  readonly leaves: EarlierState;
+  readonly stateAfter: EarlierState;
 }
 
 export interface KnownObject<Row> {
@@ -48,33 +48,36 @@ export interface KnownObject<Row> {
   readonly lacks: readonly CompletedField[];
 }
 
-export interface JudgedBy<Row> {
+export interface DecisionInput<Row> {
   readonly className: ClassName;
   readonly limitBytes: number;
   readonly owners: Map<string, string | null>;
   readonly known: Map<string, KnownObject<Row>>;
 }
 
-interface JudgedState<Row> extends JudgedBy<Row> {
+interface DecisionState<Row> extends DecisionInput<Row> {
   readonly accepted: Map<string, ImportedRow<Row>>;
   readonly released: Set<string>;
 }
 
-/** Judges the objects one by one, in the order of the export (ADR 33). */
-export function judgeObjects<Row>(objects: readonly ImportedObject[], by: JudgedBy<Row>): Judgement<Row> {
-  const state: JudgedState<Row> = { ...by, accepted: new Map(), released: new Set() };
-  const verdicts = objects.map((object) => judge(object, state));
+/** Decides about the objects one by one, in the order of the export (ADR 33). */
+export function decideImports<Row>(
+  objects: readonly ImportedObject[],
+  input: DecisionInput<Row>,
+): ImportDecisions<Row> {
+  const state: DecisionState<Row> = { ...input, accepted: new Map(), released: new Set() };
+  const verdicts = objects.map((object) => decide(object, state));
   const accepted = [...state.accepted.values()];
   return {
     accepted,
-    leaves: stateAfter(accepted, state),
+    stateAfter: stateAfter(accepted, state),
     reply: { verdicts, released: [...state.released], isDone: true },
   };
 }
 
 function stateAfter<Row>(
   accepted: readonly ImportedRow<Row>[],
-  { className, released }: JudgedState<Row>,
+  { className, released }: DecisionState<Row>,
 ): EarlierState {
   const taken = accepted.flatMap(({ object }) =>
     keysOf(className, object).map((key) => [key, object.objectId] as const),
@@ -82,10 +85,10 @@ function stateAfter<Row>(
   return { owners: [...[...released].map((key) => [key, null] as const), ...taken], objects: [] };
 }
 
-function judge<Row>(object: ImportedObject, state: JudgedState<Row>): ImportVerdict {
+function decide<Row>(object: ImportedObject, state: DecisionState<Row>): ImportVerdict {
   const known = state.known.get(object.objectId);
   if (known !== undefined && object.isCreationUnknown === true)
-    return judge({ ...object, isCreationUnknown: undefined, createdAt: known.createdAt.toISOString() }, state);
+    return decide({ ...object, isCreationUnknown: undefined, createdAt: known.createdAt.toISOString() }, state);
   const settled = known === undefined ? undefined : compared(object, known, state);
   if (settled !== undefined) return settled;
   if (storedBytes(object.fields) > state.limitBytes)
@@ -104,7 +107,7 @@ function judge<Row>(object: ImportedObject, state: JudgedState<Row>): ImportVerd
 function compared<Row>(
   object: ImportedObject,
   known: KnownObject<Row>,
-  state: JudgedState<Row>,
+  state: DecisionState<Row>,
 ): ImportVerdict | undefined {
   const isAnother = state.className !== '_Installation' && known.createdAt.getTime() !== Date.parse(object.createdAt);
   if (isAnother) return refused({ field: 'objectId', reason: 'belongs to another object', by: object.objectId });
@@ -114,7 +117,7 @@ function compared<Row>(
 }
 
 /** Adds the fields that the known object of the same version lacks, where their values are free. Nothing else changes. */
-function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: JudgedState<Row>): ImportVerdict {
+function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: DecisionState<Row>): ImportVerdict {
   const { objectId } = object;
   const { accepted } = state;
   const lacking = claimsOf(state.className, object).filter((claim) => isLacking(claim, objectId, { known, state }));
@@ -139,14 +142,14 @@ function complete<Row>(object: ImportedObject, known: KnownObject<Row>, state: J
 function isLacking<Row>(
   { field }: ImportClaim,
   objectId: string,
-  { known, state }: { readonly known: KnownObject<Row>; readonly state: JudgedState<Row> },
+  { known, state }: { readonly known: KnownObject<Row>; readonly state: DecisionState<Row> },
 ): boolean {
   if (isLinkedField(field)) return state.owners.get(platformKey(objectId, field)) !== objectId;
   return known.lacks.some((name) => name === field);
 }
 
 /** The values of the row that the object does not have. */
-function notesOfOthers<Row>(object: ImportedObject, state: JudgedState<Row>): ImportNote[] {
+function notesOfOthers<Row>(object: ImportedObject, state: DecisionState<Row>): ImportNote[] {
   const others = claimsOf(state.className, object).filter(({ key }) => state.owners.get(key) !== object.objectId);
   return others.map((claim) => {
     const [taken] = takenBy(object, state, claim);
@@ -158,12 +161,12 @@ function refused(note: ImportNote): ImportVerdict {
   return { outcome: 'refused', notes: [note] };
 }
 
-function takenBy<Row>({ objectId }: ImportedObject, { owners }: JudgedState<Row>, claim: ImportClaim): ImportNote[] {
+function takenBy<Row>({ objectId }: ImportedObject, { owners }: DecisionState<Row>, claim: ImportClaim): ImportNote[] {
   const owner = owners.get(claim.key) ?? objectId;
   return owner === objectId ? [] : [{ field: claim.field, reason: TAKEN, by: owner }];
 }
 
-function accept<Row>(object: ImportedObject, state: JudgedState<Row>): CompletedField[] {
+function accept<Row>(object: ImportedObject, state: DecisionState<Row>): CompletedField[] {
   const { objectId } = object;
   const claims = new Set(keysOf(state.className, object));
   const keepsToken = object.sessionToken === undefined;
@@ -198,7 +201,7 @@ function lackedBy(object: ImportedObject): CompletedField[] {
 function release<Row>(
   objectId: string,
   isFreed: (key: string) => boolean,
-  { owners, released }: JudgedState<Row>,
+  { owners, released }: DecisionState<Row>,
 ): void {
   for (const [key, owner] of owners) {
     if (owner !== objectId || !isFreed(key)) continue;
@@ -207,7 +210,7 @@ function release<Row>(
   }
 }
 
-function take<Row>(objectId: string, keys: Iterable<string>, { owners, released }: JudgedState<Row>): void {
+function take<Row>(objectId: string, keys: Iterable<string>, { owners, released }: DecisionState<Row>): void {
   for (const key of keys) {
     owners.set(key, objectId);
     released.delete(key);
