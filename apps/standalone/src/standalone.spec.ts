@@ -24,7 +24,7 @@ describe('the standalone server, composed as at its start', () => {
 
   it('handles each RPC of every service once, and no other', () => {
     // One process has one report of itself.
-    const ofServices = SERVICES.flatMap(contractedRpcs).filter((pattern) => !pattern.endsWith('.examine'));
+    const ofServices = SERVICES.flatMap(contractedRpcs).filter((pattern) => !pattern.endsWith('.diagnose'));
     expect(service.handledRpcs).toEqual([...ofServices, ...contractedRpcs('standalone')].sort());
   });
 

@@ -38,7 +38,7 @@ class DiagnosticsService {
   }
 }
 
-/** All contracts of `diagnosticsRpc` have the type of this one. Their pattern stays `<service>.examine`, which earlier versions call. */
+/** All contracts of `diagnosticsRpc` have the type of this one. */
 type DiagnosticsContract = typeof diagnosticsRpc.accounts;
 
 function controllerFor(contract: DiagnosticsContract): Type {
@@ -59,7 +59,7 @@ export class DiagnosticsModule {
   /** @param services the services whose RPCs the process receives; a process without any cannot be reached by RPC */
   static forServices(services: readonly string[], identity: ProcessIdentity): DynamicModule {
     const contracts: readonly RpcContract[] = Object.values(diagnosticsRpc);
-    const served = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.examine`));
+    const served = contracts.filter(({ pattern }) => services.some((service) => pattern === `${service}.diagnose`));
     return {
       module: DiagnosticsModule,
       controllers: served.map((contract) => controllerFor(contract as DiagnosticsContract)),

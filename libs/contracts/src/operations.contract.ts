@@ -32,7 +32,7 @@ export type SealingRpc = ReturnType<typeof sealingRpcOf>;
 
 export const accountsSealingRpc = {
   ...sealingRpcOf('accounts'),
-  noteRotation: rpc('accounts.noteSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
+  recordRotation: rpc('accounts.recordSecretRotation', z.object({ keyId, isChanged: z.boolean() }), z.object({})),
   /** Until when mailed links and codes of text messages may need another key. Null: no rotation was recorded. */
   getRotation: rpc(
     'accounts.getSecretRotation',
@@ -87,17 +87,17 @@ export const processReport = z.object({
 
 export type ProcessReport = z.output<typeof processReport>;
 
-const examineRpcOf = (service: string) => rpc(`${service}.examine`, z.object({}), processReport, MAX_WAIT_MS);
+const diagnoseRpcOf = (service: string) => rpc(`${service}.diagnose`, z.object({}), processReport, MAX_WAIT_MS);
 
 /** Diagnostics of a process; one of the running replicas replies to each request. Available like `applicationsRpc`. */
 export const diagnosticsRpc = {
-  gateway: examineRpcOf('gateway'),
-  accounts: examineRpcOf('accounts'),
-  authLinking: examineRpcOf('auth-linking'),
-  mail: examineRpcOf('mail'),
-  pushDelivery: examineRpcOf('push-delivery'),
-  console: examineRpcOf('console'),
-  standalone: examineRpcOf('standalone'),
+  gateway: diagnoseRpcOf('gateway'),
+  accounts: diagnoseRpcOf('accounts'),
+  authLinking: diagnoseRpcOf('auth-linking'),
+  mail: diagnoseRpcOf('mail'),
+  pushDelivery: diagnoseRpcOf('push-delivery'),
+  console: diagnoseRpcOf('console'),
+  standalone: diagnoseRpcOf('standalone'),
 };
 
 export const MAX_LIMITED_CLIENTS = 1_000;

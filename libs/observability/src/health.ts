@@ -96,18 +96,18 @@ export class Readiness {
   /** The reasons why the process cannot serve now; empty when it can. @param timeoutMs for the answer of each part */
   async problems(timeoutMs = CHECK_TIMEOUT_MS): Promise<string[]> {
     if (this.#draining) return ['draining'];
-    return (await this.#examine(timeoutMs)).map(({ text }) => text);
+    return (await this.#diagnose(timeoutMs)).map(({ text }) => text);
   }
 
   /** A draining process starts to receive nothing. */
   async fitness(): Promise<Fitness> {
     if (this.#draining) return 'unfit';
-    const found = new Set((await this.#examine(CHECK_TIMEOUT_MS)).map(({ fitness }) => fitness));
+    const found = new Set((await this.#diagnose(CHECK_TIMEOUT_MS)).map(({ fitness }) => fitness));
     if (found.has('unfit')) return 'unfit';
     return found.has('unknown') ? 'unknown' : 'fit';
   }
 
-  async #examine(timeoutMs: number): Promise<Problem[]> {
+  async #diagnose(timeoutMs: number): Promise<Problem[]> {
     const outcomes = await Promise.all(
       [...this.#checks].map(async ([name, { check, unproven }]) => {
         const failure = await failureOf(check, timeoutMs);

@@ -8,7 +8,7 @@ export {
   currentTraceparent,
   inSpan,
   isTracing,
-  noteInSpan,
+  recordInSpan,
   startTracing,
   stopTracing,
 } from './tracing.js';

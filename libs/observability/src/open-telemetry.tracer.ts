@@ -125,7 +125,7 @@ export class OpenTelemetryTracer {
     return this.#run(options, trace.setSpanContext(ROOT_CONTEXT, parent), work);
   }
 
-  note(attributes: SpanAttributes): void {
+  record(attributes: SpanAttributes): void {
     this.#current.getStore()?.setAttributes(attributes);
   }
 

@@ -52,8 +52,8 @@ export function continueTrace<T>(
   return tracer === undefined ? work() : tracer.continueTrace(traceparent, options, work);
 }
 
-export function noteInSpan(attributes: SpanAttributes): void {
-  tracer?.note(attributes);
+export function recordInSpan(attributes: SpanAttributes): void {
+  tracer?.record(attributes);
 }
 
 /** The `traceparent` for a message or a row, so that its receiver continues the trace; undefined without a trace. */

@@ -117,8 +117,8 @@ export class RotationsController {
     @Inject(ACCOUNTS_CONFIG) private readonly config: Pick<AccountsConfig, 'linkLifetimesMs'>,
   ) {}
 
-  @RpcHandler(accountsSealingRpc.noteRotation)
-  async noteRotation({ keyId, isChanged }: RpcData<Rpc['noteRotation']>): Promise<RpcReply<Rpc['noteRotation']>> {
+  @RpcHandler(accountsSealingRpc.recordRotation)
+  async recordRotation({ keyId, isChanged }: RpcData<Rpc['recordRotation']>): Promise<RpcReply<Rpc['recordRotation']>> {
     await this.rotations.record(keyId, isChanged);
     return {};
   }

@@ -83,7 +83,7 @@ function addressOf(text: string): string {
 
 async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {
   const silent = new Set<string>();
-  const { reports, findings } = await examineDeployment(rpc, deployment, silent);
+  const { reports, findings } = await diagnoseDeployment(rpc, deployment, silent);
   const blockage = brokerFindings(deployment.brokerProblem());
   if (blockage.length > 0) return { sections: [{ title: 'Deployment', findings: blockage }], silent: [] };
   const isProduction = reports.some((report) => report.isProduction);
@@ -103,7 +103,7 @@ async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | un
 }
 
 /** @param silent collects the needed services without any reply */
-async function examineDeployment(
+async function diagnoseDeployment(
   rpc: RpcClient,
   deployment: Deployment,
   silent: Set<string>,

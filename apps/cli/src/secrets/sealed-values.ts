@@ -72,7 +72,7 @@ export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<bo
   }
   // A process that still seals with another secret would have added values that this run did not see.
   const keyId = [...(await describeServices(rpc, deployment)).values()][0]?.keyId ?? '';
-  if (left === 0) await rpc.call(accountsSealingRpc.noteRotation, { keyId, isChanged: resealed > 0 });
+  if (left === 0) await rpc.call(accountsSealingRpc.recordRotation, { keyId, isChanged: resealed > 0 });
   return left === 0;
 }
 

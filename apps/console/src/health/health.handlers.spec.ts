@@ -7,7 +7,7 @@ import { HealthHandlers } from './health.handlers.js';
 function serviceOf(replicas: number) {
   let asked = 0;
   const call = ({ pattern }: { readonly pattern: string }) => {
-    if (pattern !== 'accounts.examine') return Promise.reject(new Error('no process'));
+    if (pattern !== 'accounts.diagnose') return Promise.reject(new Error('no process'));
     asked += 1;
     return Promise.resolve({ instance: `accounts-${asked % replicas}`, servers: [] });
   };
@@ -34,8 +34,8 @@ it('finds what the reports of the processes show, and shows weak secrets to owne
     ...change,
   });
   const reports: Readonly<Record<string, object>> = {
-    'mail.examine': report({ instance: 'm', settings: { secretWeakness: 'it repeats itself' } }),
-    'accounts.examine': report({ instance: 'a', service: 'accounts', version: '0.2.0' }),
+    'mail.diagnose': report({ instance: 'm', settings: { secretWeakness: 'it repeats itself' } }),
+    'accounts.diagnose': report({ instance: 'a', service: 'accounts', version: '0.2.0' }),
   };
   const call = ({ pattern }: { readonly pattern: string }) => {
     const found = reports[pattern];

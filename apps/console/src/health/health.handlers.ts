@@ -46,7 +46,7 @@ export class HealthHandlers {
     const contracts = this.broker === null ? [standalone] : Object.values(OF_SERVICES);
     return Promise.all(
       contracts.map(async (contract) => ({
-        service: contract.pattern.replace(/\.examine$/, ''),
+        service: contract.pattern.replace(/\.diagnose$/, ''),
         reports: await this.reportsOf(contract),
       })),
     );

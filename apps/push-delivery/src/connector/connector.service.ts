@@ -1,6 +1,6 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { MemoryRequestCounter, parseRateLimit, type RateLimit } from '#admission';
-import { continueTrace, Metrics, noteInSpan } from '#observability';
+import { continueTrace, Metrics, recordInSpan } from '#observability';
 import {
   type ConnectOutcome,
   DEVICE_QUEUES,
@@ -238,6 +238,6 @@ export class ConnectorInbox implements OnApplicationBootstrap {
       if (effects.some(({ kind }) => kind === 'send')) frames += 1;
     }
     // The other devices are behind, and get the message from their queues.
-    noteInSpan({ 'gatepost.push.frames': frames });
+    recordInSpan({ 'gatepost.push.frames': frames });
   }
 }
