@@ -112,10 +112,7 @@ export async function idsIn(paths: readonly string[]): Promise<Set<string>> {
   return ids;
 }
 
-/**
- * A cursor lives ten minutes and dies with the process, so the scan continues by object id: the endpoint orders rows by id.
- * Rows in another order make it start anew; duplicate rows are harmless.
- */
+/** A cursor lives ten minutes, so the scan continues by object id: the endpoint orders rows by id. Else it starts anew; duplicate rows are harmless. */
 async function copyRows(context: RescueContext, state: ClassState, names: readonly string[]): Promise<void> {
   const scan = state.scans.at(-1);
   if (scan === undefined) return;
@@ -127,7 +124,7 @@ async function copyRows(context: RescueContext, state: ClassState, names: readon
   };
   const batch = new Batch(context, state, fileNameOf(state.name, names));
   let seen = 0;
-  for await (const { lines, ids } of pagesOf(context.api, state.name, position)) {
+  for await (const { lines, ids } of new ScanPages(context.api, state.name, position)) {
     position.isOrdered &&= isAscending(position.lastId ?? '', ids);
     position.lastId = ids.at(-1) ?? position.lastId;
     batch.add(lines);
@@ -199,7 +196,6 @@ interface Page {
   readonly cursor: string | undefined;
 }
 
-/** Is ahead of the files. */
 interface Position {
   readonly since: string | null;
   lastId: string | null;
@@ -213,58 +209,71 @@ function whereOf(since: string | null, lastId: string | null): object {
   };
 }
 
-/** Pages from the position on, which the caller moves with each page. */
-async function* pagesOf(api: LeanCloudApi, name: string, position: Position): AsyncGenerator<Page> {
-  let sizes: readonly number[] = PAGE_SIZES;
-  let cursor: string | undefined;
-  // A cursor is valid only for the condition that it began with.
-  let behind = position.lastId;
-  let failures = 0;
-  for (;;) {
-    const found = await pageOf(api, {
-      name,
-      where: whereOf(position.since, behind),
-      cursor,
-      limit: sizes[0] ?? 1,
-    }).catch((error: unknown) => {
-      failures += 1;
-      // Without order the scan would begin anew: that is the next run's work.
-      if (!(error instanceof RequestError) || error instanceof RefusedError || !position.isOrdered) throw error;
-      const isCursorRefused = cursor !== undefined && error.status !== undefined && error.status < SERVER_ERRORS;
-      if (!isCursorRefused) sizes = sizes.slice(1);
-      if (sizes.length === 0 || failures > PAGE_SIZES.length) throw error;
+/** Reads pages from the position on, which the caller moves with each page. */
+class ScanPages {
+  #sizes: readonly number[] = PAGE_SIZES;
+  #cursor: string | undefined;
+  /** A cursor is valid only for the condition that it began with. */
+  #after: string | null;
+  #failures = 0;
+
+  constructor(
+    private readonly api: LeanCloudApi,
+    private readonly name: string,
+    private readonly position: Position,
+  ) {
+    this.#after = position.lastId;
+  }
+
+  /** @throws RequestError where the smallest page fails, too */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Page> {
+    for (;;) {
+      const found = await this.#read();
+      if (found === undefined) continue;
+      yield found;
+      if (found.cursor === undefined) return;
+    }
+  }
+
+  /** @returns undefined where the next request is another attempt */
+  async #read(): Promise<Page | undefined> {
+    try {
+      const found = await this.#request();
+      this.#failures = 0;
+      this.#cursor = found.cursor;
+      return found;
+    } catch (error) {
+      this.#restart(error);
       return undefined;
-    });
-    if (found !== undefined) yield found;
-    if (found !== undefined && found.cursor === undefined) return;
-    cursor = found?.cursor;
-    if (found === undefined) behind = position.lastId;
-    else failures = 0;
+    }
+  }
+
+  async #request(): Promise<Page> {
+    const where = whereOf(this.position.since, this.#after);
+    const query = {
+      limit: String(this.#sizes[0]),
+      ...(Object.keys(where).length === 0 ? {} : { where: JSON.stringify(where) }),
+      ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }),
+    };
+    const text = await this.api.get(`scan/classes/${this.name}`, query);
+    const { results, cursor } = parsed(page, text, `a page of ${this.name}`);
+    return { lines: linesIn(text, results), ids: results.map(({ objectId }) => objectId), cursor: cursor ?? undefined };
+  }
+
+  /** Continues behind the last row without a cursor; with a smaller page unless the cursor was refused. */
+  #restart(error: unknown): void {
+    this.#failures += 1;
+    // Without order the scan would begin anew: that is the next run's work.
+    if (!(error instanceof RequestError) || error instanceof RefusedError || !this.position.isOrdered) throw error;
+    const isCursorRefused = this.#cursor !== undefined && error.status !== undefined && error.status < SERVER_ERRORS;
+    if (!isCursorRefused) this.#sizes = this.#sizes.slice(1);
+    if (this.#sizes.length === 0 || this.#failures > PAGE_SIZES.length) throw error;
+    this.#cursor = undefined;
+    this.#after = this.position.lastId;
   }
 }
 
-interface PageRequest {
-  readonly name: string;
-  readonly where: object;
-  readonly cursor: string | undefined;
-  readonly limit: number;
-}
-
-async function pageOf(api: LeanCloudApi, { name, where, cursor, limit }: PageRequest): Promise<Page> {
-  const query = {
-    limit: String(limit),
-    ...(Object.keys(where).length === 0 ? {} : { where: JSON.stringify(where) }),
-    ...(cursor === undefined ? {} : { cursor }),
-  };
-  const text = await api.get(`scan/classes/${name}`, query);
-  const { results, cursor: next } = parsed(page, text, `a page of ${name}`);
-  return { lines: linesIn(text, results), ids: results.map(({ objectId }) => objectId), cursor: next ?? undefined };
-}
-
-/**
- * The rows of a page as text: JSON.parse would round numbers over 2^53.
- * @param results the same rows parsed, used if the text has an unexpected form
- */
+/** The rows of a page as text: JSON.parse would round numbers over 2^53. @param results the same rows parsed, used if the text has an unexpected form */
 export function linesIn(text: string, results: readonly object[]): string[] {
   const start = /^\s*\{\s*"results"\s*:\s*\[/.exec(text)?.[0].length;
   const lines = start === undefined ? [] : elementsOf(text, start);
