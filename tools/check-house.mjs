@@ -23,7 +23,22 @@ const LIMITS = {
     says: `files of at most ${SMALL_LINES} lines whose one importer is in the same folder`,
   },
   singleUserInjectables: { limit: 30, goal: 30, says: 'injectable classes with a single user' },
+  replacedWords: { limit: 42, goal: 0, says: 'identifiers with a word that a term of the field has replaced' },
+  commentPercent: { limit: 5.65, goal: 5, says: 'percent of the lines that are comments' },
 };
+/** Words of identifiers, each with the term to use instead. */
+const REPLACED_WORDS = new Map([
+  [/^assertRight/, 'assertCorrect, verify'],
+  [/^doors?$|Door(?:s|$|[A-Z])/, 'login method'],
+  [/^#?judge|Judge(?:d|ment|s|$|[A-Z])/, 'decide, decisions'],
+  [/^#?pretend/, 'sendDecoy'],
+  [/^#?givesWay/, 'shouldYield'],
+  [/^#?unlessAway/, 'nullIfUnavailable'],
+  [/^#?giveBack/, 'release'],
+  [/^#?noteIn[A-Z]/, 'recordIn…'],
+  [/^#?lookAt[A-Z]/, 'inspect, peek'],
+]);
+const COMMENT_LINE = /^\s*(?:\/\/|\/\*|\*(?:\s|\/|$))/;
 /** The middle of the files' lengths, in lines. Each file that another takes in raises it. */
 const MEDIAN = { from: 80, goal: '80 to 140', to: 140 };
 
@@ -67,6 +82,8 @@ function measure(byName) {
     foldersInCircles: counted(foldersInCircles(all)),
     smallSingleImporter: counted(smallSingleImporter(all, importers)),
     singleUserInjectables: counted(singleUserInjectables(all)),
+    replacedWords: counted(all.flatMap(replacedWords)),
+    commentPercent: { figure: commentPercent(all), found: [] },
   };
 }
 
@@ -142,6 +159,27 @@ function singleUserInjectables(all) {
       return users.filter((user) => user.name !== name && word.test(user.text)).length === 1;
     })
     .map(({ name, className }) => `${className} (${name})`);
+}
+
+/** Identifiers that the file declares or uses; texts, comments and packages are free. */
+function replacedWords({ name, text }) {
+  const source = ts.createSourceFile(name, text, ts.ScriptTarget.Latest);
+  const identifiers = new Set();
+  const visit = (node) => {
+    if (ts.isIdentifier(node) || ts.isPrivateIdentifier(node)) identifiers.add(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return [...identifiers].flatMap((identifier) => {
+    const [, term] = [...REPLACED_WORDS].find(([word]) => word.test(identifier)) ?? [];
+    return term === undefined ? [] : [`${identifier} (${name}): ${term}`];
+  });
+}
+
+/** Rounded to two digits. */
+function commentPercent(all) {
+  const lines = all.flatMap(({ text }) => text.split('\n').slice(0, -1));
+  return Math.round((lines.filter((line) => COMMENT_LINE.test(line)).length / lines.length) * 10_000) / 100;
 }
 
 function report({ median, ...counts }) {

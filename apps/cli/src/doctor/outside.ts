@@ -52,7 +52,7 @@ export async function lookFromOutside(url: string, appId: string | undefined): P
     problem: undefined,
     skewMs: Number.isNaN(serverTime) ? undefined : serverTime - (asked + Date.now()) / 2,
     openPaths: open.flat(),
-    push: appId === undefined ? undefined : await lookAtPush(url, appId),
+    push: appId === undefined ? undefined : await inspectPush(url, appId),
   };
 }
 
@@ -73,7 +73,7 @@ async function get(url: string): Promise<Answer> {
   }
 }
 
-async function lookAtPush(url: string, appId: string): Promise<OutsideView['push']> {
+async function inspectPush(url: string, appId: string): Promise<OutsideView['push']> {
   const { isOk, reason, text } = await get(`${url}/v1/route?appId=${encodeURIComponent(appId)}`);
   if (!isOk) return { url: `${url}/v1/route`, problem: reason };
   const server = serverIn(text);
