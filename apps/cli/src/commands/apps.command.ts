@@ -222,10 +222,11 @@ function permissionOf(who: readonly string[]): ClassPermission {
 function printClass({ classPermissions }: Application, className: ClassName): void {
   print(className);
   for (const operation of CLASS_OPERATIONS)
-    print(`  ${operation.padEnd(8)}${textOf(classPermissions[className][operation])}`);
+    print(`  ${operation.padEnd(8)}${permissionText(classPermissions[className][operation])}`);
 }
 
-function textOf(permission: ClassPermission): string {
+/** In the words that `permissions set` takes. */
+export function permissionText(permission: ClassPermission): string {
   if (typeof permission === 'string') return permission;
   return permission.length === 0 ? 'nobody' : permission.join(' ');
 }

@@ -17,6 +17,7 @@ import {
 } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { isJsonObject } from '#objects';
+import { permissionText } from '../commands/apps.command.js';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import { type MemberRow, rowsOf } from './import-run.js';
 import type { ImportSummary } from './import-summary.js';
@@ -34,11 +35,7 @@ interface PermissionChange {
   readonly permission: ClassPermission;
 }
 
-/**
- * Imports the permissions of `_X_permissions.json` and `_X_all.json`, and warns of settings without a counterpart here. A permission that
- * differs from the default is kept: an operator can have changed it.
- * @returns the changes, as text
- */
+/** A permission that differs from the default is kept: an operator can have changed it. @returns the changes, as text */
 export async function importPermissions(
   rpc: RpcClient,
   source: Export,
@@ -53,13 +50,13 @@ export async function importPermissions(
     const current = application.classPermissions[className][operation];
     if (isSame(current, permission)) continue;
     if (!isDefault(application, className, operation)) {
-      const command = `gatepost permissions set ${app} ${className} ${operation} ${textOf(permission)}`;
+      const command = `gatepost permissions set ${app} ${className} ${operation} ${permissionText(permission)}`;
       summary.warn(
-        `The permission ${className}.${operation} stays "${textOf(current)}", which is not the default here; LeanCloud has "${textOf(permission)}". To take it over: ${command}`,
+        `The permission ${className}.${operation} stays "${permissionText(current)}", which is not the default here; LeanCloud has "${permissionText(permission)}". To take it over: ${command}`,
       );
       continue;
     }
-    made.push(`${className}.${operation}: ${textOf(current)} → ${textOf(permission)}`);
+    made.push(`${className}.${operation}: ${permissionText(current)} → ${permissionText(permission)}`);
     if (!isPreview)
       await rpc.call(applicationsRpc.changePermission, { id: app, className, operations: [operation], permission });
   }
@@ -175,10 +172,7 @@ function shownColumn(name: string): string {
   return name.slice(0, MAX_SHOWN_LENGTH).replaceAll(/\p{C}/gu, '?');
 }
 
-/**
- * `{"*":true}`, `{"onlySignInUsers":true}`, or users and roles: a list, one id, or the empty text. A permission that cannot be read closes
- * the operation: without it, the operation would be open to every client.
- */
+/** `{"*":true}`, `{"onlySignInUsers":true}`, or users and roles. An unreadable permission closes the operation, which would else be open to all. */
 function permissionOf(value: JsonValue): {
   readonly permission: ClassPermission;
   readonly leftOut: readonly JsonValue[];
@@ -212,16 +206,9 @@ function isSame(one: ClassPermission, other: ClassPermission): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** As `permissions set` takes it. */
-function textOf(permission: ClassPermission): string {
-  if (typeof permission === 'string') return permission;
-  return permission.length === 0 ? 'nobody' : permission.join(' ');
-}
-
 const LISTED = '_Role members';
 const MAX_NAME_LENGTH = 255;
 
-/** Unreadable rows are refused. */
 export async function* memberRows(rows: AsyncIterable<ExportRow>, summary: ImportSummary): AsyncIterable<MemberRow> {
   for await (const row of rows) {
     const place = { file: row.file, line: row.line, className: row.className };
