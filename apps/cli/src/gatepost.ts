@@ -25,7 +25,6 @@ const serverEnvironment = environment
   // Without its default: whether the operator names a broker selects the server.
   .extend({ AMQP_URL: environment.shape.AMQP_URL.unwrap().optional() });
 
-/** Errors printed without a stack. */
 const PLAIN_ERRORS = [AppError, ConfigError, SilentServiceError, StartError];
 
 const HELP = `
@@ -46,7 +45,6 @@ export async function runGatepost(args: readonly string[], terminal: Terminal): 
     terminal,
     () => program.parseAsync(args, { from: 'user' }),
     (error) => {
-      // Commander has printed the help or the reason.
       if (error instanceof CommanderError) return error.exitCode;
       terminal.writeError(`${describe(error)}\n`);
       return 1;

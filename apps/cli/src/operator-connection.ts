@@ -52,10 +52,7 @@ export class SilentServiceError extends Error {
   }
 }
 
-/**
- * Connects to the named broker, otherwise to the standalone server that runs on the data folder.
- * No fallback: a command must not reach another server than the intended one. @throws StartError without a reply
- */
+/** Falls back to no other server: a command must reach the intended one. @throws StartError without a reply */
 export function connectToServer(target: OperatorTarget): Promise<OperatorConnection> {
   return target.amqpUrl === undefined
     ? connectToStandalone(target.dataDirectory)
@@ -95,13 +92,11 @@ async function connectToServices(url: string, namespace: string): Promise<Operat
   };
 }
 
-/** @throws Error that says why the broker cannot be used */
 async function openQueues(transport: RabbitTransport, url: string, namespace: string): Promise<BrokerQueues> {
   if (!(await isConnectedInTime(transport))) throw new Error(transport.problem());
   return BrokerQueues.open(url, namespace);
 }
 
-/** @param cause says why the broker cannot be used */
 export function brokerError(cause: unknown): StartError {
   return new StartError(`AMQP_URL: ${messageOf(cause)}.`, { cause });
 }

@@ -27,10 +27,7 @@ interface RunningCommand {
 
 const running = new AsyncLocalStorage<RunningCommand>();
 
-/**
- * @param onFailure prints the error, and returns its status
- * @returns the exit status: what `reportFailure` has set, else that of the failure, or 0
- */
+/** @param onFailure prints the error @returns the exit status: what `reportFailure` has set, else that of the failure, or 0 */
 export async function runCommand(
   terminal: Terminal,
   work: () => Promise<unknown>,
@@ -82,7 +79,6 @@ export function sourceOf(argument: string): string | undefined {
   return argument.startsWith('@') ? argument.slice(1) : undefined;
 }
 
-/** @throws StartError if the source cannot be read, or is not text */
 export function valueFrom(name: string, source: string, read: ReadSource = readText): string {
   try {
     return read(source);
@@ -108,7 +104,6 @@ export function withoutLastBreak(text: string): string {
   return text.replace(/\r?\n$/, '');
 }
 
-/** @throws Error if the source cannot be read, or is not UTF-8 */
 function readText(source: string): string {
   const bytes = source === '-' ? runningCommand().terminal.readInput() : readFileSync(source);
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -117,10 +112,7 @@ function readText(source: string): string {
 /** npm passes on the signal of the terminal, which the command has got already. */
 const REPEATED_MS = 1_000;
 
-/**
- * Starts an orderly shutdown at the first signal; another one a second later ends the process at once.
- * @returns a function that removes the signal handlers
- */
+/** Another signal, a second after the first one, ends the process at once. @returns a function that removes the handlers */
 export function onInterruption(signals: readonly NodeJS.Signals[], work: () => void): () => void {
   let isBegun = false;
   const stop = () => {

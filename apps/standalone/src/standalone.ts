@@ -48,7 +48,6 @@ const AUTH_LINKING_POOL = 2;
 const MAIL_POOL = 4;
 /** Device queues, and the installation scans of pushes. */
 const PUSH_POOL = 8;
-/** Few operators, one statement each. */
 const CONSOLE_POOL = 2;
 /** For connections that are closing while others take their place, and for an operator's own. */
 const SPARE_CONNECTIONS = 5;
@@ -126,10 +125,7 @@ async function runAll(steps: readonly (() => Promise<unknown> | undefined)[]): P
   if (errors.length > 0) throw errors[0];
 }
 
-/**
- * A first start that fails later would have created an application without ever showing its keys. Both ports at once: they may be the same.
- * @throws the error of `listen`, such as EADDRINUSE; for the console's port StartError
- */
+/** A start that fails later would have created an application without showing its keys. @throws the error of `listen`; for the console's port StartError */
 async function assertPortsAreFree(env: Environment): Promise<void> {
   const probes: Server[] = [];
   try {
@@ -179,7 +175,6 @@ function consoleService(
   };
 }
 
-/** Undefined with an owner, or without a console. */
 async function setUpLink(env: Environment, transport: InProcessTransport, console: RunningService | undefined) {
   if (console === undefined || env.GATEPOST_CONSOLE_PASSWORDS === 'off') return undefined;
   const { link } = await new RpcClient(transport).call(consoleRpc.createSetUpLink, { by: 'npm start' });

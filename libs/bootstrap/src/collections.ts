@@ -20,7 +20,6 @@ export function chunksOf<T>(items: readonly T[], size: number): T[][] {
 interface TtlCacheOptions<Answer> {
   /** Time to live; default: 1 s. */
   readonly ttlMs?: number;
-  /** Default: 10,000. */
   readonly maxEntries?: number;
   /** Recognises results for missing objects. They are cached separately, so that many of them cannot displace other entries. */
   readonly absent?: { readonly is: (answer: Answer) => boolean; readonly ttlMs: number };

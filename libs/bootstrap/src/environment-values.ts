@@ -116,7 +116,6 @@ export function parseRedisUrl(text: string): RedisServers | undefined {
     if (many !== null) return manyFrom(many);
     return isServerUrl(text) ? { kind: 'server', url: text } : undefined;
   } catch {
-    // The host, the port or a percent escape is invalid.
     return undefined;
   }
 }

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { FailureLog, type JobName, type Metrics } from '#observability';
 
-/** The current time; tests inject their own. */
 @Injectable()
 export class Clock {
   now(): Date {

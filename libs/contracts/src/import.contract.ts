@@ -45,7 +45,6 @@ export const importedObject = z.object({
 
 export type ImportedObject = z.output<typeof importedObject>;
 
-/** The reason of a note: another object has the value. */
 export const TAKEN = 'is taken';
 /** A value that was not stored, or that an unchanged object lacks. `by`: the object that has it. */
 const importNote = z.object({ field: z.string(), reason: z.string(), by: z.string().optional() });
@@ -93,7 +92,6 @@ export type ImportObjectsRequest = z.output<typeof importObjectsRequest>;
 
 const importObjectsReply = z.object({
   verdicts: z.array(importVerdict),
-  /** Claims that objects of the batch have given up. */
   released: z.array(z.string()),
   /** False: nothing was done, because the batch `after` failed or is unknown to this process. Repeat the request after the reply to that batch. */
   isDone: z.boolean().default(true),

@@ -12,7 +12,6 @@ const count = z.number().int().min(0);
 const deliveryAttempt = z.object({
   at: z.iso.datetime(),
   outcome: z.enum(['sent', 'failed', 'dead']),
-  /** Error or answer of the server; null for a success. */
   answer: z.string().nullable(),
 });
 
@@ -58,7 +57,6 @@ export const deliveriesRpc = {
       channel: z.enum(['mail', 'sms']).optional(),
       userId: z.string().max(64).optional(),
       from: z.iso.datetime().optional(),
-      /** Exclusive. */
       to: z.iso.datetime().optional(),
       after: deliveryPlace.optional(),
       counts: z.boolean().optional(),

@@ -151,7 +151,6 @@ function fieldIndexesRpc(service: 'accounts' | 'push-delivery') {
     /** Replies once the request is stored; the build follows. Fails with INVALID_QUERY where the fields cannot be indexed or a limit is reached. */
     add: rpc(`${service}.addFieldIndex`, named, z.object({})),
     list: rpc(`${service}.listFieldIndexes`, z.object({ appId }), z.object({ indexes: z.array(fieldIndex) })),
-    /** Replies once the removal is stored. Fails with NOT_FOUND. */
     remove: rpc(`${service}.removeFieldIndex`, named, z.object({})),
     /** The slow queries of the last day, ordered by total time, longest first. */
     listSlowQueries: rpc(

@@ -33,7 +33,6 @@ const filters = z.object({
   /** Is locked out now. At most 1,000 locked users are considered, those whose lock ends first. */
   locked: z.literal(true).optional(),
   createdFrom: z.iso.datetime().optional(),
-  /** Exclusive. */
   createdTo: z.iso.datetime().optional(),
 });
 
@@ -132,6 +131,5 @@ export const userSearchRpc = {
   getIndex: rpc('accounts.getSearchIndex', ofApplication, searchIndex),
   /** Replies once the request is stored; the build follows beside the traffic. */
   addIndex: rpc('accounts.addSearchIndex', ofApplication, z.object({})),
-  /** Replies once the removal is stored. Fails with NOT_FOUND where the index was not added. */
   removeIndex: rpc('accounts.removeSearchIndex', ofApplication, z.object({})),
 };

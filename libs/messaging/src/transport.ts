@@ -58,10 +58,7 @@ export interface RpcTransport {
 
 /** Transports messages between services, over RabbitMQ or inside a process. */
 export interface Transport extends RpcTransport {
-  /**
-   * Resolves once the broker has stored the event or, inside a process, once it was handled. Rejects where the broker refuses the event or
-   * does not confirm it within 5 s: it may have stored the event all the same. Only the outbox relay calls it.
-   */
+  /** Resolves once the event is stored or, in a process, handled; only the outbox relay calls it. Rejects after a refusal or 5 s: it may be stored then. */
   publishEvent(message: EventMessage): Promise<void>;
   broadcast(pattern: string, body: string): void;
   onBroadcast(pattern: string, listener: BroadcastListener): void;

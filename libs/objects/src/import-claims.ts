@@ -73,7 +73,6 @@ export function withoutClaim(object: ImportedObject, field: string): ImportedObj
   return { ...object, columns: others };
 }
 
-/** The object without a value. */
 export function emptyCopy({ objectId, createdAt, updatedAt }: ImportedObject): ImportedObject {
   return { objectId, createdAt, updatedAt, acl: null, columns: {}, fields: {} };
 }

@@ -91,7 +91,6 @@ interface DescribedMetric extends Required<MetricSpec<string>> {
   readonly kind: 'counter' | 'gauge' | 'histogram';
 }
 
-/** The observations of one combination of label values. */
 interface Series<Label extends string> {
   readonly labels: Labels<Label>;
   /** Observations by bucket, not accumulated; the last one counts those above all bounds. */

@@ -32,7 +32,6 @@ export interface SpanOptions {
   readonly attributes?: SpanAttributes;
 }
 
-/** A span that the caller must end. */
 export interface OpenSpan {
   run<T>(work: () => T): T;
   /** @param isFailure true for a failure of the server, not of the client */

@@ -102,7 +102,6 @@ export class Redis {
     });
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE where Redis does not reply or refuses writes, or a part of the cluster does */
   async ping(): Promise<void> {
     await this.#answered(() => this.#connection.ping(`${this.#prefix}never`));
   }

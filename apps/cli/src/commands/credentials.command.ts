@@ -166,10 +166,7 @@ interface CredentialKind {
   readonly fields: readonly CredentialField[];
 }
 
-/**
- * Reads `field=value`, `field=@path` and `field=-`. No message repeats an argument: it may contain a misplaced secret.
- * @throws StartError for an unknown field, and for a secret given as a plain argument
- */
+/** Reads `field=value`, `field=@path` and `field=-`. No message repeats an argument, which may be a misplaced secret. @throws StartError */
 export function credentialFields(
   kind: CredentialKind,
   args: readonly string[],

@@ -51,7 +51,6 @@ function add(withServer: WithServer): Command {
     .addHelpText('after', BUILD_HELP)
     .action((appId: string, className: ClassName, fields: string[]) =>
       withServer(async (rpc) => {
-        // Fails if the application does not exist.
         await rpc.call(applicationsRpc.get, { id: appId });
         await rpc.call(contractOf(className).add, { appId, className, fields });
         await watchIndex(async () => {
@@ -115,7 +114,6 @@ function contractOf(className: ClassName): FieldIndexesRpc {
   return className === '_Installation' ? pushIndexesRpc : accountsIndexesRpc;
 }
 
-/** A service that does not reply adds nothing. */
 async function fromAll<T>(ask: (contract: FieldIndexesRpc) => Promise<T[]>): Promise<T[]> {
   const orNothing = (error: unknown): T[] => {
     if (!(error instanceof SilentServiceError)) throw error;

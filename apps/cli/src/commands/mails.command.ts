@@ -12,7 +12,6 @@ import { assertApplication, type WithServer } from '../operator-connection.js';
 import { print } from '../terminal.js';
 
 const DEFAULT_LIMIT = 50;
-/** The longest one: `dropped`. */
 const STATUS_WIDTH = 7;
 const MAX_BATCHES = 50;
 

@@ -33,10 +33,8 @@ import { callReplicas, type Deployment, SilentServiceError, type WithServer } fr
 import { print, reportFailure } from '../terminal.js';
 import { lookFromOutside, outsideFindings } from './outside.js';
 
-/** Generated keys have 24 characters. */
 const SHORT_KEY = 16;
 const FEW_CHARACTERS = 6;
-/** Users do not wait longer for a mail. */
 const LONG_MS = 10 * 60_000;
 const { standalone, ...SERVICES } = diagnosticsRpc;
 const OPTIONAL = new Set(['console']);

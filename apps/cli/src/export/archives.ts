@@ -31,7 +31,6 @@ interface TarPlace {
   readonly index: number;
 }
 
-/** Can be read from its beginning only. */
 export interface TarArchive {
   /** Yields the bytes of the files in their order, and an undefined chunk after the last of each. @throws BytesProblem */
   open(wanted: ReadonlySet<number>, meter: Meter): AsyncIterable<{ readonly index: number; readonly chunk?: Buffer }>;

@@ -61,7 +61,6 @@ export interface Export {
 
 export type ReadRow = { readonly line: number } & ({ readonly row: JsonObject } | { readonly problem: string });
 
-/** Holds at most one row. */
 export interface RowReader {
   /** Consume all rows before the next call. */
   push(chunk: Buffer): Iterable<ReadRow>;

@@ -184,10 +184,7 @@ const NOT_CLOSED = 'The file ends within its list of rows: it is truncated. Expo
 /** A longer key is not the name of a class. */
 const MAX_KEY_BYTES = 256;
 
-/**
- * The rows of a JSON list, or of the list under one key of an object. It finds row boundaries and leaves the content to `parseRow`:
- * a streaming parser would hold a row of any length, and would end at the first broken row.
- */
+/** Finds row boundaries and leaves the content to `parseRow`: a streaming parser would hold a row of any length and end at a broken one. */
 export class ListReader implements RowReader {
   private readonly scan = new JsonScan();
   private readonly bytes = new RowBytes(MAX_ROW_BYTES);

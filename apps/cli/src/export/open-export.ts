@@ -30,12 +30,7 @@ interface Found {
   readonly listing: Listing;
 }
 
-/**
- * Opens files, folders and archives (tar, zip, gzip), recognised by content. Archives within an archive stay closed.
- * @param paths `-` is standard input, which goes to a nameless temporary file
- * @param problems known problems of these files
- * @throws StartError if a path cannot be read, EmptyExportError without a file of an export
- */
+/** Opens files, folders and archives by content. @param paths `-` is standard input @throws StartError if a path cannot be read, EmptyExportError */
 export async function openExport(
   paths: readonly string[],
   stdin: Readable,
@@ -245,10 +240,7 @@ const rescued = z.object({
   exports: z.array(z.object({ path: z.string().optional(), bytes: z.number().optional() })).default([]),
 });
 
-/**
- * Opens the export that a command names. Of a folder of `gatepost rescue`, it opens the files that the manifest lists.
- * @throws StartError as `openExport`; where the manifest lists nothing
- */
+/** Opens the files that the manifest of a folder of `gatepost rescue` lists, or the paths. @throws StartError as `openExport`, or for an empty manifest */
 export function openSource(paths: readonly string[]): Promise<Export> {
   // Standard input also holds passwords, and an open stream would take them.
   const input = paths.includes('-') ? openInput() : Readable.from([]);

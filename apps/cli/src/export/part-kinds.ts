@@ -46,7 +46,6 @@ const MARKS: readonly (readonly [Buffer, string])[] = [
 const MAX_CLASSES = 1_000;
 const NO_SYSTEM_FILE = /(?:^|\/)(?:\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)$|(?:^|\/)__MACOSX\//;
 
-/** macOS adds such files to archives. */
 export function isSystemFile(path: string): boolean {
   return NO_SYSTEM_FILE.test(path);
 }
@@ -123,7 +122,6 @@ function partOfHeader(name: string, text: string): PartKind {
   return classed(className, 'jsonl', { by: 'lines', className });
 }
 
-/** Parses `#filetype:JSON-streaming {"type":"Class","class":"_User"}`. */
 export function classOfHeader(line: string): string | undefined {
   const header = parsed(HEADER.exec(line)?.[1]);
   const className = isJsonObject(header) ? header['class'] : undefined;

@@ -11,10 +11,7 @@ const CHUNK_BYTES = 256 * KIB;
 /** Smaller than a chunk: damage loses the rows of one such piece before it. */
 const GUNZIP_BYTES = 64 * KIB;
 export const HEAD_BYTES = 64 * KIB;
-/**
- * Bytes that decompression may yield for any input, and then for each stored byte. Exports compress to a tenth or a twentieth,
- * deflate at best to a 1,032nd: an export of any size passes, a bomb ends after 1 GiB. Streamed rows cost time, not memory.
- */
+/** Bytes that decompression may yield for any input, and then for each stored byte: exports compress to a twentieth, a bomb to a 1,032nd. */
 const FREE_BYTES = 1_024 * KIB * KIB;
 const MAX_RATIO = 200;
 const BOMB = `The compressed data grows to over ${MAX_RATIO} times its size and is not read further. Unpack it if you trust it.`;
@@ -107,7 +104,6 @@ async function* chunksOf(handle: FileHandle, meter: Meter): AsyncGenerator<Buffe
   }
 }
 
-/** @throws BytesProblem if the file has gone, or another kind of file has taken its place */
 export async function openStored(file: StoredFile): Promise<FileHandle> {
   const handle = await file.open().catch(failedRead);
   if ((await handle.stat()).isFile()) return handle;
@@ -120,10 +116,7 @@ function failedRead(cause: unknown): never {
   throw new BytesProblem(`The file cannot be read (${code}). Check the file and its permissions.`, { cause });
 }
 
-/**
- * Decompresses gzip; yields bytes before the damage first.
- * @throws BytesProblem if the stream is damaged, ends too early or is a bomb
- */
+/** Decompresses gzip; yields bytes before the damage first. @throws BytesProblem if the stream is damaged, ends too early or is a bomb */
 export async function* gunzipped(source: AsyncIterable<Buffer>, meter: Meter): AsyncGenerator<Buffer> {
   const stream = createGunzip({ chunkSize: GUNZIP_BYTES });
   const input = Readable.from(source, { highWaterMark: 1 });
@@ -149,10 +142,7 @@ export async function* limited(source: AsyncIterable<Buffer>, meter: Meter): Asy
   }
 }
 
-/**
- * Unlike a stream's own iterator, it yields buffered data before the stream's error, and notices an error that does not destroy
- * the stream (yauzl's).
- */
+/** Yields buffered data before the stream's error, and notices an error that does not destroy the stream (yauzl's). */
 export async function* readToTheEnd(stream: Readable): AsyncGenerator<Buffer> {
   const changes = changesOf(stream);
   for (;;) {

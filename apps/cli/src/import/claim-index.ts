@@ -14,10 +14,7 @@ export const EMPTY = 0;
 const TOKEN_BIT = 0x8000_0000;
 const WORD_VALUES = 2 ** 32;
 
-/**
- * Numbers texts from 1. Texts are kept as 63-bit hashes: an entry takes 14 to 18 bytes. Two of ten million are equal with a
- * probability of 1 in 180,000.
- */
+/** Numbers texts from 1, as 63-bit hashes of 14 to 18 bytes an entry. Two of ten million are equal with a probability of 1 in 180,000. */
 export class ClaimTable {
   /** Of different sizes: equal ones would all grow at the same time. */
   readonly #segments = Array.from(
@@ -154,10 +151,7 @@ export class ClaimIndex {
     return { owners: Object.fromEntries(owners), objects: known };
   }
 
-  /**
-   * Records the objects that a batch would store, each with exactly these values; another copy of a known version adds its own.
-   * @param released values that the service has seen the batch give up; those that an earlier batch has taken since stay taken
-   */
+  /** Records exactly the values that a batch would store. @param released values that it gave up; those that an earlier batch took since stay taken */
   store(objects: readonly StoredObject[], released: readonly string[]): void {
     const replaced = this.#replacedBy(objects);
     if (replaced.size > 0) this.#releaseAll(replaced);
@@ -213,7 +207,6 @@ export class ClaimIndex {
   }
 }
 
-/** No field has an empty name. */
 function objectClaim(objectId: string): string {
   return ` ${objectId}`;
 }
@@ -238,7 +231,6 @@ export class ExportedObjects {
   /** By id, four bits: one that is always set, and one for each part. Above them the newest version. */
   readonly #found = new ClaimTable();
 
-  /** @returns whether it is the first copy of the object */
   add(object: ImportedObject): boolean {
     const before = this.#found.get(object.objectId);
     const bits = this.#withParts(object, before % PART_VALUES);

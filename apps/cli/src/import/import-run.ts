@@ -29,7 +29,6 @@ const TOO_LARGE: ImportVerdict = {
   notes: [{ field: '', reason: 'The row is too large for a message. Shorten it in the export.' }],
 };
 
-/** The class of a role's members, and the field that names one. */
 const MEMBERS = { users: ['_User', 'username'], roles: ['_Role', 'name'] } as const;
 
 export interface ImportOptions {
@@ -42,7 +41,6 @@ interface PendingRow {
   readonly place: RowPlace;
   readonly object: ImportedObject;
   readonly notes: readonly ImportNote[];
-  /** The former verdict. */
   readonly verdict?: ImportVerdict;
 }
 
@@ -82,10 +80,7 @@ export class ImportRun {
     return this.#stopped;
   }
 
-  /**
-   * Sends rows of which a value is taken once more at the end: its owner may have given it up in a later row.
-   * @throws AppError, SilentServiceError where the service stays unavailable
-   */
+  /** Sends rows whose value is taken once more at the end: a later row may give it up. @throws AppError, SilentServiceError */
   async importObjects(className: ClassName, rows: AsyncIterable<ExportRow>): Promise<void> {
     let waiting = new WaitingRows<TakenRow>();
     this.#older = new WaitingRows();

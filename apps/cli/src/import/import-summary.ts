@@ -11,7 +11,6 @@ export interface RowPlace {
   readonly objectId?: string | undefined;
 }
 
-/** `read` is the sum of the others. */
 export interface ClassCounts {
   read: number;
   imported: number;
@@ -55,7 +54,6 @@ export class ImportSummary {
     });
   }
 
-  /** @throws StartError where the report cannot be written */
   async open(): Promise<void> {
     if (this.#report?.pending === true) await once(this.#report, 'open').catch(() => undefined);
     this.#assertWritable();
@@ -77,7 +75,6 @@ export class ImportSummary {
     return this.add(place, { outcome: 'refused', notes: [note] });
   }
 
-  /** Counts what the owner must know before the switch. */
   notice(className: ClassName, object: ImportedObject): void {
     if (!this.exported[className].add(object) || className !== '_Installation') return;
     const { columns, fields } = object;

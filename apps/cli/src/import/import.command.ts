@@ -159,7 +159,6 @@ async function importMembers(
     );
 }
 
-/** Classes that are not imported: the owner must know them. */
 async function countOthers(run: ImportRun, source: Export, summary: ImportSummary): Promise<void> {
   const counts = new Map<string, number>();
   const isOther = ({ kind, className }: ExportPart) => kind === 'rows' && !CLASSES.includes(className as ClassName);

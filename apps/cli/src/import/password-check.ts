@@ -9,11 +9,7 @@ import { print, printAside, readInput, reportFailure, withoutLastBreak } from '.
 import type { Export, ExportRow } from '../export/export.types.js';
 import { rowsOf } from './import-run.js';
 
-/**
- * Compares a user's password with the hash in the export, without any server: it proves that this application's hashes are understood.
- * @param user username, e-mail address or phone number
- * @throws StartError where the export has no such user, or no password of the user
- */
+/** Compares a password with the hash in the export, without any server. @throws StartError where the export has no such user or password */
 export async function checkPassword(source: Export, user: string, fromInput: boolean): Promise<void> {
   const found = await findUser(source, user);
   if (found === undefined) throw new StartError('The export has no user with this username, e-mail address or number.');

@@ -36,13 +36,11 @@ interface VerifiedClass {
   here: number;
   /** Objects here that lack a value because another one has it. */
   incomplete: number;
-  /** Some ids of objects that are not here, and of incomplete ones. */
   notHere: readonly string[];
   lacking: readonly string[];
   readonly withPassword: number;
   readonly withSessionToken: number;
   readonly withIdentity: number;
-  /** The real service's count, where it was requested. */
   original?: number;
 }
 
@@ -205,7 +203,6 @@ async function* readable(className: ClassName, rows: AsyncIterable<ExportRow>): 
   for await (const row of rows) if ('row' in row && 'object' in parseImportedRow(className, row.row)) yield row;
 }
 
-/** @throws StartError where the options are incomplete; RequestError */
 async function compareWithOriginal(classes: ReadonlyMap<ClassName, VerifiedClass>, options: Options): Promise<void> {
   const { url, masterKeyFile, allowInternal } = options;
   if (url === undefined && masterKeyFile === undefined) return;

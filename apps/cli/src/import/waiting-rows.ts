@@ -9,12 +9,10 @@ import type { RowPlace } from './import-summary.js';
 export interface TakenRow {
   readonly place: RowPlace;
   readonly object: ImportedObject;
-  /** Of the parser. */
   readonly notes: readonly ImportNote[];
   readonly verdict: ImportVerdict;
 }
 
-/** A row that is older than the object here. */
 export interface OlderRow {
   readonly place: RowPlace;
   readonly updatedAt: string;
@@ -47,7 +45,6 @@ export class WaitingRows<Row> {
     return true;
   }
 
-  /** Frees the space at the end. */
   async *drained(): AsyncGenerator<Row> {
     try {
       for (const { position, bytes } of this.#blocks) {
@@ -78,7 +75,6 @@ export class WaitingRows<Row> {
   }
 }
 
-/** Another object has a value of the row. */
 export function isTaken({ notes }: ImportVerdict): boolean {
   return notes.some(({ reason }) => reason === TAKEN);
 }
@@ -91,7 +87,6 @@ export function settled(verdict: ImportVerdict, former?: ImportVerdict): ImportV
   return taken.length === 0 ? { outcome: 'imported', notes: [] } : { outcome: 'imported_without', notes: taken };
 }
 
-/** Adds the notes of the parser to the verdict about a row that is stored. */
 export function withNotes({ outcome, notes }: ImportVerdict, own: readonly ImportNote[]): ImportVerdict {
   if (own.length === 0 || (outcome !== 'imported' && outcome !== 'imported_without')) return { outcome, notes };
   return { outcome: 'imported_without', notes: [...own, ...notes] };

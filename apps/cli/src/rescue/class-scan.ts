@@ -225,7 +225,6 @@ class ScanPages {
     this.#after = position.lastId;
   }
 
-  /** @throws RequestError where the smallest page fails, too */
   async *[Symbol.asyncIterator](): AsyncGenerator<Page> {
     for (;;) {
       const found = await this.#read();

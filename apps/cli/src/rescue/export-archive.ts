@@ -38,10 +38,7 @@ export interface ExportOptions {
   readonly waitMinutes: number;
 }
 
-/**
- * Has LeanCloud export all data and schemas, and downloads the archives. A later run exports changes since the last export, with a day
- * of overlap: `from_date` counts days. It also uses archives that the operator has put into `export/`.
- */
+/** A later run exports changes with a day of overlap, because `from_date` counts days. Archives that the operator has put into `export/` count. */
 export async function copyExports(context: RescueContext, options: ExportOptions): Promise<void> {
   await checkArchives(context);
   await takeUpArchives(context);
@@ -52,7 +49,6 @@ export async function copyExports(context: RescueContext, options: ExportOptions
   );
 }
 
-/** Drops archives of earlier runs whose content has changed. */
 async function checkArchives(context: RescueContext): Promise<void> {
   const { manifest, folder } = context;
   const kept: ExportState[] = [];
@@ -142,7 +138,6 @@ function stemOf({ kind, startedAt, id }: ExportState): string {
   return `export/${kind}-${startedAt.slice(0, DATE_LENGTH)}-${(id ?? '').slice(0, 12)}`;
 }
 
-/** `POST /1.1/exportData` */
 async function start(context: RescueContext, kind: 'data' | 'schema', options: ExportOptions): Promise<ExportState> {
   const { api, manifest, folder } = context;
   const fromDate = kind === 'data' ? (options.since ?? dayBeforeLast(manifest.exports)) : null;
@@ -212,7 +207,6 @@ async function fetchArchive(context: RescueContext, state: ExportState, url: str
 
 type Exported = NonNullable<ExportState['classes']>[number];
 
-/** Counts the rows of each class in one pass. @throws RequestError or StartError for an incomplete archive */
 async function inspect(path: string): Promise<Exported[]> {
   const found = new Map<string, Exported>();
   const archive = await openExport([path], Readable.from([])).catch(asNothing);

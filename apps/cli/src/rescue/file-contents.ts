@@ -38,10 +38,7 @@ const fileRecord = z.object({
 });
 type FileRecord = z.infer<typeof fileRecord>;
 
-/**
- * Copies the contents of all files, and checks earlier ones by size and SHA-256. The index gets a line after each content,
- * so that a crash costs the files in progress only.
- */
+/** The index gets a line after each content, so that a crash costs only the files in progress. Earlier ones are checked by size and SHA-256. */
 export async function copyFiles(context: RescueContext, limits: FileLimits): Promise<void> {
   const rows = await rowsOfFiles(context);
   if (rows.size === 0) return;
@@ -116,7 +113,6 @@ function pathOf({ objectId, name }: FileRow): string {
   return `files/${id.slice(-2)}/${id}${extension === undefined ? '' : `.${extension.toLowerCase()}`}`;
 }
 
-/** One line for each content; grows during a run. */
 class FileIndex {
   readonly #records = new Map<string, FileRecord>();
   #writing: Promise<void> = Promise.resolve();

@@ -54,14 +54,10 @@ interface ApiOptions {
   readonly onWait: (line: string) => void;
 }
 
-/**
- * LeanCloud's REST API with the master key, and its file hosts without it. Requests respect Retry-After, and are repeated after 429, 5xx
- * and network errors. The key goes to `baseUrl` only: redirects of the API are not followed.
- */
+/** LeanCloud's REST API. The master key goes to `baseUrl` only, so redirects are not followed. 429, 5xx and network errors are repeated. */
 export class LeanCloudApi {
   readonly #client: OutboundClient;
   readonly #turns: ConcurrencyLimiter;
-  /** In `performance.now()` time: no request starts before it. */
   #resumesAtMs = 0;
 
   constructor(private readonly options: ApiOptions) {
@@ -93,15 +89,11 @@ export class LeanCloudApi {
     return this.#send('POST', path, JSON.stringify(body));
   }
 
-  /** Runs work that opens streams within the limit of concurrency. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.run(work);
   }
 
-  /**
-   * Opens a public URL without the key, over at most five redirects, each under the guard.
-   * @throws RequestError, whose text has no URL: the link of an export is a credential
-   */
+  /** Opens a public URL without the key, over at most five redirects. @throws RequestError without the URL: the link of an export is a credential */
   async open(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<OutboundStream> {
     let target = httpUrl(url);
     for (let hops = 0; hops <= MAX_REDIRECTS; hops += 1) {
@@ -258,7 +250,6 @@ async function textOf(body: Readable): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** @throws RequestError if the text does not match */
 export function parsed<T>(schema: z.ZodType<T>, text: string, name: string): T {
   try {
     return schema.parse(JSON.parse(text));

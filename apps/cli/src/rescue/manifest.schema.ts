@@ -16,7 +16,6 @@ const exportState = z.object({
   kind: z.enum(['data', 'schema', 'console']),
   /** LeanCloud's id of the task; null for an archive that the operator has put into the folder. */
   id: z.string().nullable(),
-  /** LeanCloud's time at the start, as ISO 8601. */
   startedAt: time,
   /** Only rows that changed from this day on; null: all rows. */
   fromDate: z.string().nullable(),
@@ -67,7 +66,6 @@ export const manifestSchema = z.object({
   version: z.literal(1),
   application: z.string(),
   api: z.string(),
-  /** The files that an import reads, in order. */
   import: z.array(z.string()),
   missing: z.array(missing),
   notes: z.array(z.string()),
@@ -103,10 +101,7 @@ export function newManifest(application: string, api: string): Manifest {
   };
 }
 
-/**
- * The files that an import reads: archives, those with passwords first, then the oldest; then scanned classes; then relations.
- * All are listed: each can have unique users; an import takes the newest version, with the password of another copy.
- */
+/** Archives, those with passwords first, then the oldest; scanned classes; relations. An import takes the newest version and another copy's password. */
 export function importedPaths({ exports, classes, relations }: Manifest): string[] {
   const archives = exports.filter(({ path }) => path !== undefined);
   const rank = (archive: ExportState) => `${usersIn(archive).password > 0 ? '0' : '1'} ${archive.startedAt}`;

@@ -173,7 +173,6 @@ function nextName({ files, previousFiles }: RelationState, stem: string): string
   return `${stem}.${number}.jsonl`;
 }
 
-/** Removes the files of the previous run once the manifest no longer names them. */
 async function finish({ folder }: RescueContext, state: RelationState): Promise<void> {
   const old = state.previousFiles;
   state.finishedAt = new Date().toISOString();

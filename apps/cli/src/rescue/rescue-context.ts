@@ -10,7 +10,6 @@ export interface RescueContext {
   readonly manifest: Manifest;
   readonly progress: Progress;
   readonly problems: Problems;
-  /** LeanCloud's time, as ISO 8601. */
   readonly startedAt: string;
   readonly concurrency: number;
 }

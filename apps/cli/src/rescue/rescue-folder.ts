@@ -31,10 +31,7 @@ const LOCK_LIFE_MS = 60_000;
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const SUBFOLDERS = ['export', 'scan', 'schema', 'files'];
 
-/**
- * The folder of one application. Every file appears complete under its name (temporary name, fsync, rename): a crash leaves the folder
- * usable. Only this process writes to it, until `close`.
- */
+/** Every file appears complete under its name (temporary name, fsync, rename): a crash leaves the folder usable. One process writes until `close`. */
 export class RescueFolder {
   #saving: Promise<void> = Promise.resolve();
   #isSaveDue = false;

@@ -55,10 +55,7 @@ interface Coverage {
 /** Bits of a user: in an archive or a scan; in an archive with passwords; with a session token. */
 const [SEEN, PASSWORDS, SESSIONS] = [1, 2, 4];
 
-/**
- * Every user has a session token, but not every one a password. LeanCloud's API exports the password column or omits it, so one user
- * with a password proves that archives of that kind have all passwords.
- */
+/** LeanCloud exports the password column or omits it: one user with a password proves that archives of that kind have all passwords. */
 async function coverageOfUsers({ manifest, folder }: RescueContext): Promise<Coverage> {
   const archives = manifest.exports.filter(({ path }) => path !== undefined);
   const withUsers = archives.filter((archive) => usersIn(archive).rows > 0);

@@ -130,7 +130,6 @@ interface Application {
   readonly names: readonly string[];
 }
 
-/** @throws StartError where LeanCloud refuses the application or the key, or does not reply */
 async function firstAnswers(api: LeanCloudApi): Promise<Application & { readonly now: string }> {
   try {
     const now = parsed(date, await api.get('date'), 'a date').iso;
@@ -227,10 +226,7 @@ function markRun({ runs }: Manifest, ending: Ending, status?: number): void {
   if (status !== undefined) run.status = status;
 }
 
-/**
- * Refuses a file that others can read: the master key opens all data of the application.
- * @throws StartError, whose text has nothing of the content
- */
+/** @throws StartError, without the content, also for a file that others can read: the master key opens all data of the application */
 export function masterKeyIn(path: string): Secret {
   let descriptor = -1;
   try {
@@ -252,7 +248,6 @@ export function masterKeyIn(path: string): Secret {
   }
 }
 
-/** @throws InvalidArgumentError */
 export function apiUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLocal = url !== undefined && ['127.0.0.1', 'localhost', '[::1]'].includes(url.hostname);
@@ -260,19 +255,16 @@ export function apiUrl(text: string): string {
   throw new InvalidArgumentError('Expected the API domain as an https URL, such as https://api.example.com.');
 }
 
-/** @throws InvalidArgumentError */
 function appId(text: string): string {
   if (/^[\w-]{1,100}$/.test(text)) return text;
   throw new InvalidArgumentError('Expected an application id: letters, digits, - and _.');
 }
 
-/** @throws InvalidArgumentError */
 function day(text: string): string {
   if (/^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))) return text;
   throw new InvalidArgumentError('Expected a day such as 2026-09-20.');
 }
 
-/** @throws InvalidArgumentError */
 function numberIn(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -281,7 +273,6 @@ function numberIn(least: number, most: number): (text: string) => number {
   };
 }
 
-/** @throws InvalidArgumentError */
 export function networks(text: string): string[] {
   const found = text.split(',').map((network) => network.trim());
   if (found.every(isNetwork)) return found;

@@ -55,7 +55,6 @@ export async function takeSurvey(rpc: RpcClient, deployment: Deployment): Promis
   };
 }
 
-/** @returns whether no stored value needs an accepted secret any longer */
 export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<boolean> {
   const states = await describeServices(rpc, deployment);
   printLeftOut(states);
@@ -101,10 +100,7 @@ function progressOf({ service, table }: Walk): (rows: number) => void {
   };
 }
 
-/**
- * The keys with which the processes of each service seal.
- * @throws StartError if they seal with different secrets: a rollout is not complete
- */
+/** The keys of each service. @throws StartError if its processes seal with different secrets: a rollout is not complete */
 async function describeServices(rpc: RpcClient, deployment: Deployment): Promise<ReadonlyMap<Service, SealingState>> {
   const states = new Map<Service, SealingState>();
   const keyIds = new Map<string, string>();

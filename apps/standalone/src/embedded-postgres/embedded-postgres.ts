@@ -219,10 +219,7 @@ export class Postmaster {
   }
 }
 
-/**
- * Stops a server that survived its killed parent, or removes the lock file of a killed server: its id can belong to another process by now,
- * so that PostgreSQL would not start, or seem ready at once. PostgreSQL still refuses to start beside processes that use the data.
- */
+/** Stops a server that survived its parent, or removes a stale lock file, whose id another process may have by now. PostgreSQL guards the data itself. */
 export async function stopLeftover(options: PostgresOptions): Promise<void> {
   const pid = Number(postmasterLines(options.folder)[0]);
   if (await isServerOf(options.folder, pid))

@@ -122,10 +122,7 @@ function versionOf(packageFolder: string): string {
   return (JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/**
- * `postgres` in the data folder or, if PostgreSQL's user cannot enter that, a link of this name to a folder under /var/lib/gatepost.
- * @throws StartError if the link leads to a missing folder
- */
+/** `postgres` in the data folder or, if PostgreSQL's user cannot enter it, a link to /var/lib/gatepost. @throws StartError if that folder is missing */
 export function clusterFolder(dataFolder: string, user: PostgresUser | undefined): string {
   const folder = join(dataFolder, 'postgres');
   if (!isThere(folder)) makeClusterFolder(dataFolder, folder, user);

@@ -29,10 +29,7 @@ export class StoredSecretsController {
     return Promise.resolve({});
   }
 
-  /**
-   * @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with the one to
-   * forget: its values could never be opened again
-   */
+  /** @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with it */
   @RpcHandler(storedSecretsRpc.forget)
   forget(_: RpcData<typeof storedSecretsRpc.forget>): Promise<RpcReply<typeof storedSecretsRpc.forget>> {
     this.assertStored();

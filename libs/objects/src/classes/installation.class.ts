@@ -177,7 +177,6 @@ function parseWebPushChange(change: FieldChange): FieldChange {
   return { path, operation: { kind: 'set', value: { endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } } } };
 }
 
-/** Installations: apps on devices (specification, Installation). */
 export const installationClass = defineClass<InstallationRow>()({
   name: '_Installation',
   table: 'push.installations',

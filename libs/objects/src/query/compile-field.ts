@@ -91,7 +91,6 @@ interface FieldSearch {
   readonly single: string;
   /** Rows whose value is a list, whose items may match; exact by the index. */
   readonly list: string;
-  /** Both kinds of rows, without the index. */
   readonly any: string;
 }
 

@@ -158,7 +158,6 @@ function compileFitting(
   };
 }
 
-/** @param ending the end of each part's search */
 function compileParts(where: Condition, { narrowing }: IndexFit, context: CompileContext, ending = ''): string {
   const [values, ...lists] = searchParts(narrowing, context);
   const byIndex = new Set<Condition>(

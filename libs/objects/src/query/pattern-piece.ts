@@ -107,7 +107,6 @@ function parseEscapedItem(text: string, position: number): Escape {
 
 export interface PatternPiece {
   readonly pattern: string;
-  /** The number of parts with every repetition expanded. */
   readonly parts: number;
   /** Whether the piece contains a zero-width constraint: an anchor, a word boundary, a look-around. */
   readonly holdsPlace: boolean;

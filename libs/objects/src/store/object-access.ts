@@ -57,7 +57,6 @@ export class ObjectAccess {
 interface CallerRights {
   readonly appId: string;
   readonly permissions: ClassPermissions;
-  /** Undefined for the master key. */
   readonly principal: Principal | undefined;
   readonly hideContact: boolean;
 }

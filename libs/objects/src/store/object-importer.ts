@@ -34,7 +34,6 @@ export class ObjectImporter<Row extends ObjectRow> {
   #hasFoundStored = false;
   #expectsNew: boolean;
 
-  /** @param expectsNew the objects are probably not stored yet */
   constructor(
     private readonly parts: ImporterParts<Row>,
     { isPreview, wrapPasswords }: Pick<ImportObjectsRequest, 'isPreview' | 'wrapPasswords'>,

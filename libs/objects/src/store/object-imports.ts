@@ -14,7 +14,6 @@ const GROWTH = 4;
 
 /** By what garbage may exceed the live memory while an import runs, in percent. */
 const GROWING_PERCENT = 50;
-/** V8 decides. */
 const DEFAULT_PERCENT = 0;
 /** Longer than a batch may take. */
 const IDLE_MS = 30_000;

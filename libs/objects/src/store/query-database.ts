@@ -188,7 +188,6 @@ export function updateCondition(where: unknown, { queryClass, scope, isReadable 
   };
 }
 
-/** @param condition its first two parameters are the application and the object's id */
 async function isMet(
   tx: Tx,
   { table, appColumn, idColumn }: QueryClass,

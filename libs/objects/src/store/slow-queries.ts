@@ -10,7 +10,6 @@ const SLOW_MS = 20;
 const INTERVAL_MS = 5_000;
 /** Kinds of queries that a process records between two writes; above the limit, the slowest stay. */
 const MAX_RECORDED = 200;
-/** Rows of all applications together. */
 const MAX_ROWS = 10_000;
 const MAX_SHOWN = 50;
 
