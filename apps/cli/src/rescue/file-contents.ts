@@ -1,12 +1,12 @@
-import { z } from 'zod';
-import { quoted } from '#bootstrap';
-import { withTimeLimit } from '#outbound';
-import { eachAtOnce, type RescueContext } from './rescue-context.js';
-import { digestOf, linesOf, parseRow, type RescueFolder, rowsOf } from './rescue-folder.js';
 import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { z } from 'zod';
+import { quoted } from '#bootstrap';
+import { withTimeLimit } from '#outbound';
 import { FinalRequestError, type LeanCloudApi, reasonOf, RequestError } from './leancloud-api.js';
+import { eachAtOnce, type RescueContext } from './rescue-context.js';
+import { digestOf, linesOf, parseRow, type RescueFolder, rowsOf } from './rescue-folder.js';
 
 const SECOND_MS = 1_000;
 /** Fewer than for the API: a failing file host fails for long. */
