@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError, appError, isAppError } from './errors.js';
 
-/** The text of any thrown value, for logs and operators. It may contain details that clients must not see. */
+/** For logs and operators: it may contain details that clients must not see. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
@@ -16,14 +16,12 @@ export class ServerAway extends Error {
   override readonly name = 'ServerAway';
 }
 
-/** Whether an operation failed because its server is unreachable; false where the server replied with a refusal. */
 export function isServerAway(error: unknown): boolean {
   return error instanceof AppError && error.cause instanceof ServerAway;
 }
 
 /** Resolves or rejects with the work. After the timeout the result is undefined; the work continues, and its result is ignored. */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T | undefined>;
-/** @param onTimeout returns the result after a timeout, or throws */
 export function withTimeout<T, U>(work: Promise<T>, timeoutMs: number, onTimeout: () => U): Promise<T | U>;
 export async function withTimeout<T, U>(
   work: Promise<T>,
@@ -96,7 +94,7 @@ export async function abortableSleep(ms: number, signal: AbortSignal): Promise<v
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** Waiting times between attempts: each twice the last, by default from 0.1 to 5 seconds. */
+/** By default from 0.1 to 5 seconds. */
 export class Backoff {
   #lastMs = 0;
 
@@ -105,7 +103,6 @@ export class Backoff {
     private readonly firstMs = 100,
   ) {}
 
-  /** Whether there was a waiting time since the last reset. */
   get hasBegun(): boolean {
     return this.#lastMs > 0;
   }

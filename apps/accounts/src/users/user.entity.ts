@@ -59,7 +59,6 @@ export class UserEntity {
   @Column('text', { nullable: true })
   sealedIdentities!: string | null;
 
-  /** Counts changes of the address: mailed links are valid for one version. */
   @Column('integer', { default: 0 })
   emailVersion!: number;
 

@@ -6,7 +6,7 @@ import { Metrics } from '#observability';
 import { eventually } from '#testing';
 import type { InstallationScanRepository, ScanRange } from '../installations/installations.repository.js';
 import { InstallationScan } from './installation-scan.js';
-import { largeWorker } from './push-dispatcher.js';
+import { largeWorker } from './push-run.js';
 import { PushRun, type RunTools } from './push-run.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 

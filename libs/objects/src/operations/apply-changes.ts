@@ -103,15 +103,12 @@ function applyChange(draft: JsonObject, { path, operation }: FieldChange): void 
     const below = path.slice(level + 1);
     if (below.length === 0 || current === undefined) {
       const value = applyOperation(operation, current);
-      replace(container, name, value === undefined ? undefined : nest(value, below));
+      const nested = value && below.reduceRight<JsonValue>((inner, part) => ({ [part]: inner }), value);
+      replace(container, name, nested);
       return;
     }
     container = asContainer(current);
   }
-}
-
-function nest(value: JsonValue, names: readonly string[]): JsonValue {
-  return names.reduceRight((inner, name) => ({ [name]: inner }), value);
 }
 
 function memberOf(container: Container, name: string): JsonValue | undefined {
@@ -130,7 +127,6 @@ function replace(container: Container, name: string, value: JsonValue | undefine
   }
 }
 
-/** Only an existing element can be addressed: Add appends new ones. */
 function indexOf(name: string, list: readonly JsonValue[]): number {
   const index = INDEX.test(name) ? Number(name) : -1;
   if (index < 0 || index >= list.length) throw incorrect('The list has no such element.');
