@@ -1,5 +1,4 @@
-import { Logger } from '@nestjs/common';
-import { Client, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
+import type { ClientConfig, Pool, PoolClient } from 'pg';
 import {
   DataSource,
   DefaultNamingStrategy,
@@ -11,125 +10,8 @@ import {
   type Table,
 } from 'typeorm';
 import { snakeCase } from 'typeorm/util/StringUtils.js';
-import { withTimeout } from '#errors';
+import { createPool, LONGEST_LIFE_MS, LookupConnections } from './connections.js';
 import { translateDriverError } from './driver-error.js';
-import { MismatchedReply, numbered, runPrepared } from './statement.js';
-
-/** Values of PostgreSQL's type integer. */
-const MAX_NUMBER = 2 ** 31;
-/** An unreachable PostgreSQL does not confirm the end of a connection. */
-const CLOSE_TIMEOUT_MS = 2_000;
-
-interface Lane {
-  readonly client: Client;
-  readonly connected: Promise<unknown>;
-  inFlight: number;
-  isGathering: boolean;
-}
-
-/** Connections with many look-ups in flight at once (ADR 41), only for reads of a row by its key, which wait for no lock of a row. */
-export class LookupConnections {
-  readonly #logger = new Logger('PostgreSQL');
-  readonly #lanes: (Lane | undefined)[];
-  readonly #texts = new Map<string, string>();
-  #number = 0;
-  #hasEnded = false;
-
-  /** @param count connections at most. They are made on demand, and kept. */
-  constructor(
-    private readonly config: ClientConfig,
-    count: number,
-  ) {
-    this.#lanes = Array.from({ length: count }, () => undefined);
-  }
-
-  async find<Row>(text: string, values: readonly unknown[], name: string): Promise<Row[]> {
-    const lane = this.#leastBusy();
-    lane.inFlight += 1;
-    try {
-      await lane.connected;
-      this.#gather(lane);
-      const number = this.#nextNumber();
-      return await runPrepared<Row>(lane.client, { name, text: this.#numbered(text, values, name), values, number });
-    } catch (error) {
-      if (error instanceof MismatchedReply) this.#close(lane, error);
-      throw error;
-    } finally {
-      lane.inFlight -= 1;
-    }
-  }
-
-  async end(): Promise<void> {
-    this.#hasEnded = true;
-    const clients = this.#lanes.flatMap((lane) => lane?.client ?? []);
-    await withTimeout(Promise.allSettled(clients.map((client) => client.end())), CLOSE_TIMEOUT_MS, () => {
-      for (const client of clients) client.connection.stream.destroy();
-    });
-  }
-
-  #nextNumber(): number {
-    this.#number = (this.#number + 1) % MAX_NUMBER;
-    return this.#number;
-  }
-
-  #numbered(text: string, values: readonly unknown[], name: string): string {
-    const known = this.#texts.get(name);
-    if (known !== undefined) return known;
-    const created = numbered({ text, values });
-    this.#texts.set(name, created);
-    return created;
-  }
-
-  #close(lane: Lane, error: MismatchedReply): void {
-    this.#forget(lane);
-    this.#logger.error(error.message);
-    lane.client.connection.stream.destroy(error);
-  }
-
-  /** Look-ups of one turn of the event loop leave in one system call. */
-  #gather(lane: Lane): void {
-    if (lane.isGathering) return;
-    lane.isGathering = true;
-    const { stream } = lane.client.connection;
-    stream.cork();
-    setImmediate(() => {
-      lane.isGathering = false;
-      stream.uncork();
-    });
-  }
-
-  #leastBusy(): Lane {
-    if (this.#hasEnded) throw new Error('Cannot use a pool after calling end on the pool');
-    let best = 0;
-    for (let index = 1; index < this.#lanes.length; index += 1) if (this.#load(index) < this.#load(best)) best = index;
-    return (this.#lanes[best] ??= this.#open());
-  }
-
-  #load(index: number): number {
-    return this.#lanes[index]?.inFlight ?? 0.5;
-  }
-
-  #forget(lane: Lane): void {
-    const index = this.#lanes.indexOf(lane);
-    if (index !== -1) this.#lanes[index] = undefined;
-  }
-
-  #open(): Lane {
-    const client = new Client({ ...this.config, pipeline: true });
-    const lane: Lane = { client, connected: client.connect(), inFlight: 0, isGathering: false };
-    const forget = (): void => {
-      this.#forget(lane);
-    };
-    // The loss of the connection also fails its look-ups. The error event needs a listener, because it would otherwise end the process.
-    client.on('error', (error) => {
-      if (lane.inFlight === 0 && !this.#hasEnded) this.#logger.warn(`an idle connection was lost: ${error.message}`);
-      forget();
-    });
-    client.on('end', forget);
-    lane.connected.catch(forget);
-    return lane;
-  }
-}
 
 /** Shorter than the five seconds of an RPC, whose caller then gets this 503. */
 const CONNECT_TIMEOUT_MS = 4_000;
@@ -200,8 +82,9 @@ export class ServiceDataSource extends DataSource {
       logging: false,
     });
     const connection = connectionOf(options);
-    this.pool = createPool({ ...connection, max: poolSize, ...(keepsIdle ? { idleTimeoutMillis: 0 } : {}) });
     this.lookups = new LookupConnections(connection, LOOKUP_CONNECTIONS);
+    const life = keepsIdle ? { idleTimeoutMillis: 0 } : { maxLifetimeSeconds: LONGEST_LIFE_MS / 1_000 };
+    this.pool = createPool({ ...connection, ...life, max: poolSize }, this.lookups);
     Object.assign(this.driver, { master: this.pool });
   }
 
@@ -256,17 +139,4 @@ function connectionOf({
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
   };
-}
-
-function createPool(config: PoolConfig): Pool {
-  const pool = new Pool(config);
-  const logger = new Logger('PostgreSQL');
-  // The loss of a connection in use also fails its query. The error event needs a listener, because it would otherwise end the process.
-  pool.on('connect', (client) => {
-    client.on('error', () => undefined);
-  });
-  pool.on('error', (error) => {
-    if (!pool.ending) logger.warn(`an idle connection was lost: ${error.message}`);
-  });
-  return pool;
 }

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';
+import { Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { appError } from '#errors';
 import { inSpan, isTracing, type Metrics, type SpanOptions } from '#observability';
 import { type DatabaseOptions, ServiceDataSource } from './data-source.js';
 import { isDeadlock, isStatementTimeout, translateDriverError } from './driver-error.js';
-import { runPrepared, type Statement } from './statement.js';
+import { runAlone, runPrepared, type Statement } from './statement.js';
 
 /** PostgreSQL finds a deadlock after a second, and the callers of a service wait five or more. */
 const MAX_RUNS = 3;
@@ -197,9 +197,10 @@ interface Runner {
   query(config: QueryConfig): Promise<QueryResult>;
 }
 
-async function run<Row>(runner: Runner, text: string, parameters: readonly unknown[], name?: string): Promise<Row[]> {
-  if (name !== undefined) return guarded(text, () => runPrepared<Row>(runner, { name, text, values: parameters }));
-  const { rows } = await execute(runner, { text, values: [...parameters] });
+async function run<Row>(runner: Runner, text: string, values: readonly unknown[], name?: string): Promise<Row[]> {
+  const runNamed = runner instanceof Pool ? runAlone : runPrepared;
+  if (name !== undefined) return guarded(text, () => runNamed<Row>(runner, { name, text, values }));
+  const { rows } = await execute(runner, { text, values: [...values] });
   return rows as Row[];
 }
 

@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg';
 import { AppError, appError, isServerAway, ServerAway } from '#errors';
+import { isChangedPlan } from './statement.js';
 
 /** SQLSTATE classes and codes of temporary conditions: connection, resources, operator intervention, I/O, lock and time limits. */
 const TRANSIENT_SQLSTATE = /^(08|53|57|58)|^(40001|40P01|55P03|25006|25P03)$/;
@@ -30,8 +31,9 @@ const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const QUERY_CANCELED = '57014';
 const DEADLOCK = '40P01';
-/** A deadlock, and a lock that was not free in time. */
-const LOCK_CONFLICT = /^(40P01|55P03)$/;
+export const READ_ONLY = '25006';
+/** A deadlock, a lock that was not free in time, a server without writes, a plan from before a migration. */
+const OUTSIDE = /^(40P01|55P03|25006|0A000)$/;
 const INVALID_REGULAR_EXPRESSION = '2201B';
 const SHOWN_SQL_LENGTH = 200;
 
@@ -52,6 +54,7 @@ class StatementError extends Error {
 
 /** PostgreSQL's names of the conditions that operators must act on. */
 const CONDITIONS = new Map([
+  [READ_ONLY, 'a standby, or read-only'],
   ['28000', 'login refused'],
   ['28P01', 'wrong password'],
   ['3D000', 'no such database'],
@@ -79,7 +82,7 @@ interface DriverFailure {
 export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint }: DriverFailure = error ?? {};
   const reason = typeof code === 'string' ? code : String(message);
-  if (isTransient(code, reason)) {
+  if (isTransient(code, reason) || isChangedPlan(error)) {
     const cause = isAway(code, reason) ? new ServerAway(`PostgreSQL: ${reason}`) : new TransientFailure(reason);
     return appError('SERVICE_UNAVAILABLE', { cause });
   }
@@ -105,7 +108,7 @@ export function isInterrupted(error: unknown): boolean {
   if (isServerAway(error)) return true;
   if (!(error instanceof AppError && error.cause instanceof TransientFailure)) return false;
   const { reason } = error.cause;
-  return LOCK_CONFLICT.test(reason) || REFUSED_CONNECTION.test(reason);
+  return OUTSIDE.test(reason) || REFUSED_CONNECTION.test(reason);
 }
 
 export function isRefusedPattern(error: unknown): boolean {

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually, newDatabase, TcpProxy } from '#testing';
 import { Database } from './database.js';
-import { LookupConnections } from './data-source.js';
+import { LookupConnections } from './connections.js';
 import { MismatchedReply } from './statement.js';
 
 const ROWS = 200;

@@ -1,4 +1,4 @@
-import { type Connection, type FieldDef, Query, types } from 'pg';
+import { type Connection, DatabaseError, type FieldDef, Query, types } from 'pg';
 
 export interface Statement {
   /** The name under which the statement stays prepared on each connection; it must be unique to this text. */
@@ -106,7 +106,7 @@ class PreparedQuery extends Query {
   constructor({ name, text, values, number }: NamedStatement) {
     // node-postgres takes values as the second argument, which its types leave out; a configuration object would be copied.
     super(...([text, number === undefined ? values : [...values, number]] as unknown as [string]));
-    Object.assign(this, { name });
+    Object.assign(this, { name: preparedName(name) });
     this.#number = number === undefined ? undefined : String(number);
   }
 
@@ -156,12 +156,42 @@ class PreparedQuery extends Query {
 }
 
 export function runPrepared<Row>(runner: object, statement: NamedStatement): Promise<Row[]> {
+  const used = preparedName(statement.name);
   return new Promise((resolve, reject) => {
     (runner as Accepting).query(new PreparedQuery(statement), (error, rows) => {
+      if (isChangedPlan(error) && used === preparedName(statement.name)) renew(statement.name);
       if (error) reject(error);
       else resolve(rows as Row[]);
     });
   });
+}
+
+/** `runPrepared` outside of a transaction: once more where PostgreSQL refuses the plan, of which it then has run nothing. */
+export async function runAlone<Row>(runner: object, statement: NamedStatement): Promise<Row[]> {
+  try {
+    return await runPrepared<Row>(runner, statement);
+  } catch (error) {
+    if (!isChangedPlan(error)) throw error;
+    return runPrepared<Row>(runner, statement);
+  }
+}
+
+/** How often a migration has changed the columns of a named statement. */
+const renewals = new Map<string, number>();
+
+function preparedName(name: string): string {
+  const times = renewals.get(name);
+  return times === undefined ? name : `${times}:${name}`;
+}
+
+/** The next runs prepare the statement anew on each connection, under another name. */
+function renew(name: string): void {
+  renewals.set(name, (renewals.get(name) ?? 0) + 1);
+}
+
+/** Whether PostgreSQL (13 to 18) has refused a prepared statement because a migration has changed its columns. */
+export function isChangedPlan(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery';
 }
 
 /** The preparation may fail, and a run behind it as well: this run then prepares the text for itself, without a name. */

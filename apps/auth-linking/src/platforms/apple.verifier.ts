@@ -8,6 +8,7 @@ import {
   verificationDeadline,
 } from './platform-http.js';
 import {
+  appleKey,
   type Claim,
   optionalToken,
   type PlatformVerifier,
@@ -17,7 +18,6 @@ import {
   requireUid,
   unavailable,
 } from './platform.rules.js';
-import { appleKey } from './signing-keys.js';
 
 type Credentials = PlatformCredentials<'lc_apple'>;
 
