@@ -22,6 +22,7 @@ describe('a failure of a statement', () => {
     ['57P01', true, true],
     ['40P01', false, true],
     ['55P03', false, true],
+    ['25006', false, true],
     ['53100', false, false],
     ['53400', false, false],
     ['57014', false, false],

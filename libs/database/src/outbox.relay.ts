@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { abortableSleep, appError, Backoff, isAppError, messageOf, ServerAway } from '#errors';
-import type { Transport } from '#messaging';
+import { RefusedEvent, type Transport } from '#messaging';
 import { continueTrace, currentTraceparent, FailureLog, type Metrics } from '#observability';
 import type { Database } from './database.js';
 import { PollingWorker } from './polling-worker.js';
@@ -180,7 +180,8 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     // A broker that confirms nothing of a batch in time counts as unavailable. An event counts as refused where others of the batch were
     // confirmed.
     const isNoneTaken = left.size === rows.length;
-    const isUnavailable = ({ reason }: { reason: unknown }) => isNoneTaken || this.isUnavailable(reason);
+    const isUnavailable = ({ reason }: { reason: unknown }) =>
+      !(reason instanceof RefusedEvent) && (isNoneTaken || this.isUnavailable(reason));
     return {
       published: rows.map(({ id }) => id).filter((id) => !left.has(id)),
       unavailable: failed.filter(isUnavailable).map(({ reason }) => reason),

@@ -1,5 +1,5 @@
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
-import { appError, withTimeout } from '#errors';
+import { appError, isAppError, messageOf, withTimeout } from '#errors';
 import { answerRequest, deliverEvent } from './handlers.js';
 import {
   assertFits,
@@ -7,6 +7,7 @@ import {
   type EventMessage,
   type DirectMessage,
   type NodeReceiver,
+  RefusedEvent,
   type Transport,
 } from './transport.js';
 
@@ -28,7 +29,10 @@ class InProcessServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/** As over the broker. The outbox provides durability: an event counts as published when its handlers have finished. */
+/**
+ * As over the broker. The outbox provides durability: an event counts as published when its handlers have finished. It rejects with
+ * RefusedEvent where one of them fails for another reason than SERVICE_UNAVAILABLE.
+ */
 export class InProcessTransport implements Transport {
   readonly #servers: InProcessServer[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
@@ -89,7 +93,7 @@ export class InProcessTransport implements Transport {
   async #deliver(message: EventMessage): Promise<void> {
     for (const server of this.#servers) {
       const handler = server.getHandlers().get(message.pattern);
-      if (handler?.isEventHandler) await deliverEvent(message, handler);
+      if (handler?.isEventHandler) await deliverEvent(message, handler).catch(refuse);
     }
   }
 
@@ -100,4 +104,9 @@ export class InProcessTransport implements Transport {
     }
     return null;
   }
+}
+
+function refuse(error: unknown): never {
+  if (isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
+  throw new RefusedEvent(messageOf(error), { cause: error });
 }

@@ -9,6 +9,7 @@ export {
   type Forwarded,
   listReply,
   MAX_MESSAGE_BYTES,
+  RefusedEvent,
   type MaybeEncoded,
   type RpcTransport,
   TRANSPORT,

@@ -83,6 +83,9 @@ export function assertFits(text: string | Buffer): void {
     throw appError('OBJECT_TOO_LARGE');
 }
 
+/** The transport works, but a handler inside the process has failed with this event. */
+export class RefusedEvent extends Error {}
+
 /** An event that every attempt would fail to handle: it is not JSON, or violates its contract. */
 export class UnparseableEvent extends Error {
   static orJson(body: string): unknown {

@@ -83,13 +83,17 @@ interface Recipient {
   readonly recipient: string;
 }
 
+/** A time that is further ahead comes from a clock that was wrong: it counts for nothing, so that no window is longer than its length and this. */
+const SKEW = "interval '1 minute'";
+
 /** Limits the messages to a mailbox or a phone number, whatever their purpose, within a short and a long window. */
 @Injectable()
 export class MessageAllowancesRepository {
   /** Counts a message if the recipient may receive one. Concurrent calls cannot exceed the limits. */
   async take(tx: Tx, { kind, appId, recipient }: Recipient, now: Date): Promise<'taken' | 'tooFast' | 'tooMany'> {
     const { table, recipientColumn, short, long } = LIMITS[kind];
-    const since = (alias: string, { within }: Limit) => `${alias} > $3::timestamptz - interval '${within}'`;
+    const since = (alias: string, { within }: Limit) =>
+      `${alias} > $3::timestamptz - interval '${within}' AND ${alias} <= $3::timestamptz + ${SKEW}`;
     const taken = await tx.query(
       `INSERT INTO accounts.${table} AS allowances (app_id, ${recipientColumn}, sent_at, expires_at)
        VALUES ($1, $2, ARRAY[$3::timestamptz], $3::timestamptz + interval '${long.within}')
@@ -112,13 +116,14 @@ export class MessageAllowancesRepository {
 
   /** Counts a text message, without a list of its times, as the limit may be large. @returns the end of the window where no more is allowed */
   async takeOfApplication(tx: Tx, appId: string, limit: RateLimit, now: Date): Promise<Date | undefined> {
+    const isOver = `(a.ends_at <= $2 OR a.ends_at > $2::timestamptz + make_interval(secs => $4) + ${SKEW})`;
     const taken = await tx.query(
       `INSERT INTO accounts.application_sms_allowances AS a (app_id, used, ends_at)
        VALUES ($1, 1, $2::timestamptz + make_interval(secs => $4))
        ON CONFLICT ON CONSTRAINT application_sms_allowances_pkey DO UPDATE
-         SET used = CASE WHEN a.ends_at <= $2 THEN 1 ELSE a.used + 1 END,
-             ends_at = CASE WHEN a.ends_at <= $2 THEN EXCLUDED.ends_at ELSE LEAST(a.ends_at, EXCLUDED.ends_at) END
-         WHERE a.ends_at <= $2 OR a.used < $3
+         SET used = CASE WHEN ${isOver} THEN 1 ELSE a.used + 1 END,
+             ends_at = CASE WHEN ${isOver} THEN EXCLUDED.ends_at ELSE LEAST(a.ends_at, EXCLUDED.ends_at) END
+         WHERE ${isOver} OR a.used < $3
        RETURNING app_id`,
       [appId, now, limit.count, limit.windowSeconds],
     );

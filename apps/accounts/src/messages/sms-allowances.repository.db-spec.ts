@@ -83,6 +83,18 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
     expect(await takeAny(60 * SECOND)).toEqual(new Date(START + 120 * SECOND));
   });
 
+  it('count nothing that a clock a day ahead has noted', async () => {
+    const takeAny = (atMs: number) =>
+      database.transaction((tx) =>
+        allowances.takeOfApplication(tx, appId, { count: 2, windowSeconds: 60 }, new Date(START + atMs)),
+      );
+    expect([await take(DAY), await takeAny(DAY), await takeAny(DAY)]).toEqual(['taken', undefined, undefined]);
+    expect([await take(0), await takeAny(0), await takeAny(0)]).toEqual(['taken', undefined, undefined]);
+    expect([await take(9_999), await takeAny(59_999)]).toEqual(['tooFast', new Date(START + 60 * SECOND)]);
+    // Clocks of replicas differ by seconds.
+    expect([await take(-3 * SECOND), await takeAny(-3 * SECOND)]).toEqual(['tooFast', new Date(START + 60 * SECOND)]);
+  });
+
   it('are forgotten a day after the last message', async () => {
     const remembered = async () =>
       (await database.query('SELECT 1 FROM accounts.sms_allowances WHERE app_id = $1', [appId])).length;

@@ -40,6 +40,17 @@ const REVIVABLE = `status = 'dead' AND expires_at > now() AND sealed_content IS 
 const RETRIED_AT_ONCE = 1_000;
 /** Shorter than the timeout of the RPC: the caller of a longer statement has given up. */
 const COUNT_TIMEOUT_MS = 3_000;
+const CHANNELS = ['mail', 'sms'];
+const STATUSES = ['queued', 'failed'];
+const KINDS = CHANNELS.flatMap((channel) => STATUSES.map((status) => `('${channel}', '${status}')`)).join(', ');
+/** Each count reads the start of `deliveries_oldest_waiting_idx` alone. */
+const WAITING_COUNTS = `
+  SELECT kind.channel, kind.status, count(*)::int AS count, extract(epoch FROM now() - min(created_at))::float AS seconds
+    FROM (VALUES ${KINDS}) AS kind (channel, status),
+         LATERAL (SELECT created_at FROM mail.deliveries AS delivery
+                   WHERE ${WAITING} AND delivery.channel = kind.channel AND delivery.status = kind.status
+                   ORDER BY created_at LIMIT ${MAX_COUNTED}) AS waiting
+   GROUP BY kind.channel, kind.status`;
 const COUNT_BY_DAY = `
   SELECT (created_at AT TIME ZONE 'UTC')::date::text AS day, (count(*) FILTER (WHERE status = 'sent'))::int AS sent,
          (count(*) FILTER (WHERE status = 'dead'))::int AS dead
@@ -114,12 +125,9 @@ export class DeliveryLogRepository {
     return row;
   }
 
-  /** `seconds`: the age of the oldest one. */
+  /** `count`: at most 10,000. `seconds`: the age of the oldest one. */
   waiting(): Promise<{ channel: string; status: string; count: number; seconds: number }[]> {
-    return this.database.query(
-      `SELECT channel, status, count(*)::int AS count, extract(epoch FROM now() - min(created_at))::float AS seconds
-         FROM mail.deliveries WHERE ${WAITING} GROUP BY channel, status`,
-    );
+    return this.database.query(WAITING_COUNTS);
   }
 
   /** Raw rows: an entity would have a property for each column, also for those that are not selected. */
@@ -128,9 +136,6 @@ export class DeliveryLogRepository {
     return LOGGED.reduce((selected, { property }) => selected.addSelect(`delivery.${property}`, property), query);
   }
 }
-
-const CHANNELS = ['mail', 'sms'];
-const STATUSES = ['queued', 'failed'];
 
 export function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): void {
   const { deliveriesWaiting, oldestDelivery } = metrics;
@@ -156,7 +161,7 @@ const UNNEEDED = [
     table: 'mail.deliveries',
     set: 'sealed_content = NULL',
     where: `status = 'dead' AND expires_at <= now() AND sealed_content IS NOT NULL`,
-    orderBy: 'created_at',
+    orderBy: 'expires_at',
   },
   // Longer than the maximum delay of an event: a mail request that is older than the change has arrived by then.
   { table: 'mail.recipients', where: `noted_at < now() - interval '8 days'`, orderBy: 'noted_at' },

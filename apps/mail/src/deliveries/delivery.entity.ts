@@ -13,6 +13,12 @@ import type { ChannelName, LoggedRow } from './delivery.rules.js';
 @Index('deliveries_application_idx', ['appId', 'createdAt', 'id'])
 @Index('deliveries_created_at_idx', ['createdAt'])
 @Index('deliveries_dead_idx', ['createdAt'], { where: "status = 'dead'::text" })
+@Index('deliveries_dead_content_idx', ['expiresAt'], {
+  where: "(status = 'dead'::text) AND (sealed_content IS NOT NULL)",
+})
+@Index('deliveries_oldest_waiting_idx', ['channel', 'status', 'createdAt'], {
+  where: "status = ANY (ARRAY['queued'::text, 'failed'::text])",
+})
 @Index('deliveries_owed_user_idx', ['appId', 'userId'], {
   where: "status = ANY (ARRAY['queued'::text, 'failed'::text, 'dead'::text])",
 })

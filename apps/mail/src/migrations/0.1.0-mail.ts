@@ -108,3 +108,13 @@ export class LogAttempts1796790000000 extends ForwardMigration {
     ...indexesBesideTraffic('mail', { deliveries_application_idx: 'deliveries (app_id, created_at, id)' }),
   ];
 }
+
+// Why: metrics and the clean-up read only rows that they need, however many mails wait or have died.
+export class FindWaitingAndDead1796860000000 extends ForwardMigration {
+  readonly transaction = false;
+
+  override readonly statements = indexesBesideTraffic('mail', {
+    deliveries_oldest_waiting_idx: "deliveries (channel, status, created_at) WHERE status IN ('queued', 'failed')",
+    deliveries_dead_content_idx: "deliveries (expires_at) WHERE status = 'dead' AND sealed_content IS NOT NULL",
+  });
+}

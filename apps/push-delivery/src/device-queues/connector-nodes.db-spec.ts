@@ -1,6 +1,5 @@
 import { Redis as Client } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Clock } from '#bootstrap';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Redis } from '#redis';
 import { eventually, isProvided, newNamespace, type Part, testRun, unique } from '#testing';
 import { type ConnectorNode, type ConnectorNodes, MemoryConnectorNodes } from './connector-nodes.js';
@@ -30,7 +29,7 @@ const isLive = async (nodes: ConnectorNodes, { id }: ConnectorNode) =>
 
 const STORES: { name: string; parts: Part[]; open: (leaseMs: number) => ConnectorNodes }[] = [
   { name: 'Redis', parts: ['redis'], open: (leaseMs) => new RedisConnectorNodes(redis, leaseMs) },
-  { name: 'memory', parts: [], open: (leaseMs) => new MemoryConnectorNodes(new Clock(), leaseMs) },
+  { name: 'memory', parts: [], open: (leaseMs) => new MemoryConnectorNodes(leaseMs) },
 ];
 
 describe.each(STORES.filter(({ parts }) => isProvided(...parts)))('connectors in $name', ({ open }) => {
@@ -40,6 +39,16 @@ describe.each(STORES.filter(({ parts }) => isProvided(...parts)))('connectors in
     await nodes.beat(other);
     expect(await nodes.live()).toEqual(expect.arrayContaining([node, other]));
     expect(await nodes.beat(node)).toBe(memory);
+  });
+
+  it('live on where the clock of the process is set forward', async () => {
+    const [nodes, node] = [open(LONG_MS), newNode()];
+    await nodes.beat(node);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * LONG_MS });
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    expect(await isLive(nodes, node)).toBe(true);
   });
 
   it('are gone after they leave', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { chunksOf, type Clock, groupedBy } from '#bootstrap';
+import { chunksOf, groupedBy } from '#bootstrap';
 import type { connectorMessages, DirectMessagePayload, PushMessage } from '#contracts';
 import type { ConnectedDevice, SessionRef } from './device-queues.js';
 
@@ -32,13 +32,10 @@ export class MemoryConnectorNodes implements ConnectorNodes {
   readonly #memory = randomUUID();
   readonly #leases = new Map<string, Lease>();
 
-  constructor(
-    private readonly clock: Clock,
-    private readonly leaseMs: number,
-  ) {}
+  constructor(private readonly leaseMs: number) {}
 
   beat(node: ConnectorNode): Promise<string> {
-    this.#leases.set(node.id, { node, endsAtMs: this.clock.now().getTime() + this.leaseMs });
+    this.#leases.set(node.id, { node, endsAtMs: performance.now() + this.leaseMs });
     return Promise.resolve(this.#memory);
   }
 
@@ -48,7 +45,7 @@ export class MemoryConnectorNodes implements ConnectorNodes {
   }
 
   live(): Promise<ConnectorNode[]> {
-    const nowMs = this.clock.now().getTime();
+    const nowMs = performance.now();
     const live = [...this.#leases.values()].filter(({ endsAtMs }) => endsAtMs > nowMs);
     return Promise.resolve(live.map(({ node }) => node));
   }

@@ -1,5 +1,5 @@
 import { type DynamicModule, Inject, Injectable, Module, type Provider } from '@nestjs/common';
-import { Clock, PeriodicJob } from '#bootstrap';
+import { PeriodicJob } from '#bootstrap';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { PushDatabase } from '../push-delivery.database.js';
@@ -64,8 +64,7 @@ const STORES: Readonly<Record<DeviceQueueStorage, (limits: DeviceQueueLimits) =>
     },
     {
       provide: CONNECTOR_NODES,
-      inject: [Clock],
-      useFactory: (clock: Clock) => new MemoryConnectorNodes(clock, LEASE_MS),
+      useFactory: () => new MemoryConnectorNodes(LEASE_MS),
     },
   ],
 };

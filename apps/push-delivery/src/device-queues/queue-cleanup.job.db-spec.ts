@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { isProvided } from '#testing';
 import { useQueueStores } from '../../test/queue-stores.js';
@@ -39,7 +38,7 @@ describe('the cleanup of queues', () => {
     await user.enqueue(user.newMessage({ expiresAt: Date.now() - 1 }), [user.newDevice()]);
     await user.enqueue(user.newMessage(), [user.newDevice()]);
     expect(await left(user.appId)).toBe(3);
-    await processAll(user.queues, new MemoryConnectorNodes(new Clock(), LEASE_MS));
+    await processAll(user.queues, new MemoryConnectorNodes(LEASE_MS));
     expect(await left(user.appId)).toBe(2);
   });
 });
