@@ -213,7 +213,7 @@ export class Metrics extends PushMetrics {
 
   readonly deliveriesWaiting = this.gauge({
     name: 'gatepost_deliveries_waiting',
-    help: 'Messages that wait for their first attempt (queued) or a retry (failed)',
+    help: 'Messages that wait for their first attempt (queued) or a retry (failed), counted up to 10,000',
     by: 'mail',
     labels: { channel: CHANNELS, status: ['queued', 'failed'] },
   });
