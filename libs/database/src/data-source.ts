@@ -41,7 +41,6 @@ export interface DatabaseOptions {
   readonly poolSize: number;
   readonly applicationName: string;
   readonly connectTimeoutMs?: number;
-  /** Default: 5 seconds. */
   readonly statementTimeoutMs?: number;
   /** Idle connections stay open: for one that holds an advisory lock. */
   readonly keepsIdle?: boolean;
@@ -56,8 +55,7 @@ export class SnakeNames extends DefaultNamingStrategy {
   }
 
   override primaryKeyName(table: Table | string): string {
-    const [name = ''] = this.getTableName(table).split('.').slice(-1);
-    return `${name}_pkey`;
+    return `${this.getTableName(table).replace(/^.*\./, '')}_pkey`;
   }
 }
 

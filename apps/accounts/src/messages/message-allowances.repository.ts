@@ -31,7 +31,6 @@ export class SmsAllowanceEntity extends AllowanceColumns {
   mobilePhoneNumber!: string;
 }
 
-/** The text messages of an application in its current window. */
 @Entity('application_sms_allowances')
 @ForeignKey(() => ApplicationEntity, ['appId'], ['id'], { name: 'application_sms_allowances_app_id_fkey' })
 export class ApplicationSmsAllowanceEntity {
@@ -49,7 +48,6 @@ const CLEANED_BY_EACH_MESSAGE = 20;
 
 interface Limit {
   readonly max: number;
-  /** A PostgreSQL interval: `10 seconds`. */
   readonly within: string;
 }
 
@@ -89,7 +87,6 @@ const SKEW = "interval '1 minute'";
 /** Limits the messages to a mailbox or a phone number, whatever their purpose, within a short and a long window. */
 @Injectable()
 export class MessageAllowancesRepository {
-  /** Counts a message if the recipient may receive one. Concurrent calls cannot exceed the limits. */
   async take(tx: Tx, { kind, appId, recipient }: Recipient, now: Date): Promise<'taken' | 'tooFast' | 'tooMany'> {
     const { table, recipientColumn, short, long } = LIMITS[kind];
     const since = (alias: string, { within }: Limit) =>
