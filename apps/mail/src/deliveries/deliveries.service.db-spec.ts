@@ -127,6 +127,21 @@ describe('deliveries for operators', () => {
     expect((await log.countByDay('app', '2026-01-01')).map(({ day }) => day)).toEqual(['2026-01-01', '2026-01-02']);
   });
 
+  it('counts 10,000 waiting ones at most, from the oldest', async () => {
+    await database.query(
+      `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, created_at, expires_at, give_up_at)
+       SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', n::text, CASE WHEN n > 40000 THEN 'sent' ELSE 'queued' END,
+              now() - n * interval '1 second', now(), now()
+         FROM generate_series(1, 100000) AS n`,
+    );
+    await database.query('ANALYZE mail.deliveries');
+    const [row, ...others] = await log.waiting();
+    expect([row, others]).toMatchObject([{ channel: 'mail', status: 'queued', count: 10_000 }, []]);
+    expect(row?.seconds).toBeGreaterThanOrEqual(40_000);
+    const { indexes } = await quickestPlan(database, (within) => log.waiting(within));
+    expect(new Set(indexes)).toEqual(new Set(['deliveries_oldest_waiting_idx']));
+  });
+
   it('counts by the index of the application', async () => {
     await database.query(
       `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, created_at, expires_at, give_up_at)

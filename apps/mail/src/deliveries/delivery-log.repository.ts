@@ -126,8 +126,10 @@ export class DeliveryLogRepository {
   }
 
   /** `count`: at most 10,000. `seconds`: the age of the oldest one. */
-  waiting(): Promise<{ channel: string; status: string; count: number; seconds: number }[]> {
-    return this.database.query(WAITING_COUNTS);
+  waiting(
+    within: Queryable = this.database,
+  ): Promise<{ channel: string; status: string; count: number; seconds: number }[]> {
+    return within.query(WAITING_COUNTS);
   }
 
   /** Raw rows: an entity would have a property for each column, also for those that are not selected. */

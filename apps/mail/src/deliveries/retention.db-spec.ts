@@ -5,7 +5,7 @@ import { PeriodicJob } from '#bootstrap';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
-import { eventually, newDatabase } from '#testing';
+import { eventually, newDatabase, quickestPlan } from '#testing';
 import { MailDatabase } from '../mail.config.js';
 import { mailDatabase } from '../mail.database.js';
 import { RetentionJob } from './delivery-log.repository.js';
@@ -66,6 +66,21 @@ describe('the retention of the mail service', () => {
         [useful, 'sealed'],
       ]),
     );
+  });
+
+  it('reads no dead deliveries without content to find those that have one', async () => {
+    await database.query(
+      `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, expires_at, give_up_at, settled_at)
+       SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', 'a@example.com', 'dead', now(), now(), now()
+         FROM generate_series(1, 30000)`,
+    );
+    await database.query('ANALYZE mail.deliveries');
+    const query = vi.spyOn(database, 'query');
+    await retention.processBatch();
+    const sql = query.mock.calls.map(([text]) => text).find((text) => text.includes('SET sealed_content = NULL'));
+    query.mockRestore();
+    const { indexes } = await quickestPlan(database, (within) => within.query(sql ?? ''));
+    expect(indexes).toContain('deliveries_dead_content_idx');
   });
 
   it('deletes in batches until nothing is left', async () => {
