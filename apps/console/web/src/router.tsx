@@ -18,23 +18,30 @@ const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
   notFoundComponent: NotFound,
 });
 
-const at = <Parent, const Path extends string>(parent: Parent, path: Path) => ({ getParentRoute: () => parent, path });
-
 /** A value of another kind in a URL is left out. */
 const maybe = <Schema extends z.ZodMiniType>(schema: Schema) => z.catch(z.optional(schema), undefined);
 const oneOf = <const Values extends readonly string[]>(...values: Values) => maybe(z.enum(values));
 const text = () => maybe(z.string());
 const flag = () => maybe(z.boolean());
 const page = () => z.object({ after: text() });
+const days = () => ({ since: maybe(z.iso.date()), until: maybe(z.iso.date()) });
+
 /** Makes the schema of a page's URL when the page is opened: to make all of them takes a slow processor as long as a page. */
 function searchOf<Search>(schema: () => z.ZodMiniType<Search>): (search: Record<string, unknown>) => Search {
   let made: z.ZodMiniType<Search> | undefined;
   return (search) => (made ??= schema()).parse(search);
 }
 
+const plain = (): z.ZodMiniType<object> => z.object({});
+/** @param schema of what a page's URL has besides the path */
+const at = <Parent, const Path extends string, Search = object>(
+  parent: Parent,
+  path: Path,
+  schema: () => z.ZodMiniType<Search> = plain as () => z.ZodMiniType<Search>,
+) => ({ getParentRoute: () => parent, path, validateSearch: searchOf(schema) });
+
 const signIn = createRoute({
-  ...at(root, '/sign-in'),
-  validateSearch: searchOf(() => z.object({ to: text() })),
+  ...at(root, '/sign-in', () => z.object({ to: text() })),
   component: lazy(() => import('./pages/access'), 'SignInPage'),
 });
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
@@ -67,8 +74,7 @@ const app = createRoute(at(frame, '/apps/$appId'));
 const ofApplication = [
   createRoute({ ...at(app, '/overview'), component: lazy(() => import('./pages/overview'), 'OverviewPage') }),
   createRoute({
-    ...at(app, '/users'),
-    validateSearch: searchOf(() =>
+    ...at(app, '/users', () =>
       z.extend(page(), {
         q: text(),
         in: oneOf('any', 'username', 'email', 'phone', 'id'),
@@ -78,59 +84,45 @@ const ofApplication = [
         hasPassword: flag(),
         platform: text(),
         where: text(),
-        since: maybe(z.iso.date()),
-        until: maybe(z.iso.date()),
+        ...days(),
         order: oneOf('newest', 'oldest', 'username'),
       }),
     ),
     component: lazy(() => import('./pages/users'), 'UsersPage'),
   }),
+  createRoute({ ...at(app, '/limits', page), component: lazy(() => import('./pages/limits'), 'LimitsPage') }),
   createRoute({
-    ...at(app, '/limits'),
-    validateSearch: searchOf(page),
-    component: lazy(() => import('./pages/limits'), 'LimitsPage'),
-  }),
-  createRoute({
-    ...at(app, '/users/$userId'),
-    validateSearch: searchOf(() =>
+    ...at(app, '/users/$userId', () =>
       z.object({ tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history') }),
     ),
     component: lazy(() => import('./pages/user'), 'UserPage'),
   }),
   createRoute({
-    ...at(app, '/roles'),
-    validateSearch: searchOf(() => z.extend(page(), { q: text() })),
+    ...at(app, '/roles', () => z.extend(page(), { q: text() })),
     component: lazy(() => import('./pages/roles'), 'RolesPage'),
   }),
   createRoute({ ...at(app, '/roles/$roleId'), component: lazy(() => import('./pages/roles'), 'RolePage') }),
   createRoute({
-    ...at(app, '/devices'),
-    validateSearch: searchOf(() =>
-      z.extend(page(), { type: text(), channel: text(), user: text(), connected: flag() }),
-    ),
+    ...at(app, '/devices', () => z.extend(page(), { type: text(), channel: text(), user: text(), connected: flag() })),
     component: lazy(() => import('./pages/devices'), 'DevicesPage'),
   }),
   createRoute({ ...at(app, '/devices/$deviceId'), component: lazy(() => import('./pages/devices'), 'DevicePage') }),
   createRoute({
-    ...at(app, '/pushes'),
-    validateSearch: searchOf(() => z.extend(page(), { status: oneOf('scheduled', 'in-queue', 'done', 'error') })),
+    ...at(app, '/pushes', () => z.extend(page(), { status: oneOf('scheduled', 'in-queue', 'done', 'error') })),
     component: lazy(() => import('./pages/pushes'), 'PushesPage'),
   }),
   createRoute({
-    ...at(app, '/pushes/new'),
-    validateSearch: searchOf(() => z.object({ from: text() })),
+    ...at(app, '/pushes/new', () => z.object({ from: text() })),
     component: lazy(() => import('./pages/new-push'), 'NewPushPage'),
   }),
   createRoute({ ...at(app, '/pushes/$pushId'), component: lazy(() => import('./pages/push'), 'PushPage') }),
   createRoute({
-    ...at(app, '/messages'),
-    validateSearch: searchOf(() =>
+    ...at(app, '/messages', () =>
       z.extend(page(), {
         status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
         channel: oneOf('mail', 'sms'),
         kind: text(),
-        since: maybe(z.iso.date()),
-        until: maybe(z.iso.date()),
+        ...days(),
         user: text(),
       }),
     ),
@@ -144,8 +136,7 @@ const ofApplication = [
   }),
   createRoute({ ...at(app, '/permissions'), component: lazy(() => import('./pages/permissions'), 'PermissionsPage') }),
   createRoute({
-    ...at(app, '/settings'),
-    validateSearch: searchOf(() => z.object({ tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors') })),
+    ...at(app, '/settings', () => z.object({ tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors') })),
     component: lazy(() => import('./pages/settings'), 'SettingsPage'),
   }),
 ] as const;
@@ -155,16 +146,14 @@ const ofDeployment = [
   createRoute({ ...at(frame, '/apps'), component: lazy(() => import('./pages/applications'), 'ApplicationsPage') }),
   createRoute({ ...at(frame, '/health'), component: lazy(() => import('./pages/health'), 'HealthPage') }),
   createRoute({
-    ...at(frame, '/audit'),
-    validateSearch: searchOf(() =>
+    ...at(frame, '/audit', () =>
       z.extend(page(), {
         operator: text(),
         app: text(),
         action: text(),
         target: text(),
         open: text(),
-        since: maybe(z.iso.date()),
-        until: maybe(z.iso.date()),
+        ...days(),
         outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
       }),
     ),

@@ -33,6 +33,7 @@ export const theme = createTheme({
   },
   components: {
     Button: { defaultProps: { size: 'xs' } },
+    Text: { defaultProps: { size: 'sm' } },
     Alert: { defaultProps: { variant: 'light' } },
     Badge: { defaultProps: { variant: 'light', radius: 'sm', tt: 'none', fw: 500 } },
     InputBase: { defaultProps: { size: 'sm' } },
@@ -41,6 +42,16 @@ export const theme = createTheme({
     Tooltip: { defaultProps: { withArrow: true, events: { hover: true, focus: true, touch: true } } },
   },
 });
+
+/** Grounds and texts of link, good, warning and bad, in this order. */
+const lightVariant = (grounds: readonly (string | undefined)[], texts: readonly (string | undefined)[]) =>
+  Object.fromEntries([
+    ['--mantine-primary-color-light', grounds[0]],
+    ...['link', 'good', 'warning', 'bad'].flatMap((name, place) => [
+      [`--mantine-color-${name}-light`, grounds[place]],
+      [`--mantine-color-${name}-light-color`, texts[place]],
+    ]),
+  ]) as Record<string, string>;
 
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
@@ -52,15 +63,7 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--mantine-color-error': '#b3261e',
     '--mantine-color-anchor': '#0b57b0',
     '--mantine-color-default-border': '#dfe3e8',
-    '--mantine-primary-color-light': link[0],
-    '--mantine-color-link-light': link[0],
-    '--mantine-color-good-light': good[0],
-    '--mantine-color-warning-light': warning[0],
-    '--mantine-color-bad-light': bad[0],
-    '--mantine-color-link-light-color': link[7],
-    '--mantine-color-good-light-color': good[6],
-    '--mantine-color-warning-light-color': warning[7],
-    '--mantine-color-bad-light-color': bad[6],
+    ...lightVariant([link[0], good[0], warning[0], bad[0]], [link[7], good[6], warning[7], bad[6]]),
   },
   dark: {
     '--ground': '#14171c',
@@ -72,14 +75,6 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--mantine-color-anchor': '#8ab8ff',
     '--mantine-color-default-border': '#323945',
     '--mantine-primary-color-contrast': '#10233d',
-    '--mantine-primary-color-light': '#1f2f47',
-    '--mantine-color-link-light': '#1f2f47',
-    '--mantine-color-good-light': '#1b3324',
-    '--mantine-color-warning-light': '#382c18',
-    '--mantine-color-bad-light': '#3d2321',
-    '--mantine-color-link-light-color': link[3],
-    '--mantine-color-good-light-color': good[3],
-    '--mantine-color-warning-light-color': warning[3],
-    '--mantine-color-bad-light-color': bad[3],
+    ...lightVariant(['#1f2f47', '#1b3324', '#382c18', '#3d2321'], [link[3], good[3], warning[3], bad[3]]),
   },
 });

@@ -196,7 +196,6 @@ function renew(request: () => Promise<Response>): Promise<Response> {
   return navigator.locks.request(RENEWAL, { mode: 'shared' }, request);
 }
 
-/** Waits for the renewals that are under way. */
 async function endOfRenewals(): Promise<void> {
   await navigator.locks.request(RENEWAL, () => undefined);
 }

@@ -8,6 +8,7 @@ import {
   useQueryClient,
   type UseQueryResult,
 } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
 import {
   consoleApi,
   type ConsoleRoute,
@@ -122,6 +123,12 @@ export function useTimeZone(): string | undefined {
 export function useApplications(): UseQueryResult<RouteReply<typeof consoleApi.listApplications>> {
   const { needsSecondFactor } = useSession();
   return useRead(consoleApi.listApplications, {}, { enabled: !needsSecondFactor });
+}
+
+/** The application of the page, and what the operator may do there. */
+export function useApp(): { readonly appId: string; readonly may: (permission: Permission) => boolean } {
+  const { appId = '' } = useParams({ strict: false });
+  return { appId, may: useMay(appId) };
 }
 
 /** @returns whether the operator has a permission for the application, or with `*` for the deployment */

@@ -21,7 +21,9 @@ export function AccessPage({ title, children }: { readonly title: string; readon
       <title>{`${title} · Gatepost`}</title>
       <main>
         <Group justify="space-between" mb="sm">
-          <Text fw={600}>{t.shell.product}</Text>
+          <Text size="md" fw={600}>
+            {t.shell.product}
+          </Text>
           <Menu position="bottom-end">
             <Menu.Target>
               <Button variant="subtle" color="gray" c="inherit" px="xs" aria-label={t.shell.look}>

@@ -1,11 +1,11 @@
 import { Badge, Code, Group, Stack, Text } from '@mantine/core';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { AUDIT_OUTCOMES, type AuditEntry, consoleApi } from '#console-api';
+import { type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, filtersOf, UrlText } from '../parts/fields';
+import { Choice, DayFilters, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Empty, Page, Panel } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
@@ -26,10 +26,7 @@ export function AuditPage(): ReactNode {
   const search = useSearch({ from: FROM });
   const { operator, app, after, open, since, until, ...chosen } = search;
   const timeZone = useTimeZone();
-  const navigate = useNavigate({ from: '/audit' });
-  const change = (part: Partial<typeof search>) =>
-    void navigate({ search: (old) => ({ ...old, ...part, after: undefined, open: undefined }) });
-  const filter = filtersOf(search, change);
+  const { filter } = useUrlFilters(search);
   const filters = { ...chosen, ...momentsOf({ since, until }, timeZone), operatorId: operator, appId: app };
   return (
     <Page
@@ -41,11 +38,7 @@ export function AuditPage(): ReactNode {
           <ActionFilter {...filter('action')} />
           <UrlText label={t.audit.target} {...filter('target')} />
           <UrlText label={t.audit.application} {...filter('app')} />
-          <Choice
-            label={t.audit.outcome}
-            options={AUDIT_OUTCOMES.map((value) => ({ value, label: t.audit.outcomes[value] }))}
-            {...filter('outcome')}
-          />
+          <Choice label={t.audit.outcome} options={optionsOf(t.audit.outcomes)} {...filter('outcome')} />
           <OperatorFilter {...filter('operator')} />
           <DayFilters filter={filter} />
         </Group>
@@ -60,7 +53,6 @@ interface FilterProps {
   readonly onChange: (value: string | undefined) => void;
 }
 
-/** For those who may list the operators. */
 function OperatorFilter(filter: FilterProps): ReactNode {
   const t = useTexts();
   const enabled = useMay('*')('operators.write');
@@ -75,7 +67,6 @@ function OperatorFilter(filter: FilterProps): ReactNode {
   );
 }
 
-/** The acts by their names in the operator's language. */
 function ActionFilter({ value, onChange }: FilterProps): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
@@ -150,6 +141,19 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
   );
 }
 
+/** The acts on an object, or the last ones on an application. */
+export function History({ title, query }: Pick<AuditListProps, 'query'> & { readonly title?: string }): ReactNode {
+  const t = useTexts();
+  const { appId = '' } = query;
+  const isPartial = !useMay(appId)('platforms.write');
+  return (
+    <Panel title={title ?? t.user.tabs.history}>
+      {isPartial && <Text c="dimmed">{t.audit.ownOnly}</Text>}
+      <AuditList query={query} />
+    </Panel>
+  );
+}
+
 function nameOf(names: Readonly<Record<string, string | undefined>>, action: string): string {
   return names[action] ?? action;
 }
@@ -158,13 +162,13 @@ function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const t = useTexts();
   return (
     <Stack gap={4} fz="sm">
-      <Text size="sm">
-        {t.audit.ways[entry.way]} · {entry.network ?? '–'} · <When at={entry.begunAt} />
+      <Text>
+        {t.audit.ways[entry.way]} · {entry.network ?? '–'} · <When at={entry.begunAt} isFull />
       </Text>
-      {entry.errorName !== null && <Text size="sm">{t.audit.error(entry.errorName)}</Text>}
-      {entry.target !== null && <Text size="sm">{t.audit.targetIs(entry.target)}</Text>}
+      {entry.errorName !== null && <Text>{t.audit.error(entry.errorName)}</Text>}
+      {entry.target !== null && <Text>{t.audit.targetIs(entry.target)}</Text>}
       <Changes entry={entry} />
-      <Text size="sm">
+      <Text>
         {t.states.request} <Code>{entry.requestId}</Code>
       </Text>
       <Link to="/audit" search={{ open: entry.id, after: placeBefore(entry) }}>
@@ -174,7 +178,6 @@ function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {
   );
 }
 
-/** The cursor of the page that begins with the entry. */
 function placeBefore({ begunAt, id }: AuditEntry): string {
   return `${new Date(Date.parse(begunAt) + 1).toISOString()},${id}`;
 }
@@ -203,7 +206,7 @@ function Changes({ entry }: { readonly entry: AuditEntry }): ReactNode {
       rows={[...names]}
       idOf={(name) => name}
       columns={[
-        { header: t.audit.field, isHeading: true, cell: (name) => name },
+        { header: t.audit.field, cell: (name) => name },
         { header: t.audit.before, cell: (name) => textOf(before[name]) },
         { header: t.audit.after, cell: (name) => textOf(after[name]) },
       ]}

@@ -6,12 +6,13 @@ import type { CallInput } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
 import { Confirm, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { filtersOf, UrlText } from '../parts/fields';
+import { UrlText, useUrlFilters } from '../parts/fields';
 import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
 import { type Column, List } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
+import { History } from './audit';
 import { TestDeviceButton, useIsTestDevice } from './test-devices';
 
 const FROM = '/frame/apps/$appId/devices';
@@ -23,11 +24,8 @@ export function DevicesPage(): ReactNode {
   const t = useTexts();
   const { appId } = useParams({ from: FROM });
   const search = useSearch({ from: FROM });
-  const navigate = useNavigate({ from: '/apps/$appId/devices' });
-  const change = (part: Partial<typeof search>) =>
-    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }) });
   const isConnected = search.connected === true;
-  const filter = filtersOf(search, change);
+  const { change, filter } = useUrlFilters(search);
   const textFilter = (name: 'type' | 'channel' | 'user', label: string) => (
     <UrlText label={label} disabled={isConnected} {...filter(name)} />
   );
@@ -204,6 +202,7 @@ export function DevicePage(): ReactNode {
           </Panel>
         )}
       </Answer>
+      <History query={{ appId, target: deviceId }} />
       {isAsking && (
         <Confirm
           title={t.devices.delete}

@@ -1,9 +1,9 @@
-import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
-import { useRead } from '../api/queries';
+import { useApp, useRead } from '../api/queries';
 import { Empty, Page, Panel } from '../parts/panel';
-import { List } from '../table/data-table';
+import { List, RowLink } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -14,16 +14,16 @@ const MAX_CLIENTS = 200;
 /** `/limits`: the users who are locked now, and the clients whose requests are refused. */
 export function LimitsPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: '/frame/apps/$appId/limits' });
   return (
     <Page title={t.pages.limits}>
-      <LockedUsers appId={appId} />
-      <LimitedClients appId={appId} />
+      <LockedUsers />
+      <LimitedClients />
     </Page>
   );
 }
 
-function LockedUsers({ appId }: { readonly appId: string }): ReactNode {
+function LockedUsers(): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const { after } = useSearch({ from: '/frame/apps/$appId/limits' });
   const lockouts = useRead(consoleApi.listLockouts, { params: { appId }, query: { after } }, EVERY);
@@ -39,9 +39,7 @@ function LockedUsers({ appId }: { readonly appId: string }): ReactNode {
           {
             header: t.users.fields.username,
             cell: ({ userId, username }) => (
-              <Link to="/apps/$appId/users/$userId" params={{ appId, userId }}>
-                <bdi>{username ?? userId}</bdi>
-              </Link>
+              <RowLink to={`/apps/${appId}/users/${userId}`}>{username ?? userId}</RowLink>
             ),
           },
           { header: t.users.lockedUntil, cell: ({ lockedUntil }) => <When at={lockedUntil} /> },
@@ -51,7 +49,8 @@ function LockedUsers({ appId }: { readonly appId: string }): ReactNode {
   );
 }
 
-function LimitedClients({ appId }: { readonly appId: string }): ReactNode {
+function LimitedClients(): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const { number } = useFormats();
   const clients = useRead(consoleApi.listLimitedClients, { params: { appId }, query: { limit: MAX_CLIENTS } }, EVERY);

@@ -1,15 +1,15 @@
-import { Badge, Button, Group, Text, TextInput } from '@mantine/core';
-import { Link, useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useCallback } from 'react';
-import { consoleApi, type Message, MESSAGE_STATUSES } from '#console-api';
+import { Badge, Button, Group, Text } from '@mantine/core';
+import { useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { consoleApi, type Message } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useAct, useMay, useRead, useTimeZone } from '../api/queries';
+import { useAct, useApp, useRead, useTimeZone } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, filtersOf, onText, useTyped } from '../parts/fields';
+import { Choice, DayFilters, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
-import { keptState, List } from '../table/data-table';
+import { keptState, List, RowLink } from '../table/data-table';
 import { useFormats, useNow, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -25,28 +25,24 @@ const COLORS: Readonly<Record<Message['status'], string>> = {
 
 export function MessagesPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: FROM });
+  const { appId, may } = useApp();
   const search = useSearch({ from: FROM });
   const { user, after, since, until, ...chosen } = search;
   const timeZone = useTimeZone();
-  const navigate = useNavigate({ from: '/apps/$appId/messages' });
-  const may = useMay(appId);
   const recipient = useRecipient();
-  const change = (part: Partial<typeof search>) =>
-    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: keptState });
-  const filter = filtersOf(search, change);
+  const { filter } = useUrlFilters(search);
   const filters = {
     ...chosen,
     ...momentsOf({ since, until }, timeZone),
     userId: user,
-    recipient: recipient.shown === '' ? undefined : recipient.shown,
+    recipient: recipient.value,
   };
   return (
     <Page
       title={t.pages.messages}
       acts={
         <>
-          <RetryAllButton appId={appId} />
+          <RetryAllButton />
           {may('messages.export') && (
             <ExportMenu
               route={consoleApi.exportMessages}
@@ -58,31 +54,11 @@ export function MessagesPage(): ReactNode {
     >
       <Panel>
         <Group gap="xs" align="flex-end">
-          {may('users.contact') && (
-            <TextInput
-              label={t.messages.recipient}
-              size="xs"
-              type="search"
-              value={recipient.text}
-              onChange={onText(recipient.type)}
-              onBlur={recipient.send}
-            />
-          )}
-          <Choice
-            label={t.messages.status}
-            options={MESSAGE_STATUSES.map((value) => ({ value, label: t.messages.statuses[value] }))}
-            {...filter('status')}
-          />
-          <Choice
-            label={t.messages.channel}
-            options={(['mail', 'sms'] as const).map((value) => ({ value, label: t.messages.channels[value] }))}
-            {...filter('channel')}
-          />
-          <Choice
-            label={t.messages.kind}
-            options={Object.entries(t.messages.kinds).map(([value, label]) => ({ value, label }))}
-            {...filter('kind')}
-          />
+          {may('users.contact') && <UrlText label={t.messages.recipient} type="search" isLive {...recipient} />}
+          <Choice label={t.messages.status} options={optionsOf(t.messages.statuses)} {...filter('status')} />
+          <Choice label={t.messages.channel} options={optionsOf(t.messages.channels)} {...filter('channel')} />
+          <Choice label={t.messages.kind} options={optionsOf<string>(t.messages.kinds)} {...filter('kind')} />
+          <UrlText label={t.devices.user} {...filter('user')} />
           <DayFilters filter={filter} />
         </Group>
         <MessageList appId={appId} query={{ ...filters, after }} hasPager />
@@ -94,21 +70,16 @@ export function MessagesPage(): ReactNode {
 /** An address stands in the history of this tab, and in no URL. */
 function useRecipient() {
   const navigate = useNavigate({ from: '/apps/$appId/messages' });
-  const shown = useLocation({ select: ({ state }) => state.text ?? '' });
-  const store = useCallback(
-    (text: string) => {
-      const state = keptState({ text: text.trim() === '' ? undefined : text });
-      void navigate({ search: (old) => ({ ...old, after: undefined }), state: () => state, replace: true });
-    },
-    [navigate],
-  );
-  return { ...useTyped(shown, store), shown: shown.trim() };
+  const value = useLocation({ select: ({ state }) => state.text });
+  const onChange = (text: string | undefined) =>
+    void navigate({ search: (old) => ({ ...old, after: undefined }), state: () => keptState({ text }), replace: true });
+  return { value, onChange };
 }
 
-function RetryAllButton({ appId }: { readonly appId: string }): ReactNode {
+function RetryAllButton(): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const query = { status: 'dead', limit: 1, counts: true } as const;
   const { data } = useRead(consoleApi.listMessages, { params: { appId }, query });
   if (data === undefined || data.items.length === 0 || !may('messages.retry')) return null;
@@ -147,11 +118,7 @@ export function MessageList({ appId, query, hasPager = false }: MessageListProps
       columns={[
         {
           header: t.messages.recipient,
-          cell: ({ id, recipient }) => (
-            <Link to="/apps/$appId/messages/$messageId" params={{ appId, messageId: id }}>
-              <bdi>{recipient}</bdi>
-            </Link>
-          ),
+          cell: ({ id, recipient }) => <RowLink to={`/apps/${appId}/messages/${id}`}>{recipient}</RowLink>,
         },
         { header: t.messages.status, cell: ({ status }) => <MessageStatus status={status} /> },
         { header: t.messages.kind, from: 'sm', cell: ({ kind }) => kinds[kind] ?? kind },
@@ -177,22 +144,19 @@ export function MessagePage(): ReactNode {
   const { appId, messageId } = useParams({ from: '/frame/apps/$appId/messages/$messageId' });
   const answer = useRead(consoleApi.getMessage, { params: { appId, messageId } }, { everyMs: EVERY_MS });
   return (
-    <Page title={t.messages.one}>
-      <Link to="/apps/$appId/messages" params={{ appId }}>
-        {t.messages.back}
-      </Link>
+    <Page title={t.messages.one} back={{ to: `/apps/${appId}/messages`, text: t.messages.back }}>
       <Answer of={answer}>
         {({ message, history }) => (
           <>
-            <MessageState appId={appId} message={message} />
+            <MessageState message={message} />
             <Panel title={t.messages.attempts}>
               {history.length === 0 ? (
-                <Text size="sm">{t.messages.noAttempts}</Text>
+                <Text>{t.messages.noAttempts}</Text>
               ) : (
                 <ul className="list">
                   {history.map(({ at, error }) => (
                     <li key={at}>
-                      <When at={at} /> · <bdi lang="en">{error ?? t.messages.accepted}</bdi>
+                      <When at={at} isFull /> · <bdi lang="en">{error ?? t.messages.accepted}</bdi>
                     </li>
                   ))}
                 </ul>
@@ -205,9 +169,9 @@ export function MessagePage(): ReactNode {
   );
 }
 
-function MessageState({ appId, message }: { readonly appId: string; readonly message: Message }): ReactNode {
+function MessageState({ message }: { readonly message: Message }): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const formats = useFormats();
   const retry = useAct(consoleApi.retryMessage);
   const isExpired = Date.parse(message.expiresAt) <= useNow();
@@ -220,12 +184,13 @@ function MessageState({ appId, message }: { readonly appId: string; readonly mes
         <span>{t.messages.channels[message.channel]}</span>
       </Group>
       {message.lastError !== null && (
-        <Text size="sm">
+        <Text>
           {t.messages.serverSays} <bdi lang="en">{message.lastError}</bdi>
         </Text>
       )}
-      <Text size="sm" c="dimmed">
+      <Text c="dimmed">
         {t.messages.times(formats.time(message.createdAt), formats.time(message.expiresAt))}
+        {message.settledAt !== null && t.messages.settled(formats.time(message.settledAt))}
         {message.nextAttemptAt !== null &&
           message.status !== 'sent' &&
           t.messages.nextAt(formats.time(message.nextAttemptAt))}
@@ -237,12 +202,35 @@ function MessageState({ appId, message }: { readonly appId: string; readonly mes
             {t.messages.retry}
           </Button>
         )}
-        {message.userId !== null && (
-          <Link to="/apps/$appId/users/$userId" params={{ appId, userId: message.userId }}>
-            {t.messages.openUser}
-          </Link>
-        )}
+        {message.userId !== null && <OfUser message={message} userId={message.userId} />}
       </Group>
     </Panel>
+  );
+}
+
+const MAILS_AGAIN: Readonly<Record<string, 'sendPasswordReset' | 'sendVerification' | undefined>> = {
+  verifyEmail: 'sendVerification',
+  resetPassword: 'sendPasswordReset',
+};
+
+/** The user's address can be wrong: it is corrected, and a new mail goes to the new one. */
+function OfUser({ message, userId }: { readonly message: Message; readonly userId: string }): ReactNode {
+  const t = useTexts();
+  const { appId, may } = useApp();
+  const again = message.status === 'dead' && may('users.write') ? MAILS_AGAIN[message.kind] : undefined;
+  return (
+    <>
+      <RowLink to={`/apps/${appId}/users/${userId}`}>{t.messages.openUser}</RowLink>
+      {again !== undefined && (
+        <ActButton
+          title={t.messages.again[again]}
+          says={t.messages.againSays}
+          button={t.acts.send}
+          route={consoleApi[again]}
+          input={{ params: { appId, userId } }}
+          done={({ recipient }) => t.user.sentTo(recipient)}
+        />
+      )}
+    </>
   );
 }

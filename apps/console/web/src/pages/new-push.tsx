@@ -1,11 +1,11 @@
-import { Button, Code, Group, NativeSelect, Radio, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Code, Group, NativeSelect, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type PushDetails, type RouteReply } from '#console-api';
-import { knownOperator, useMay, useRead, useTimeZone } from '../api/queries';
+import { knownOperator, useApp, useRead, useTimeZone } from '../api/queries';
 import { ConditionBuilder } from '../parts/condition-builder';
-import { NoJson, onText } from '../parts/fields';
+import { NoJson, onText, optionsOf, Segments } from '../parts/fields';
 import { isPast } from '../parts/moments.rules';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { useFormats, useNow } from '../texts/format';
@@ -49,43 +49,39 @@ function testBodyOf(draft: Draft): ReturnType<typeof bodyOrProblem> {
 }
 
 interface FormProps extends StepProps {
-  readonly appId: string;
   /** The draft once its typing has paused. */
   readonly settled: Draft;
   /** Undefined while nothing is typed. */
   readonly discard: (() => void) | undefined;
-  /** Called once the push is sent. */
   readonly forget: () => void;
 }
 
 /** The URL names a push that is sent again. */
 export function NewPushPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: FROM });
+  const { appId } = useApp();
   const { from } = useSearch({ from: FROM });
   return (
-    <Page title={t.pushes.create}>
-      <Link to="/apps/$appId/pushes" params={{ appId }}>
-        {t.pushes.back}
-      </Link>
-      {from === undefined ? <DraftForm appId={appId} /> : <AgainForm key={from} appId={appId} pushId={from} />}
+    <Page title={t.pushes.create} back={{ to: `/apps/${appId}/pushes`, text: t.pushes.back }}>
+      {from === undefined ? <DraftForm /> : <AgainForm key={from} pushId={from} />}
     </Page>
   );
 }
 
-function AgainForm({ appId, pushId }: { readonly appId: string; readonly pushId: string }): ReactNode {
+function AgainForm({ pushId }: { readonly pushId: string }): ReactNode {
+  const { appId } = useApp();
   const answer = useRead(consoleApi.getPush, { params: { appId, pushId } });
-  return <Answer of={answer}>{({ push }) => <DraftForm appId={appId} again={push} />}</Answer>;
+  return <Answer of={answer}>{({ push }) => <DraftForm again={push} />}</Answer>;
 }
 
-function DraftForm({ appId, again }: { readonly appId: string; readonly again?: PushDetails }): ReactNode {
+function DraftForm({ again }: { readonly again?: PushDetails }): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const { draft, ...acts } = useDraft(`${appId} ${again?.objectId ?? ''}`, () => (again ? draftOf(again) : newDraft()));
   const [settled] = useDebouncedValue(draft, TYPING_MS);
   if (!may('pushes.test')) return <Empty title={t.states.denied} />;
   const Form = may('pushes.send') ? PushForm : TestForm;
-  return <Form appId={appId} draft={draft} settled={settled} {...acts} />;
+  return <Form draft={draft} settled={settled} {...acts} />;
 }
 
 /** A draft stays in its tab until it is sent or discarded. */
@@ -108,7 +104,6 @@ function useDraft(name: string, first: () => Draft) {
   return { draft, change, forget, discard: kept && discard };
 }
 
-/** Of another version of the page it may lack members. */
 function storedDraft(key: string): Draft | undefined {
   const text = sessionStorage.getItem(key);
   return text === null ? undefined : { ...newDraft(), ...(JSON.parse(text) as Partial<Draft>) };
@@ -131,7 +126,8 @@ function useIsLate({ when, at }: Draft): boolean {
   return when === 'later' && isPast(at, timeZone, now);
 }
 
-function PushForm({ appId, draft, settled, change, discard, forget }: FormProps): ReactNode {
+function PushForm({ draft, settled, change, discard, forget }: FormProps): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const isLate = useIsLate(settled);
   const { body, problem } = bodyOrProblem(settled, useTimeZone());
@@ -149,19 +145,18 @@ function PushForm({ appId, draft, settled, change, discard, forget }: FormProps)
         {problem !== undefined && <NoJson problem={problem} />}
         {body !== undefined && (
           <Answer of={count} lines={1}>
-            {(audience) => <Audience appId={appId} audience={audience} />}
+            {(audience) => <Audience audience={audience} />}
           </Answer>
         )}
       </Panel>
       <Panel title={t.newPush.what}>
         <What draft={draft} change={change} />
-        {complete !== undefined && <Preview appId={appId} body={complete} />}
+        {complete !== undefined && <Preview body={complete} />}
       </Panel>
       <Panel title={t.newPush.when}>
         <Times draft={draft} change={change} isLate={isLate} />
         <TestPushButton appId={appId} body={ready(testBodyOf(settled).body)} />
         <SendButton
-          appId={appId}
           draftId={draft.id}
           body={ready(isLate ? undefined : complete)}
           onSent={forget}
@@ -174,20 +169,20 @@ function PushForm({ appId, draft, settled, change, discard, forget }: FormProps)
 }
 
 /** For operators whose pushes go to their own test devices only. */
-function TestForm({ appId, draft, settled, change, discard }: FormProps): ReactNode {
+function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const { body, problem } = testBodyOf(settled);
   return (
     <Panel title={t.newPush.what} acts={<DiscardButton discard={discard} />}>
       <What draft={draft} change={change} />
       {problem !== undefined && <NoJson problem={problem} />}
-      {body !== undefined && <Preview appId={appId} body={body} />}
+      {body !== undefined && <Preview body={body} />}
       <TestPushButton appId={appId} body={draft === settled ? body : undefined} />
     </Panel>
   );
 }
 
-/** The properties by which an input shows and changes a text of the draft. */
 function fieldOf(
   name: 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'pace' | 'title',
   { draft, change }: StepProps,
@@ -202,13 +197,12 @@ function Who({ draft, change }: StepProps): ReactNode {
   const t = useTexts();
   return (
     <Stack gap="sm">
-      <Radio.Group aria-label={t.newPush.who} value={draft.audience} onChange={(audience) => change({ audience })}>
-        <Group gap="lg">
-          {(['all', 'channels', 'where'] as const).map((value) => (
-            <Radio key={value} value={value} label={t.newPush.audiences[value]} />
-          ))}
-        </Group>
-      </Radio.Group>
+      <Segments
+        label={t.newPush.who}
+        value={draft.audience}
+        options={optionsOf(t.newPush.audiences)}
+        onChange={(audience) => change({ audience })}
+      />
       {draft.audience === 'channels' && (
         <TextInput
           label={t.newPush.audiences.channels}
@@ -228,15 +222,13 @@ function Who({ draft, change }: StepProps): ReactNode {
 }
 
 interface AudienceProps {
-  readonly appId: string;
   readonly audience: RouteReply<typeof consoleApi.countPushTargets>;
 }
 
-/** How many devices the push would reach now. */
-function Audience({ appId, audience }: AudienceProps): ReactNode {
+function Audience({ audience }: AudienceProps): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
-  const mayRead = useMay(appId)('devices.read');
+  const { appId, may } = useApp();
   const { total, isExact, platforms, leftOut, unreachable, sample } = audience;
   const away = Object.entries(platforms)
     .filter(([, counts]) => counts.unreachable > 0)
@@ -249,18 +241,18 @@ function Audience({ appId, audience }: AudienceProps): ReactNode {
   ].filter((each) => each !== false);
   return (
     <Stack gap={2} role="status">
-      <Text size="sm">
+      <Text>
         <strong data-audience={total}>{t.newPush.devices(total, number(total), isExact)}</strong>{' '}
         {Object.entries(platforms)
           .map(([platform, { targeted }]) => `${platform} ${number(targeted)}`)
           .join(' · ')}
       </Text>
       {left.map((each) => (
-        <Text key={each} size="sm" c="dimmed">
+        <Text key={each} c="dimmed">
           {each}
         </Text>
       ))}
-      {mayRead && sample.length > 0 && (
+      {may('devices.read') && sample.length > 0 && (
         <Group gap="xs" fz="sm">
           <span>{t.newPush.sample}</span>
           {sample.map(({ objectId }) => (
@@ -298,7 +290,8 @@ function What({ draft, change }: StepProps): ReactNode {
   );
 }
 
-function Preview({ appId, body }: { readonly appId: string; readonly body: Record<string, unknown> }): ReactNode {
+function Preview({ body }: { readonly body: Record<string, unknown> }): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const { number } = useFormats();
   const preview = useRead(consoleApi.previewPush, { params: { appId }, body: { body } });
@@ -306,20 +299,18 @@ function Preview({ appId, body }: { readonly appId: string; readonly body: Recor
     <Answer of={preview} lines={3}>
       {({ bodies, bytes, maxBytes, problem }) => (
         <Stack gap="xs">
-          <Text size="sm" {...(bytes > maxBytes ? { c: 'bad' } : { c: 'dimmed' })}>
+          <Text {...(bytes > maxBytes ? { c: 'bad' } : { c: 'dimmed' })}>
             {t.newPush.bytes(number(bytes), number(maxBytes))}
           </Text>
           {problem !== null && (
-            <Text size="sm" c="bad" lang="en">
+            <Text c="bad" lang="en">
               {problem}
             </Text>
           )}
           <SimpleGrid cols={{ base: 1, md: Math.min(3, Math.max(1, Object.keys(bodies).length)) }}>
             {Object.entries(bodies).map(([platform, text]) => (
               <Stack key={platform} gap={2}>
-                <Text size="sm" fw={600}>
-                  {platform === 'default' ? t.newPush.everyDevice : platform}
-                </Text>
+                <Text fw={600}>{platform === 'default' ? t.newPush.everyDevice : platform}</Text>
                 <Code block className="wrap">
                   {text}
                 </Code>
@@ -338,12 +329,12 @@ function Times({ draft, change, isLate }: StepProps & { readonly isLate: boolean
   const timeZone = useZoneName();
   return (
     <Group gap="lg" align="flex-end">
-      <Radio.Group aria-label={t.newPush.when} value={draft.when} onChange={(when) => change({ when })}>
-        <Group gap="lg" pb={8}>
-          <Radio value="now" label={t.newPush.now} />
-          <Radio value="later" label={t.newPush.later} />
-        </Group>
-      </Radio.Group>
+      <Segments
+        label={t.newPush.when}
+        value={draft.when}
+        options={optionsOf(t.newPush.moments)}
+        onChange={(when) => change({ when })}
+      />
       {draft.when === 'later' && (
         <TextInput
           label={t.newPush.at(timeZone)}
@@ -364,12 +355,11 @@ function Times({ draft, change, isLate }: StepProps & { readonly isLate: boolean
           t.newPush.perSecond(number(pace)),
         )}
       />
-      {draft.isDevelopment && <Text size="sm">{t.newPush.development}</Text>}
+      {draft.isDevelopment && <Text>{t.newPush.development}</Text>}
     </Group>
   );
 }
 
-/** The numbers of a choice, with that of the draft, and none. */
 function choicesOf(values: readonly string[], own: string, none: string, labelOf: (value: number) => string) {
   const all = new Set(['', ...values, own]);
   return [...all].map((value) => ({ value, label: value === '' ? none : labelOf(Number(value)) }));

@@ -1,8 +1,9 @@
-import { SimpleGrid, Table, Text } from '@mantine/core';
+import { SimpleGrid, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { consoleApi, PUSH_SERIES_DAYS, type Series } from '#console-api';
-import { useRead } from '../api/queries';
+import { useApp, useRead } from '../api/queries';
 import { Answer, Panel } from '../parts/panel';
+import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -10,15 +11,14 @@ import { useTexts } from '../texts/texts';
 const EVERY_MS = 300_000;
 
 /** The last thirty days as bar charts. */
-export function OverviewSeries({ appId }: { readonly appId: string }): ReactNode {
+export function OverviewSeries(): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const answer = useRead(consoleApi.getSeries, { params: { appId } }, { everyMs: EVERY_MS });
   return (
     <Panel title={t.series.title}>
       <Answer of={answer}>{(series) => <Plots series={series} />}</Answer>
-      <Text size="sm" c="dimmed">
-        {t.series.says}
-      </Text>
+      <Text c="dimmed">{t.series.says}</Text>
     </Panel>
   );
 }
@@ -59,16 +59,13 @@ function Plots({ series: { days, users, messages, pushes, connected } }: { reado
 
 interface PlotProps {
   readonly title: string;
-  /** Days or hours. */
   readonly times: readonly string[];
   /** Numbers by time under their name, of two names at most; null: the service has not answered. */
   readonly bars: Readonly<Record<string, readonly Value[]>> | null;
-  /** The number in the legend. Default: the sum. */
   readonly totalOf?: (values: readonly Value[]) => Value;
   readonly isByHour?: boolean;
 }
 
-/** Null: unknown. */
 type Value = number | null;
 type Bars = NonNullable<PlotProps['bars']>;
 
@@ -81,7 +78,9 @@ function Plot({ title, times, bars, totalOf = sumOf, isByHour = false }: PlotPro
   return (
     <figure className="plot">
       <figcaption>
-        <Text fw={600}>{title}</Text>
+        <Text size="md" fw={600}>
+          {title}
+        </Text>
         <ul className="list legend">
           {totals.map((total) => (
             <li key={total}>{total}</li>
@@ -89,13 +88,13 @@ function Plot({ title, times, bars, totalOf = sumOf, isByHour = false }: PlotPro
         </ul>
       </figcaption>
       {bars === null ? (
-        <Text size="sm">{t.series.away}</Text>
+        <Text>{t.series.away}</Text>
       ) : (
         <>
           <BarChart label={describes(title, totals.join(', '))} times={times} bars={bars} />
           <details>
             <summary>{t.series.figures(title)}</summary>
-            <BarTable title={title} unit={isByHour ? t.series.hour : t.series.day} times={times} bars={bars} />
+            <BarTable label={title} unit={isByHour ? t.series.hour : t.series.day} times={times} bars={bars} />
           </details>
         </>
       )}
@@ -160,41 +159,19 @@ function BarChart({ label, times, bars }: BarChartProps): ReactNode {
   );
 }
 
-interface BarTableProps {
-  readonly title: string;
-  readonly unit: string;
-  readonly times: readonly string[];
-  readonly bars: Bars;
-}
-
-function BarTable({ title, unit, times, bars }: BarTableProps): ReactNode {
+function BarTable({ label, unit, times, bars }: BarChartProps & { readonly unit: string }): ReactNode {
   const shown = useShown();
+  const numbers = Object.entries(bars).map(([header, values]) => ({
+    header,
+    isNumber: true,
+    cell: (time: string) => shown(values[times.indexOf(time)] ?? null),
+  }));
   return (
-    <div className="scroll" role="region" aria-label={title} tabIndex={0}>
-      <Table verticalSpacing={2} aria-label={title}>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th scope="col">{unit}</Table.Th>
-            {Object.keys(bars).map((name) => (
-              <Table.Th key={name} scope="col" className="number">
-                {name}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {times.map((time, index) => (
-            <Table.Tr key={time}>
-              <Table.Td>{time}</Table.Td>
-              {Object.entries(bars).map(([name, values]) => (
-                <Table.Td key={name} className="number">
-                  {shown(values[index] ?? null)}
-                </Table.Td>
-              ))}
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </div>
+    <DataTable
+      label={label}
+      rows={times}
+      idOf={String}
+      columns={[{ header: unit, cell: (time) => time }, ...numbers]}
+    />
   );
 }

@@ -1,10 +1,10 @@
 import { Alert, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { Link, useParams } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { consoleApi, type Overview } from '#console-api';
-import { useRead } from '../api/queries';
+import { useApp, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
+import { RowLink } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -12,9 +12,10 @@ import { useTexts } from '../texts/texts';
 const EVERY_MS = 10_000;
 
 const OverviewSeries = lazy(async () => ({ default: (await import('./overview-series')).OverviewSeries }));
+const History = lazy(async () => ({ default: (await import('./audit')).History }));
 
 export function OverviewPage(): ReactNode {
-  const { appId } = useParams({ from: '/frame/apps/$appId/overview' });
+  const { appId } = useApp();
   const application = useRead(consoleApi.getApplication, { params: { appId } });
   const t = useTexts();
   return (
@@ -28,24 +29,26 @@ export function OverviewPage(): ReactNode {
           </Group>
         )}
       </Answer>
-      <LiveFigures appId={appId} />
+      <LiveFigures />
       <Suspense>
-        <OverviewSeries appId={appId} />
+        <OverviewSeries />
+        <History title={t.overview.latest} query={{ appId, limit: 5 }} />
       </Suspense>
     </Page>
   );
 }
 
-function LiveFigures({ appId }: { readonly appId: string }): ReactNode {
+function LiveFigures(): ReactNode {
+  const { appId } = useApp();
   const overview = useRead(consoleApi.getOverview, { params: { appId } }, { everyMs: EVERY_MS });
   return (
     <Answer of={overview} lines={10}>
       {(data) => (
         <>
-          <Attention data={data} appId={appId} />
-          <Figures data={data} appId={appId} />
+          <Attention data={data} />
+          <Figures data={data} />
           <SimpleGrid cols={{ base: 1, md: 2 }}>
-            <PushesUnderWay data={data} appId={appId} />
+            <PushesUnderWay data={data} />
             <DevicePlatforms data={data} />
           </SimpleGrid>
         </>
@@ -57,9 +60,7 @@ function LiveFigures({ appId }: { readonly appId: string }): ReactNode {
 function Named({ name, value }: { readonly name: string; readonly value: string }): ReactNode {
   return (
     <Group gap={6} wrap="nowrap" miw={0}>
-      <Text size="sm" c="dimmed">
-        {name}
-      </Text>
+      <Text c="dimmed">{name}</Text>
       <Code className="wrap">{value}</Code>
       <CopyButton value={value} />
     </Group>
@@ -68,45 +69,45 @@ function Named({ name, value }: { readonly name: string; readonly value: string 
 
 interface DataProps {
   readonly data: Overview;
-  readonly appId: string;
 }
 
-/** The problems that an operator should look at, with links to the pages that solve them. */
-function Attention({ data, appId }: DataProps): ReactNode {
+interface Notice {
+  readonly says: string;
+  /** The page that solves the problem. */
+  readonly to?: string;
+  readonly text?: string;
+}
+
+function Attention({ data }: DataProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();
+  const { appId } = useApp();
   const { value: dead, isExact } = data.messages?.dead ?? { value: 0, isExact: true };
-  const notices = useSettingNotices(appId);
-  const isCalm = [notices, data.unverifiedPlatforms, data.unavailable].every(({ length }) => length === 0);
-  if (isCalm && dead === 0) return null;
+  const settings = `/apps/${appId}/settings?tab=`;
+  const notices: readonly Notice[] = [
+    ...data.unavailable.map((service) => ({ says: t.overview.away(service) })),
+    ...(dead === 0
+      ? []
+      : [
+          {
+            says: t.overview.dead(dead, t.common.about(formats.number(dead), isExact)),
+            to: `/apps/${appId}/messages?status=dead`,
+          },
+        ]),
+    ...data.unverifiedPlatforms.map(({ platform, accounts }) => ({
+      says: t.overview.unverified(platform, accounts, formats.number(accounts)),
+      to: `${settings}platforms`,
+      text: t.overview.setCredentials,
+    })),
+    ...useWeakSettings().map(({ says, tab }) => ({ says, to: settings + tab })),
+  ];
+  if (notices.length === 0) return null;
   return (
     <Alert color="warning" icon={<Icon name="warning" />} title={t.overview.attention}>
       <ul className="list">
-        {data.unavailable.map((service) => (
-          <li key={service}>{t.overview.away(service)}</li>
-        ))}
-        {dead > 0 && (
-          <li>
-            {t.overview.dead(dead, t.common.about(formats.number(dead), isExact))}{' '}
-            <Link to="/apps/$appId/messages" params={{ appId }} search={{ status: 'dead' }}>
-              {t.acts.show}
-            </Link>
-          </li>
-        )}
-        {data.unverifiedPlatforms.map(({ platform, accounts }) => (
-          <li key={platform}>
-            {t.overview.unverified(platform, accounts, formats.number(accounts))}{' '}
-            <Link to="/apps/$appId/settings" params={{ appId }} search={{ tab: 'platforms' }}>
-              {t.overview.setCredentials}
-            </Link>
-          </li>
-        ))}
-        {notices.map(({ says, tab }) => (
+        {notices.map(({ says, to, text = t.acts.show }) => (
           <li key={says}>
-            {says}{' '}
-            <Link to="/apps/$appId/settings" params={{ appId }} search={{ tab }}>
-              {t.acts.show}
-            </Link>
+            {says} {to !== undefined && <RowLink to={to}>{text}</RowLink>}
           </li>
         ))}
       </ul>
@@ -114,90 +115,67 @@ function Attention({ data, appId }: DataProps): ReactNode {
   );
 }
 
-interface SettingNotice {
-  readonly says: string;
-  /** Of the settings. */
-  readonly tab: 'general' | 'keys';
-}
-
-/** Notices about settings that weaken the application's security. */
-function useSettingNotices(appId: string): readonly SettingNotice[] {
+/** Notices about settings that weaken the application's security, each with its tab. */
+function useWeakSettings(): readonly { readonly says: string; readonly tab: string }[] {
   const t = useTexts();
+  const { appId } = useApp();
   const { data } = useRead(consoleApi.getApplication, { params: { appId } });
   if (data === undefined) return [];
   const { oldKeys, settings } = data.application;
   const hasOldMasterKey = oldKeys.some(({ kind }) => kind === 'master');
   const isQuiet = settings.some(({ name, value }) => name === 'quietProfile' && value === 'true');
   return [
-    ...(hasOldMasterKey ? [{ says: t.overview.oldMasterKey, tab: 'keys' as const }] : []),
-    ...(isQuiet ? [] : [{ says: t.overview.notQuiet, tab: 'general' as const }]),
+    ...(hasOldMasterKey ? [{ says: t.overview.oldMasterKey, tab: 'keys' }] : []),
+    ...(isQuiet ? [] : [{ says: t.overview.notQuiet, tab: 'general' }]),
   ];
 }
 
 type Total = NonNullable<Overview['users']>['total'];
 
-function Figures({ data: { users, devices, messages, pushes }, appId }: DataProps): ReactNode {
+function Figures({ data: { users, devices, messages, pushes } }: DataProps): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const { number } = useFormats();
   const shown = (total: Total | undefined) =>
     total === undefined ? '–' : t.common.about(number(total.value), total.isExact);
+  const counted = (count: number | undefined) => (count === undefined ? '–' : number(count));
   return (
     <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm">
-      <Figure
-        name={t.overview.users}
-        value={
-          <Link to="/apps/$appId/users" params={{ appId }}>
-            {shown(users?.total)}
-          </Link>
-        }
-      />
+      <Figure name={t.overview.users} value={shown(users?.total)} to={`/apps/${appId}/users`} />
       <Figure name={t.overview.newToday} value={shown(users?.lastDay)} />
-      <Figure
-        name={t.overview.lockedNow}
-        value={
-          users === null ? (
-            '–'
-          ) : (
-            <Link to="/apps/$appId/limits" params={{ appId }}>
-              {shown(users.locked)}
-            </Link>
-          )
-        }
-      />
+      <Figure name={t.overview.lockedNow} value={shown(users?.locked)} to={`/apps/${appId}/limits`} />
       <Figure
         name={t.overview.connected}
-        value={
-          devices === null ? (
-            '–'
-          ) : (
-            <Link to="/apps/$appId/devices" params={{ appId }} search={{ connected: true }}>
-              {number(devices.connected)}
-            </Link>
-          )
-        }
+        value={counted(devices?.connected)}
+        to={`/apps/${appId}/devices?connected=true`}
       />
       <Figure name={t.overview.mailsSent} value={shown(messages?.sent)} />
-      <Figure name={t.overview.scheduled} value={pushes === null ? '–' : number(pushes.scheduled)} />
+      <Figure name={t.overview.scheduled} value={counted(pushes?.scheduled)} />
     </SimpleGrid>
   );
 }
 
-function Figure({ name, value }: { readonly name: string; readonly value: ReactNode }): ReactNode {
+interface FigureProps {
+  readonly name: string;
+  readonly value: string;
+  readonly to?: string;
+}
+
+function Figure({ name, value, to }: FigureProps): ReactNode {
   return (
     <Panel>
       <Stack gap={0}>
         <Text size="xl" fw={600} className="figures" component="div">
-          {value}
+          {to === undefined ? value : <RowLink to={to}>{value}</RowLink>}
         </Text>
-        <Text size="sm" c="dimmed">
-          {name}
-        </Text>
+        <Text c="dimmed">{name}</Text>
       </Stack>
     </Panel>
   );
 }
 
-function PushesUnderWay({ data: { pushes }, appId }: DataProps): ReactNode {
+function PushesUnderWay({ data: { pushes } }: DataProps): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   return (
     <Panel title={t.overview.pushesUnderWay}>
@@ -207,9 +185,7 @@ function PushesUnderWay({ data: { pushes }, appId }: DataProps): ReactNode {
         <Stack gap={6}>
           {pushes.underWay.map(({ objectId, title, createdAt }) => (
             <Group key={objectId} justify="space-between" gap="xs" fz="sm">
-              <Link to="/apps/$appId/pushes/$pushId" params={{ appId, pushId: objectId }}>
-                <bdi>{title === '' ? objectId : title}</bdi>
-              </Link>
+              <RowLink to={`/apps/${appId}/pushes/${objectId}`}>{title === '' ? objectId : title}</RowLink>
               <When at={createdAt} />
             </Group>
           ))}
@@ -219,7 +195,7 @@ function PushesUnderWay({ data: { pushes }, appId }: DataProps): ReactNode {
   );
 }
 
-function DevicePlatforms({ data: { devices } }: { readonly data: Overview }): ReactNode {
+function DevicePlatforms({ data: { devices } }: DataProps): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const platforms = Object.entries(devices?.platforms ?? {});

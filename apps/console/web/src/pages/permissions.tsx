@@ -39,7 +39,6 @@ export function PermissionsPage(): ReactNode {
                 columns={[
                   {
                     header: t.permissions.operation,
-                    isHeading: true,
                     cell: (operation) => t.permissions.operations[operation],
                   },
                   {

@@ -2,12 +2,13 @@ import { Code, Group, Progress, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type PushDetails } from '#console-api';
-import { useMay, useRead } from '../api/queries';
+import { useApp, useMay, useRead } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { Answer, Copyable, Empty, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
+import { History } from './audit';
 import { PushStatus } from './pushes';
 
 const EVERY_MS = 1_000;
@@ -30,6 +31,7 @@ export function PushPage(): ReactNode {
     <Page
       name={name}
       title={<bdi>{name}</bdi>}
+      back={{ to: `/apps/${appId}/pushes`, text: t.pushes.back }}
       acts={
         <>
           {may('pushes.send') && (
@@ -37,13 +39,10 @@ export function PushPage(): ReactNode {
               {t.pushes.again}
             </Link>
           )}
-          {push !== undefined && canStop(push) && may('pushes.cancel') && <StopButton appId={appId} push={push} />}
+          {push !== undefined && canStop(push) && may('pushes.cancel') && <StopButton push={push} />}
         </>
       }
     >
-      <Link to="/apps/$appId/pushes" params={{ appId }}>
-        {t.pushes.back}
-      </Link>
       <Answer of={answer}>
         {({ push: shown }) => (
           <Stack>
@@ -55,6 +54,7 @@ export function PushPage(): ReactNode {
                 {JSON.stringify({ data: shown.data, where: shown.where ?? undefined }, undefined, 2)}
               </Code>
             </Panel>
+            <History query={{ appId, target: pushId }} />
           </Stack>
         )}
       </Answer>
@@ -78,19 +78,19 @@ function State({ push }: { readonly push: PushDetails }): ReactNode {
     <Panel>
       <Group gap="sm" fz="sm" role="status">
         <PushStatus status={push.status} />
-        <When at={push.createdAt} />
+        <When at={push.createdAt} isFull />
         {push.startsAt !== null && <span>{t.pushes.startsAt(formats.time(push.startsAt))}</span>}
         <span>{t.pushes.expiresAt(formats.time(push.expiresAt))}</span>
         <Copyable value={push.objectId} />
       </Group>
       {push.error !== null && (
-        <Text size="sm" c="bad">
+        <Text c="bad" lang="en">
           {push.error}
         </Text>
       )}
       {push.progress !== null && (
         <Stack gap={4}>
-          <Text size="sm">{t.pushes.searching(push.progress.partition, push.progress.of)}</Text>
+          <Text>{t.pushes.searching(push.progress.partition, push.progress.of)}</Text>
           <Progress
             value={(push.progress.partition / push.progress.of) * 100}
             aria-label={t.pushes.searching(push.progress.partition, push.progress.of)}
@@ -101,7 +101,6 @@ function State({ push }: { readonly push: PushDetails }): ReactNode {
   );
 }
 
-/** The results of the devices: all, and by platform. */
 function Funnel({ push }: { readonly push: PushDetails }): ReactNode {
   const t = useTexts();
   const { number, percent } = useFormats();
@@ -119,8 +118,12 @@ function Funnel({ push }: { readonly push: PushDetails }): ReactNode {
         columns={[
           {
             header: t.users.state,
-            isHeading: true,
-            cell: (part) => <span title={t.pushes.explained[part]}>{t.pushes.parts[part]}</span>,
+            cell: (part) => (
+              <>
+                {t.pushes.parts[part]}
+                <Text c="dimmed">{t.pushes.explained[part]}</Text>
+              </>
+            ),
           },
           {
             header: t.pushes.devices,
@@ -157,7 +160,9 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
   const { number } = useFormats();
   const vendors = Object.entries(push.vendors);
   if (vendors.length === 0) return null;
-  const parts = ['targeted', 'accepted', 'waiting', 'invalid', 'rejected', 'expired'] as const;
+  const parts = ['targeted', 'accepted', 'waiting', 'paused', 'invalid', 'rejected', 'expired'] as const;
+  const isPaused = vendors.some(([, { paused = 0 }]) => paused > 0);
+  const shown = parts.filter((part) => part !== 'paused' || isPaused);
   return (
     <Panel title={t.pushes.vendors}>
       <DataTable
@@ -165,19 +170,30 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
         rows={vendors}
         idOf={([vendor]) => vendor}
         columns={[
-          { header: t.pushes.vendor, isHeading: true, cell: ([vendor]) => vendor },
-          ...parts.map((part) => ({
+          { header: t.pushes.vendor, cell: ([vendor]) => vendor },
+          ...shown.map((part) => ({
             header: t.pushes.vendorParts[part],
             isNumber: true,
-            cell: ([, counts]: (typeof vendors)[number]) => number(counts[part]),
+            cell: ([, counts]: (typeof vendors)[number]) => number(counts[part] ?? 0),
           })),
+          {
+            header: t.pushes.reasons,
+            cell: ([, { reasons }]) => (
+              <ul className="list" lang="en">
+                {Object.entries(reasons).map(([reason, count]) => (
+                  <li key={reason}>{`${reason}: ${number(count)}`}</li>
+                ))}
+              </ul>
+            ),
+          },
         ]}
       />
     </Panel>
   );
 }
 
-function StopButton({ appId, push }: { readonly appId: string; readonly push: PushDetails }): ReactNode {
+function StopButton({ push }: { readonly push: PushDetails }): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const navigate = useNavigate();
   return (

@@ -1,12 +1,12 @@
 import { Badge } from '@mantine/core';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import { consoleApi, PUSH_STATUSES } from '#console-api';
-import { useMay, useRead } from '../api/queries';
-import { Choice } from '../parts/fields';
+import { consoleApi } from '#console-api';
+import { useApp, useRead } from '../api/queries';
+import { Choice, optionsOf } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Empty, Page, Panel } from '../parts/panel';
-import { List } from '../table/data-table';
+import { List, RowLink } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -23,9 +23,8 @@ const PUSH_COLORS: Readonly<Record<string, string>> = {
 export function PushesPage(): ReactNode {
   const t = useTexts();
   const { number, percent } = useFormats();
-  const { appId } = useParams({ from: FROM });
+  const { appId, may } = useApp();
   const { status, after } = useSearch({ from: FROM });
-  const may = useMay(appId);
   const navigate = useNavigate({ from: '/apps/$appId/pushes' });
   const input = { params: { appId }, query: { status, after } };
   const pushes = useRead(consoleApi.listPushes, input, { everyMs: EVERY_MS });
@@ -42,7 +41,7 @@ export function PushesPage(): ReactNode {
           label={t.messages.status}
           maw="14rem"
           value={status}
-          options={PUSH_STATUSES.map((value) => ({ value, label: t.pushes.statusOf(value) }))}
+          options={optionsOf(t.pushes.statuses)}
           onChange={(chosen) => void navigate({ search: { status: chosen } })}
         />
         <List
@@ -55,9 +54,7 @@ export function PushesPage(): ReactNode {
             {
               header: t.pushes.message,
               cell: ({ objectId, title }) => (
-                <Link to="/apps/$appId/pushes/$pushId" params={{ appId, pushId: objectId }}>
-                  <bdi>{title === '' ? objectId : title}</bdi>
-                </Link>
+                <RowLink to={`/apps/${appId}/pushes/${objectId}`}>{title === '' ? objectId : title}</RowLink>
               ),
             },
             { header: t.messages.status, cell: (push) => <PushStatus status={push.status} /> },
@@ -85,6 +82,6 @@ export function PushesPage(): ReactNode {
 }
 
 export function PushStatus({ status }: { readonly status: string }): ReactNode {
-  const t = useTexts();
-  return <Badge color={PUSH_COLORS[status] ?? 'gray'}>{t.pushes.statusOf(status)}</Badge>;
+  const statuses: Readonly<Record<string, string | undefined>> = useTexts().pushes.statuses;
+  return <Badge color={PUSH_COLORS[status] ?? 'gray'}>{statuses[status] ?? status}</Badge>;
 }

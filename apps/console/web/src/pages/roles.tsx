@@ -11,6 +11,7 @@ import { Answer, Empty, Failure, Page, Panel, RemoveButton } from '../parts/pane
 import { DataTable, List } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
+import { History } from './audit';
 
 const FROM = '/frame/apps/$appId/roles';
 
@@ -110,6 +111,7 @@ export function RolePage(): ReactNode {
         {t.roles.back}
       </Link>
       <Answer of={answer}>{({ role }) => <RolePanels key={role.objectId} appId={appId} role={role} />}</Answer>
+      <History query={{ appId, target: roleId }} />
     </Page>
   );
 }
@@ -192,7 +194,7 @@ function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): R
         idOf={(member) => member.id}
         empty={<Empty title={t.roles.noMembers} />}
         columns={[
-          { header: t.roles.name, isHeading: true, cell: ({ name }) => <bdi>{name}</bdi> },
+          { header: t.roles.name, cell: ({ name }) => <bdi>{name}</bdi> },
           { header: t.users.fields.id, cell: (member) => <Code>{member.id}</Code> },
           {
             header: t.table.acts,

@@ -2,7 +2,7 @@ import { Button, Stack } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, MAX_DEVICES_WITHOUT_PROOF } from '#console-api';
-import { useAct, useTimeZone } from '../api/queries';
+import { useAct, useApp, useTimeZone } from '../api/queries';
 import { Confirm } from '../parts/dialogs';
 import { Copyable } from '../parts/panel';
 import { useFormats } from '../texts/format';
@@ -18,7 +18,6 @@ function typedFor(count: number | undefined, appId: string): { readonly typed?: 
 type Body = Record<string, unknown>;
 
 interface SendProps {
-  readonly appId: string;
   readonly draftId: string;
   readonly body: Body | undefined;
   readonly isCounting: boolean;
@@ -28,7 +27,8 @@ interface SendProps {
 }
 
 /** Sends with a request id of the draft and the body: a second press sends no second push, a corrected push is another. */
-export function SendButton({ appId, draftId, body, isCounting, count, onSent }: SendProps): ReactNode {
+export function SendButton({ draftId, body, isCounting, count, onSent }: SendProps): ReactNode {
+  const { appId } = useApp();
   const navigate = useNavigate();
   const send = useAct(consoleApi.sendPush);
   const [asked, setAsked] = useState<Body>();

@@ -10,6 +10,7 @@ import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
 import { useTexts } from '../texts/texts';
+import { History } from './audit';
 
 const TYPING_MS = 400;
 type Template = RouteReply<typeof consoleApi.getTemplate>['template'];
@@ -110,6 +111,7 @@ function KnownTemplate(params: TemplateProps): ReactNode {
       <Answer of={answer} lines={12}>
         {({ template }) => <Editor params={params} template={template} />}
       </Answer>
+      <History query={{ appId, target: `${kind} ${language}` }} />
     </Page>
   );
 }

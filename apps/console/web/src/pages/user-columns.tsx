@@ -16,9 +16,7 @@ function columnsOf(t: Texts, appId: string): readonly Column<ListedUser>[] {
     {
       header: t.users.fields.username,
       cell: ({ objectId, username }) => (
-        <RowLink to={`/apps/${appId}/users/${encodeURIComponent(objectId)}`}>
-          <bdi>{username ?? objectId}</bdi>
-        </RowLink>
+        <RowLink to={`/apps/${appId}/users/${encodeURIComponent(objectId)}`}>{username ?? objectId}</RowLink>
       ),
     },
     {

@@ -172,7 +172,7 @@ function Conflict({ theirs, base, typed, take, keep }: ConflictProps): ReactNode
           rows={rows}
           idOf={(name) => name}
           columns={[
-            { header: t.user.field, isHeading: true, cell: (name) => names[name] },
+            { header: t.user.field, cell: (name) => names[name] },
             { header: t.user.theirs, cell: (name) => <span className="wrap">{after[name]}</span> },
             {
               header: t.user.yours,

@@ -11,7 +11,7 @@ import { LockedBadge } from '../parts/states';
 import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { AuditList } from './audit';
+import { History } from './audit';
 import { DeviceList } from './devices';
 import { MessageList } from './messages';
 import { ProfileForm } from './user-profile';
@@ -70,7 +70,7 @@ export function UserPage(): ReactNode {
           accounts: ofUser((shown) => <AccountsPanel appId={appId} user={shown} />),
           messages: listed(<MessageList key={userId} appId={appId} query={{ userId }} />),
           devices: listed(<DeviceList key={userId} appId={appId} query={{ userId }} />),
-          history: listed(<AuditList key={userId} query={{ appId, target: userId }} />),
+          history: ofUser(() => <History key={userId} query={{ appId, target: userId }} />),
         }}
       />
     </Page>
@@ -92,6 +92,7 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
   const loginMethods: Readonly<Record<string, string | undefined>> = t.user.loginMethods;
   return (
     <Panel title={isLocked ? t.user.locked : t.user.notLocked}>
+      {!user.hasPassword && <Text size="sm">{t.user.noPassword(user.accounts.map(({ platform }) => platform))}</Text>}
       {isLocked && lock.lockedUntil !== null && (
         <Text size="sm">{t.user.lockedSays(formats.time(lock.lockedUntil))}</Text>
       )}
@@ -139,7 +140,7 @@ function SessionPanel({ appId, user }: UserProps): ReactNode {
   return (
     <Panel title={t.user.session}>
       <Text size="sm">
-        {t.user.changed} <When at={user.updatedAt} /> · {t.user.signedUp} <When at={user.createdAt} />
+        {t.user.changed} <When at={user.updatedAt} isFull /> · {t.user.signedUp} <When at={user.createdAt} isFull />
       </Text>
       {may('users.write') && (
         <Group gap="xs">

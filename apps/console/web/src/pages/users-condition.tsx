@@ -60,7 +60,6 @@ export function ConditionFilter(): ReactNode {
   );
 }
 
-/** The condition as the URL has it, undefined while it is not complete, or what is wrong with its JSON. */
 function readCondition(condition: Condition): { readonly where?: string | undefined; readonly problem?: string } {
   try {
     const where = whereOf(condition);

@@ -4,22 +4,21 @@ import { useIsMutating, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { call } from '../api/call';
-import { useMay } from '../api/queries';
+import { useApp } from '../api/queries';
 import { ActButton, AskButton, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { useProblem } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
 interface SelectionProps {
-  readonly appId: string;
   readonly chosen: ReadonlySet<string>;
   readonly setChosen: (chosen: ReadonlySet<string>) => void;
 }
 
 /** The toolbar of the selected users: export, acts for each of them, deletion, and the end of the selection. */
-export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): ReactNode {
+export function SelectionBar({ chosen, setChosen }: SelectionProps): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const clear = () => setChosen(new Set());
   const isActing = useIsMutating() > 0;
   useHotkeys([
@@ -34,9 +33,7 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
   ]);
   return (
     <Group gap="sm" className="selection" role="toolbar" aria-label={t.table.chosen(chosen.size)}>
-      <Text size="sm" fw={600}>
-        {t.table.chosen(chosen.size)}
-      </Text>
+      <Text fw={600}>{t.table.chosen(chosen.size)}</Text>
       {may('users.export') && (
         <ExportMenu
           text={t.exports.beginChosen}
@@ -44,7 +41,7 @@ export function SelectionBar({ appId, chosen, setChosen }: SelectionProps): Reac
           inputOf={(format) => ({ params: { appId }, query: { ids: [...chosen].join(','), format } })}
         />
       )}
-      {may('users.write') && <EachActs appId={appId} chosen={chosen} />}
+      {may('users.write') && <EachActs chosen={chosen} />}
       {may('users.delete') && (
         <ActButton
           text={t.users.deleteThem}
@@ -70,7 +67,8 @@ type EachAct = keyof typeof EACH_ACTS;
 const EACH_ACT_NAMES = Object.keys(EACH_ACTS) as EachAct[];
 
 /** Acts that the page asks for once for each user. A notice then says how many were refused, and why. */
-function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): ReactNode {
+function EachActs({ chosen }: Pick<SelectionProps, 'chosen'>): ReactNode {
+  const { appId } = useApp();
   const t = useTexts();
   const problem = useProblem();
   const notices = useNotices();
@@ -83,7 +81,7 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
       (userId) => call(EACH_ACTS[name], { params: { appId, userId } }),
       (settled) => setProgress(t.users.each.progress(settled, chosen.size)),
     );
-    const reasons = countsOf(refusals.map(problem));
+    const reasons = countsOf(refusals.map((refusal) => problem(refusal).text));
     const refused = [...reasons].map(([reason, count]) => t.users.each.refused(count, reason));
     notices.outcome([t.users.each.done(chosen.size - refusals.length, chosen.size), ...refused].join(' '));
     await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
@@ -109,7 +107,6 @@ function EachActs({ appId, chosen }: Pick<SelectionProps, 'appId' | 'chosen'>): 
 
 const AT_ONCE = 4;
 
-/** @returns the refusals */
 async function forEach(
   ids: readonly string[],
   act: (id: string) => Promise<unknown>,

@@ -1,17 +1,16 @@
-import { Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
-import { useHotkeys } from '@mantine/hooks';
+import { Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useCallback, useRef } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { consoleApi, USER_ORDERS } from '#console-api';
-import { readOf, useMay, useRead, useTimeZone } from '../api/queries';
+import { readOf, useApp, useRead, useTimeZone } from '../api/queries';
 import { AddButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, filtersOf, onText, Segments, UrlText, useTyped } from '../parts/fields';
+import { Choice, DayFilters, onText, optionsOf, Segments, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { DataTable, keptState, Pager, useSelection } from '../table/data-table';
+import { DataTable, keptState, Pager, useEmpty, useSelection } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { NewUser } from './new-user';
@@ -21,14 +20,13 @@ import { SelectionBar } from './users-selection';
 
 export function UsersPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: FROM });
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   return (
     <Page
       title={t.pages.users}
       acts={
         <>
-          {may('users.export') && <ExportUsers appId={appId} />}
+          {may('users.export') && <ExportUsers />}
           {may('users.write') && (
             <AddButton text={t.users.create}>{(close) => <NewUser appId={appId} onClose={close} />}</AddButton>
           )}
@@ -37,74 +35,53 @@ export function UsersPage(): ReactNode {
     >
       <Panel>
         <SearchBar />
-        <Filters appId={appId} />
+        <Filters />
         {may('users.contact') && <ConditionFilter />}
-        <UserList appId={appId} />
+        <UserList />
       </Panel>
     </Page>
   );
 }
 
-/** The text of the search field: typed here, else of the URL, or of the history where it looks like an address or a number. */
-function useTypedSearch() {
+/** The text of the search field: of the URL, or of the history where it looks like an address or a number. */
+function useSearchText() {
   const navigate = useNavigate({ from: '/apps/$appId/users' });
-  const store = useCallback(
-    (text: string) => {
-      const isPersonal = PERSONAL.test(text);
-      void navigate({
-        search: (old) => ({ ...old, q: text === '' || isPersonal ? undefined : text, after: undefined }),
-        state: ({ where }) => keptState({ where, text: isPersonal ? text : undefined }),
-        replace: true,
-      });
-    },
-    [navigate],
-  );
-  return useTyped(useSearched().text, store);
-}
-
-/** Of the URL. A change leads to the first page and keeps what stands in the history. */
-function useFilters() {
-  const navigate = useNavigate({ from: '/apps/$appId/users' });
-  const search = useSearch({ from: FROM });
-  const change = (part: Partial<typeof search>) =>
-    void navigate({ search: (old) => ({ ...old, ...part, after: undefined }), state: (old) => ({ ...old }) });
-  return { search, change, filter: filtersOf(search, change) };
+  const onChange = (text: string | undefined) => {
+    const isPersonal = text !== undefined && PERSONAL.test(text);
+    void navigate({
+      search: (old) => ({ ...old, q: isPersonal ? undefined : text, after: undefined }),
+      state: ({ where }) => keptState({ where, text: isPersonal ? text : undefined }),
+      replace: true,
+    });
+  };
+  return { value: useSearched().text, onChange };
 }
 
 function SearchBar(): ReactNode {
   const t = useTexts();
-  const { search, change, filter } = useFilters();
-  const { text, type, send } = useTypedSearch();
-  const field = useRef<HTMLInputElement>(null);
-  useHotkeys([['mod+/', () => field.current?.focus()]]);
+  const search = useSearch({ from: FROM });
+  const { change, filter } = useUrlFilters(search);
   return (
     <Group gap="xs" align="flex-end">
-      <TextInput
-        ref={field}
+      <UrlText
         label={t.users.search}
         placeholder={t.users.searchHint}
         leftSection={<Icon name="search" size={16} />}
-        value={text}
-        onChange={onText(type)}
-        onBlur={send}
+        size="sm"
         type="search"
         className="grows"
+        isLive
+        {...useSearchText()}
       />
       <NativeSelect
         label={t.users.searchIn}
         value={search.in ?? 'any'}
-        data={(['any', 'username', 'email', 'phone', 'id'] as const).map((value) => ({
-          value,
-          label: t.users.fields[value],
-        }))}
+        data={optionsOf(t.users.fields)}
         onChange={onText((field) => change({ in: field as NonNullable<typeof search.in> }))}
       />
       <Segments
         label={t.users.mode}
-        options={[
-          { value: 'prefix', label: t.users.beginsWith },
-          { value: 'contains', label: t.users.contains },
-        ]}
+        options={optionsOf(t.users.modes)}
         {...filter('mode')}
         value={search.mode ?? 'prefix'}
       />
@@ -113,17 +90,18 @@ function SearchBar(): ReactNode {
 }
 
 /** By username only for operators who see all of them. */
-function useOrder(appId: string) {
-  const may = useMay(appId);
+function useOrder() {
+  const { may } = useApp();
   const { order: asked } = useSearch({ from: FROM });
   const orders = USER_ORDERS.filter((each) => each !== 'username' || may('users.contact'));
   return { orders, order: orders.find((each) => each === asked) };
 }
 
-function Filters({ appId }: { readonly appId: string }): ReactNode {
+function Filters(): ReactNode {
   const t = useTexts();
-  const { search, change, filter } = useFilters();
-  const { orders, order } = useOrder(appId);
+  const search = useSearch({ from: FROM });
+  const { change, filter } = useUrlFilters(search);
+  const { orders, order } = useOrder();
   const { where } = useSearched();
   const { q: _q, in: _in, mode: _mode, order: _order, after: _after, ...filters } = search;
   const isFiltered = where !== '' || Object.values(filters).some((each) => each !== undefined);
@@ -154,7 +132,7 @@ function Filters({ appId }: { readonly appId: string }): ReactNode {
       />
       {isFiltered && (
         <Link to="." search={{}} className="pager">
-          {t.users.clear}
+          {t.table.clearFilters}
         </Link>
       )}
     </Group>
@@ -174,15 +152,17 @@ function useUserFilters() {
   };
 }
 
-function useUsersInput(appId: string) {
+function useUsersInput() {
+  const { appId } = useApp();
   const { after: asked, order: askedOrder } = useSearch({ from: FROM });
-  const { order } = useOrder(appId);
+  const { order } = useOrder();
   // The place of a page in one order is none in another.
   const after = order === askedOrder ? asked : undefined;
   return { params: { appId }, query: { ...useUserFilters(), after, order } };
 }
 
-function ExportUsers({ appId }: { readonly appId: string }): ReactNode {
+function ExportUsers(): ReactNode {
+  const { appId } = useApp();
   const filters = useUserFilters();
   return (
     <ExportMenu
@@ -192,28 +172,31 @@ function ExportUsers({ appId }: { readonly appId: string }): ReactNode {
   );
 }
 
-function UserList({ appId }: { readonly appId: string }): ReactNode {
+function UserList(): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const search = useSearch({ from: FROM });
-  const may = useMay(appId);
-  const input = useUsersInput(appId);
+  const { appId, may } = useApp();
+  const input = useUsersInput();
   const users = useRead(consoleApi.listUsers, input);
   const queries = useQueryClient();
   const columns = useUserColumns(appId);
+  const isInOne = search.in !== undefined && search.in !== 'any';
+  const plain = <Empty title={t.users.none} says={t.users.noneSays} />;
+  const empty = useEmpty(plain, isInOne ? t.users.notFoundSays : '');
   const [chosen, setChosen] = useSelection();
   return (
     <Answer of={users} lines={12}>
       {({ items, next, total }) => (
         <Stack gap="xs">
-          <Text size="sm" c="dimmed" role="status">
+          <Text c="dimmed" role="status">
             {t.users.found(total.value, number(total.value), total.isExact)}
           </Text>
           <DataTable
             label={t.pages.users}
             columns={columns}
             rows={items}
-            empty={<NoUsers />}
+            empty={empty}
             idOf={({ objectId }) => objectId}
             isOld={users.isPlaceholderData}
             selection={
@@ -234,24 +217,9 @@ function UserList({ appId }: { readonly appId: string }): ReactNode {
               void queries.query(readOf(consoleApi.listUsers, { ...input, query })).catch(() => undefined);
             }}
           />
-          {chosen.size > 0 && <SelectionBar appId={appId} chosen={chosen} setChosen={setChosen} />}
+          {chosen.size > 0 && <SelectionBar chosen={chosen} setChosen={setChosen} />}
         </Stack>
       )}
     </Answer>
-  );
-}
-
-function NoUsers(): ReactNode {
-  const t = useTexts();
-  const search = useSearch({ from: FROM });
-  const { text, where } = useSearched();
-  const isSearched = text !== '' || where !== '' || Object.keys(search).some((name) => name !== 'order');
-  if (!isSearched) return <Empty title={t.users.none} says={t.users.noneSays} />;
-  return (
-    <Empty title={t.users.notFound} says={search.in === undefined || search.in === 'any' ? '' : t.users.notFoundSays}>
-      <Link to="." search={{}}>
-        {t.users.clear}
-      </Link>
-    </Empty>
   );
 }

@@ -44,7 +44,7 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
         rows={Object.entries(value)}
         idOf={([key]) => key}
         columns={[
-          { header: t.acl.who, isHeading: true, cell: ([key]) => nameOf(key) },
+          { header: t.acl.who, cell: ([key]) => nameOf(key) },
           ...RIGHTS.map((right) => ({
             header: t.acl[right],
             cell: ([key, entry]: readonly [string, unknown]) => (

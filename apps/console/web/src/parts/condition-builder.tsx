@@ -28,7 +28,6 @@ interface BuilderProps {
   readonly value: Condition;
   readonly onChange: (condition: Condition) => void;
   readonly fields: Fields;
-  /** Further buttons. */
   readonly children?: ReactNode;
 }
 
@@ -70,7 +69,7 @@ export function ConditionBuilder({ value, onChange, fields, children }: BuilderP
           }}
         />
       ))}
-      <Text size="sm" c="dimmed" role="status">
+      <Text c="dimmed" role="status">
         {asRows?.json !== undefined && t.conditions.onlyJson}
         {json === undefined && whereOf(value) === undefined && t.conditions.incomplete}
       </Text>
@@ -102,7 +101,6 @@ interface RowProps {
 interface RowFieldsProps extends RowProps {
   readonly place: number;
   readonly fields: Fields;
-  /** Added by the operator, who goes on in it. */
   readonly isNew: boolean;
   readonly remove: () => void;
 }

@@ -9,7 +9,7 @@ import { useAct } from '../api/queries';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
 import { Icon } from './icon';
-import { Failure, useProblem } from './panel';
+import { Failure, Problem } from './panel';
 
 interface DialogProps {
   readonly title: string;
@@ -224,13 +224,12 @@ export function useNotices(): {
   readonly failed: (error: Error) => void;
 } {
   const t = useTexts();
-  const problem = useProblem();
   const show = (notice: Omit<NotificationData, 'closeButtonProps'>) =>
     notifications.show({ ...notice, closeButtonProps: { 'aria-label': t.acts.close } });
   const done = (message: string) => show({ message, color: 'good' });
   const outcome = (message: string) => show({ message, autoClose: false });
   const failed = (error: Error) =>
-    show({ title: t.states.failed, message: problem(error), color: 'bad', autoClose: false });
+    show({ title: t.states.failed, message: <Problem error={error} />, color: 'bad', autoClose: false });
   const undoable = (text: string, undo: () => Promise<unknown>) => {
     const act = () => {
       notifications.hide(id);

@@ -38,7 +38,7 @@ export function ExportMenu<R extends ExportRoute>({ text, route, inputOf }: Expo
   if (bytes !== undefined)
     return (
       <Group gap="xs">
-        <Text size="sm" role="status" className="figures">
+        <Text role="status" className="figures">
           {t.exports.received(sizeOf(bytes))}
         </Text>
         <Button variant="default" onClick={() => running.current?.abort()}>

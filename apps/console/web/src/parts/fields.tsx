@@ -7,10 +7,12 @@ import {
   TextInput,
   type TextInputProps,
 } from '@mantine/core';
-import { useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from 'react';
+import { useDebouncedCallback, useHotkeys } from '@mantine/hooks';
+import { useNavigate, useRouterState } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
 import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
+import { keptState } from '../table/data-table';
 import { type Texts, useTexts } from '../texts/texts';
 
 /** Passes on what a field holds. */
@@ -59,17 +61,23 @@ export function CodeField(props: TextInputProps): ReactNode {
 export function NoJson({ problem }: { readonly problem: string }): ReactNode {
   const t = useTexts();
   return (
-    <Text size="sm" c="bad" role="alert">
+    <Text c="bad" role="alert">
       {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
     </Text>
   );
 }
 
+type Options<Value extends string> = readonly { readonly value: Value; readonly label: string }[];
+
+/** @returns the values of a choice in the order of their texts */
+export function optionsOf<Value extends string>(texts: Readonly<Record<Value, string>>): Options<Value> {
+  return Object.entries<string>(texts).map(([value, label]) => ({ value: value as Value, label }));
+}
+
 interface ChoiceProps<Value extends string> extends Pick<NativeSelectProps, 'maw'> {
   readonly label: string;
-  /** Undefined: any. */
   readonly value: Value | undefined;
-  readonly options: readonly { readonly value: Value; readonly label: string }[];
+  readonly options: Options<Value>;
   readonly onChange: (value: Value | undefined) => void;
 }
 
@@ -87,56 +95,83 @@ export function Choice<Value extends string>({ value, options, onChange, ...prop
   );
 }
 
-interface UrlTextProps extends Pick<TextInputProps, 'disabled' | 'label' | 'maw' | 'size' | 'type' | 'w'> {
-  /** The text of the URL. */
+interface UrlTextProps extends Pick<
+  TextInputProps,
+  'className' | 'disabled' | 'label' | 'leftSection' | 'maw' | 'placeholder' | 'size' | 'type' | 'w'
+> {
   readonly value: string | undefined;
   readonly onChange: (value: string | undefined) => void;
+  /** Applied as it is typed, too; the key for searches leads to it. */
+  readonly isLive?: boolean;
 }
 
-/** A text or a date in the URL, applied by Enter and when its field is left. A text of the URL replaces all but what is being typed. */
-export function UrlText({ value = '', onChange, ...props }: UrlTextProps): ReactNode {
+const TYPING_MS = 250;
+
+/**
+ * A text or a date in the URL, applied by Enter and when its field is left. A text of the URL replaces all but what is being typed; one that
+ * was applied as it was typed may arrive after further keys.
+ */
+export function UrlText({ value = '', onChange, isLive = false, ...props }: UrlTextProps): ReactNode {
   const field = useRef<HTMLInputElement>(null);
   const known = useRef(value);
+  const typed = useRef(new Set<string>());
   // After a filter that the next navigation overtakes, the text of the URL is the one before.
   const place = useRouterState({ select: ({ resolvedLocation }) => resolvedLocation?.state.__TSR_key });
   useEffect(() => {
     const input = field.current;
-    if (input === null || (input === document.activeElement && input.value !== known.current)) return;
+    if (input === null) return;
+    const isTyping = input.value !== known.current || typed.current.has(value);
+    if (input === document.activeElement && isTyping) return;
     input.value = value;
     known.current = value;
   }, [value, place]);
   const apply = (input: HTMLInputElement) => {
     known.current = input.value;
     const text = input.value.trim();
+    if (isLive) typed.current.add(text);
     if (text !== value) onChange(text === '' ? undefined : text);
   };
+  const soon = useDebouncedCallback(() => field.current && apply(field.current), TYPING_MS);
+  const send = (input: HTMLInputElement) => {
+    soon.cancel();
+    apply(input);
+  };
+  useHotkeys(isLive ? [['mod+/', () => field.current?.focus()]] : []);
   return (
     <TextInput
       ref={field}
       size="xs"
       defaultValue={value}
-      onBlur={(event) => apply(event.currentTarget)}
+      onChange={isLive ? soon : undefined}
+      onFocus={() => typed.current.clear()}
+      onBlur={(event) => send(event.currentTarget)}
       onKeyDown={(event) => {
-        if (event.key === 'Enter') apply(event.currentTarget);
+        if (event.key === 'Enter') send(event.currentTarget);
       }}
       {...props}
     />
   );
 }
 
-type Filter<Search> = <Name extends keyof Search>(
-  name: Name,
-) => { readonly value: Search[Name]; readonly onChange: (value: Search[Name]) => void };
+interface UrlFilters<Search> {
+  /** Leads to the first page of the list, and keeps what stands in the history. */
+  readonly change: (part: Partial<Search>) => void;
+  /** A filter that is stored in one member of the URL's search. */
+  readonly filter: <Name extends keyof Search>(
+    name: Name,
+  ) => { readonly value: Search[Name]; readonly onChange: (value: Search[Name]) => void };
+}
 
-/** A filter that is stored in one member of the URL's search. */
-export function filtersOf<Search extends object>(
-  search: Search,
-  change: (part: Partial<Search>) => void,
-): Filter<Search> {
-  return (name) => ({
+/** The filters of a list. @param search of the page's URL */
+export function useUrlFilters<Search extends object>(search: Search): UrlFilters<Search> {
+  const navigate = useNavigate();
+  const change = (part: Partial<Search>) =>
+    void navigate({ to: '.', search: { ...search, ...part, after: undefined, open: undefined }, state: keptState });
+  const filter: UrlFilters<Search>['filter'] = (name) => ({
     value: search[name],
     onChange: (value) => change({ [name]: value } as unknown as Partial<Search>),
   });
+  return { change, filter };
 }
 
 type DayFilter = Pick<UrlTextProps, 'onChange' | 'value'>;
@@ -155,10 +190,9 @@ export function DayFilters({ filter, labels }: DayFiltersProps): ReactNode {
 }
 
 interface SegmentsProps<Value extends string> {
-  /** Names the choice for screen readers. */
   readonly label: string;
   readonly value: Value;
-  readonly options: readonly { readonly value: Value; readonly label: string }[];
+  readonly options: Options<Value>;
   readonly onChange: (value: Value) => void;
 }
 
@@ -175,50 +209,4 @@ export function Segments<Value extends string>({ label, value, options, onChange
       ))}
     </div>
   );
-}
-
-const TYPING_MS = 250;
-
-interface TypedText {
-  readonly text: string;
-  /** The stored text on which it was typed, and those of its states that are about to be stored, oldest first. */
-  readonly stored: readonly string[];
-}
-
-/** The part of a typed text that counts beside the stored one: none once it is stored, or a text from elsewhere is. */
-function typedOn(typed: TypedText | undefined, shown: string): TypedText | undefined {
-  const place = typed?.stored.lastIndexOf(shown) ?? -1;
-  if (typed === undefined || place === -1) return undefined;
-  const stored = typed.stored.slice(place);
-  if (typed.text === shown && stored.length === 1) return undefined;
-  return place === 0 ? typed : { ...typed, stored };
-}
-
-interface TypedField {
-  readonly text: string;
-  readonly type: (text: string) => void;
-  /** Stores at once, as when the field is left. */
-  readonly send: () => void;
-}
-
-/**
- * A text that is searched for, as it is typed. The URL or the history has it soon after the last key.
- * @param shown the stored text @param store does not change from one rendering to the next
- */
-export function useTyped(shown: string, store: (text: string) => void): TypedField {
-  const [kept, setTyped] = useState<TypedText>();
-  const typed = typedOn(kept, shown);
-  if (typed !== kept) setTyped(typed);
-  const text = typed?.text;
-  const send = useCallback(() => {
-    if (text === undefined) return;
-    setTyped((old) => old && { ...old, stored: [...old.stored, text] });
-    store(text);
-  }, [text, store]);
-  useEffect(() => {
-    const timer = setTimeout(send, TYPING_MS);
-    return () => clearTimeout(timer);
-  }, [send]);
-  const type = (entered: string) => setTyped({ text: entered, stored: typed?.stored ?? [shown] });
-  return { text: text ?? shown, type, send };
 }

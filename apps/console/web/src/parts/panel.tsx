@@ -1,6 +1,7 @@
 import { ActionIcon, Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title, Tooltip } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { type ReactNode, useDeferredValue, useState } from 'react';
 import { CHANGED_SINCE } from '#console-api';
 import { CallError } from '../api/call';
@@ -13,11 +14,13 @@ interface PageProps {
   /** The title of the browser's tab; needed where `title` is no text. */
   readonly name?: string;
   readonly acts?: ReactNode;
+  /** The list of the page's object. */
+  readonly back?: { readonly to: string; readonly text: string };
   readonly children: ReactNode;
 }
 
 /** A page: its heading takes the focus after a change of the page. */
-export function Page({ title, name, acts, children }: PageProps): ReactNode {
+export function Page({ title, name, acts, back, children }: PageProps): ReactNode {
   const tab = name ?? (typeof title === 'string' ? title : 'Gatepost');
   return (
     <Stack gap="md" maw="84rem">
@@ -28,6 +31,7 @@ export function Page({ title, name, acts, children }: PageProps): ReactNode {
         </Title>
         {acts !== undefined && <Group gap="xs">{acts}</Group>}
       </Group>
+      {back !== undefined && <Link to={back.to}>{back.text}</Link>}
       {children}
     </Stack>
   );
@@ -97,7 +101,6 @@ function Lines({ count }: { readonly count: number }): ReactNode {
 }
 
 interface FailureProps {
-  /** Null: none, and nothing is shown. */
   readonly error: Error | null;
   readonly again?: () => void;
   /** The time of the last answer in milliseconds; 0: there was none. */
@@ -110,7 +113,7 @@ function Again({ error, again, answeredAt }: Required<FailureProps>): ReactNode 
   return (
     <>
       {error instanceof CallError && error.isPassing && (
-        <Text size="sm">{t.retries(answeredAt === 0 ? undefined : clock(new Date(answeredAt).toISOString()))}</Text>
+        <Text>{t.retries(answeredAt === 0 ? undefined : clock(new Date(answeredAt).toISOString()))}</Text>
       )}
       <Button variant="default" onClick={again} leftSection={<Icon name="again" size={16} />}>
         {t.again}
@@ -122,7 +125,6 @@ function Again({ error, again, answeredAt }: Required<FailureProps>): ReactNode 
 /** The failure, its remedy, and the id of the request. */
 export function Failure({ error, again, answeredAt = 0 }: FailureProps): ReactNode {
   const t = useTexts();
-  const problem = useProblem();
   if (error === null) return null;
   const isDenied = error instanceof CallError && error.status === 403;
   return (
@@ -133,10 +135,12 @@ export function Failure({ error, again, answeredAt = 0 }: FailureProps): ReactNo
       role="alert"
     >
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{problem(error)}</Text>
+        <Text>
+          <Problem error={error} />
+        </Text>
         {error instanceof CallError && error.requestId !== undefined && (
           <Group gap={4}>
-            <Text size="sm">{t.states.request}</Text>
+            <Text>{t.states.request}</Text>
             <Copyable value={error.requestId} />
           </Group>
         )}
@@ -146,24 +150,39 @@ export function Failure({ error, again, answeredAt = 0 }: FailureProps): ReactNo
   );
 }
 
+interface ProblemText {
+  readonly text: string;
+  readonly lang?: 'en';
+}
+
 /** @returns what makes a sentence of an error, in the operator's language where the page knows it */
-export function useProblem(): (error: Error) => string {
+export function useProblem(): (error: Error) => ProblemText {
   const t = useTexts();
   return (error) => {
-    if (!(error instanceof CallError)) return t.states.pageProblem;
-    const known: Readonly<Record<string, string | undefined>> = t.problems;
-    if (error.status === 429 && error.retryAfter !== undefined)
-      return t.states.tooMany(Math.ceil(error.retryAfter / 60));
+    if (!(error instanceof CallError)) return { text: t.states.pageProblem };
+    const { name, status, retryAfter, message } = error;
+    const known = (t.problems as Readonly<Record<string, string | undefined>>)[name];
+    if (status === 429 && retryAfter !== undefined) return { text: t.states.tooMany(Math.ceil(retryAfter / 60)) };
     // Many routes refuse an act that would have no effect, each with its own reason.
-    if (error.name === 'NO_EFFECT' && error.message !== CHANGED_SINCE && error.message !== '') return error.message;
-    return known[error.name] ?? (error.message === '' ? t.states.pageProblem : error.message);
+    const isOwn = name === 'NO_EFFECT' && message !== CHANGED_SINCE;
+    if (message !== '' && (isOwn || known === undefined)) return { text: message, lang: 'en' };
+    return { text: known ?? t.states.pageProblem };
   };
+}
+
+/** The sentence of an error; beside it the permission that is missing. */
+export function Problem({ error }: { readonly error: Error }): ReactNode {
+  const { text, lang } = useProblem()(error);
+  return (
+    <>
+      <bdi lang={lang}>{text}</bdi> {error.name === 'FORBIDDEN' && <bdi lang="en">{error.message}</bdi>}
+    </>
+  );
 }
 
 interface EmptyProps {
   readonly title: string;
   readonly says?: string;
-  /** The same as a command. */
   readonly command?: string;
   readonly children?: ReactNode;
 }
@@ -172,9 +191,11 @@ interface EmptyProps {
 export function Empty({ title, says, command, children }: EmptyProps): ReactNode {
   return (
     <Stack align="center" gap="xs" py="xl" px="md">
-      <Text fw={600}>{title}</Text>
+      <Text size="md" fw={600}>
+        {title}
+      </Text>
       {says !== undefined && (
-        <Text size="sm" c="dimmed" ta="center" maw="36rem">
+        <Text c="dimmed" ta="center" maw="36rem">
           {says}
         </Text>
       )}

@@ -8,7 +8,7 @@ import { useApplications, useMay } from '../api/queries';
 import { Dialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { useTexts } from '../texts/texts';
-import { usePages } from './navigation';
+import { OF_APPLICATION, useAway, usePages } from './navigation';
 import { OperatorMenu } from './operator-menu';
 
 /** The frame around every page of an operator who is signed in. */
@@ -58,6 +58,7 @@ export function Frame(): ReactNode {
       </nav>
       <main>
         <UpgradeNotice />
+        <AwayNotice />
         <Outlet />
       </main>
       {Palette !== undefined && <Palette appId={appId} />}
@@ -102,6 +103,19 @@ function UpgradeNotice(): ReactNode {
   );
 }
 
+/** What is on the page stays, and it asks again by itself. */
+function AwayNotice(): ReactNode {
+  const { states: t } = useTexts();
+  const path = useRouterState({ select: ({ matches }) => matches.at(-1)?.fullPath ?? '' });
+  const service = OF_APPLICATION.find(({ to }) => path.startsWith(to))?.service;
+  if (!useAway().includes(service ?? '')) return null;
+  return (
+    <Alert color="warning" role="status" mb="sm" icon={<Icon name="warning" />} title={t.away(service ?? '')}>
+      {t.awaySays}
+    </Alert>
+  );
+}
+
 /** A form marks itself while it holds what is not saved, also in a tab that is not shown. */
 const isUnsaved = () => document.querySelector('[data-unsaved]:not([data-unsaved=false])') !== null;
 /** Within a page its forms stay. */
@@ -115,7 +129,7 @@ function LeaveDialog(): ReactNode {
   return (
     <Dialog title={t.unsaved} onClose={left.reset}>
       <Stack gap="sm">
-        <Text size="sm">{t.unsavedSays}</Text>
+        <Text>{t.unsavedSays}</Text>
         <Group justify="flex-end">
           <Button variant="default" onClick={left.reset} data-autofocus>
             {t.stay}
@@ -132,22 +146,21 @@ function LeaveDialog(): ReactNode {
 function Navigation({ appId }: { readonly appId: string | undefined }): ReactNode {
   const t = useTexts();
   const { ofApplication, ofDeployment } = usePages(appId);
+  const away = useAway();
+  const link = (page: (typeof ofApplication | typeof ofDeployment)[number]) => (
+    <Link key={page.to} to={page.to} params={{ appId: appId ?? '' }} className="page-link">
+      <Icon name={page.icon} />
+      {t.pages[page.name]}
+      {away.some((each) => page.name === 'health' || each === page.service) && (
+        <span className="dot" role="img" aria-label={t.states.isAway} />
+      )}
+    </Link>
+  );
   return (
     <>
-      {appId !== undefined &&
-        ofApplication.map(({ name, to, icon }) => (
-          <Link key={to} to={to} params={{ appId }} className="page-link">
-            <Icon name={icon} />
-            {t.pages[name]}
-          </Link>
-        ))}
+      {appId !== undefined && ofApplication.map(link)}
       {appId !== undefined && <Divider my="xs" />}
-      {ofDeployment.map(({ name, to, icon }) => (
-        <Link key={to} to={to} className="page-link">
-          <Icon name={icon} />
-          {t.pages[name]}
-        </Link>
-      ))}
+      {ofDeployment.map(link)}
     </>
   );
 }
@@ -171,7 +184,7 @@ function ApplicationMenu({ appId }: { readonly appId: string | undefined }): Rea
           aria-label={t.shell.applications(name)}
           maw="min(22rem, 55vw)"
         >
-          <Text fw={600} size="sm" truncate component="bdi">
+          <Text fw={600} truncate component="bdi">
             {name ?? appId ?? t.shell.product}
           </Text>
         </Button>

@@ -1,5 +1,5 @@
-import type { Permission } from '#console-api';
-import { useMay, useSession } from '../api/queries';
+import { consoleApi, type Permission } from '#console-api';
+import { useMay, useRead, useSession } from '../api/queries';
 import type { IconName } from '../parts/icon';
 import type { Texts } from '../texts/texts';
 
@@ -9,26 +9,28 @@ interface NavigationItem<To extends string> {
   readonly icon: IconName;
   /** Absent: every operator sees it. */
   readonly permission?: Permission;
+  /** Without which the page shows nothing. */
+  readonly service?: string;
 }
 
 const item = <To extends string>(
   name: keyof Texts['pages'],
   to: To,
   icon: IconName,
-  needs: Pick<NavigationItem<To>, 'permission'> = {},
+  needs: Pick<NavigationItem<To>, 'permission' | 'service'> = {},
 ): NavigationItem<To> => ({ name, to, icon, ...needs });
 
-const OF_APPLICATION = [
+export const OF_APPLICATION = [
   item('overview', '/apps/$appId/overview', 'overview', { permission: 'settings.read' }),
-  item('users', '/apps/$appId/users', 'users', { permission: 'users.read' }),
-  item('roles', '/apps/$appId/roles', 'roles', { permission: 'roles.read' }),
-  item('devices', '/apps/$appId/devices', 'devices', { permission: 'devices.read' }),
-  item('pushes', '/apps/$appId/pushes', 'pushes', { permission: 'pushes.read' }),
-  item('messages', '/apps/$appId/messages', 'mails', { permission: 'messages.read' }),
-  item('templates', '/apps/$appId/templates', 'templates', { permission: 'settings.read' }),
-  item('permissions', '/apps/$appId/permissions', 'permissions', { permission: 'settings.read' }),
-  item('limits', '/apps/$appId/limits', 'lock', { permission: 'users.read' }),
-  item('settings', '/apps/$appId/settings', 'settings', { permission: 'settings.read' }),
+  item('users', '/apps/$appId/users', 'users', { permission: 'users.read', service: 'accounts' }),
+  item('roles', '/apps/$appId/roles', 'roles', { permission: 'roles.read', service: 'accounts' }),
+  item('devices', '/apps/$appId/devices', 'devices', { permission: 'devices.read', service: 'push-delivery' }),
+  item('pushes', '/apps/$appId/pushes', 'pushes', { permission: 'pushes.read', service: 'push-delivery' }),
+  item('messages', '/apps/$appId/messages', 'mails', { permission: 'messages.read', service: 'mail' }),
+  item('templates', '/apps/$appId/templates', 'templates', { permission: 'settings.read', service: 'mail' }),
+  item('permissions', '/apps/$appId/permissions', 'permissions', { permission: 'settings.read', service: 'accounts' }),
+  item('limits', '/apps/$appId/limits', 'lock', { permission: 'users.read', service: 'accounts' }),
+  item('settings', '/apps/$appId/settings', 'settings', { permission: 'settings.read', service: 'accounts' }),
 ] as const;
 
 const OF_DEPLOYMENT = [
@@ -36,6 +38,14 @@ const OF_DEPLOYMENT = [
   item('audit', '/audit', 'audit'),
   item('operators', '/operators', 'operators', { permission: 'operators.write' }),
 ] as const;
+
+const AWAY_EVERY_MS = 15_000;
+
+/** The services that do not answer. */
+export function useAway(): readonly string[] {
+  const enabled = useMay('*')('health.read');
+  return useRead(consoleApi.getHealth, {}, { enabled, everyMs: AWAY_EVERY_MS }).data?.silent ?? [];
+}
 
 /** The pages that the operator may open. */
 export function usePages(appId: string | undefined): {

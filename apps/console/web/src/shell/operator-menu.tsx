@@ -10,7 +10,6 @@ import { Icon, type IconName } from '../parts/icon';
 import { THEME_KEY } from '../theme';
 import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
 
-/** Languages, each by its own name. */
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 const THEMES = ['auto', 'light', 'dark'] as const;
 const THEME_ICONS: Readonly<Record<(typeof THEMES)[number], IconName>> = { auto: 'system', light: 'sun', dark: 'moon' };

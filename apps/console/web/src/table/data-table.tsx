@@ -1,25 +1,21 @@
 import { Group, Stack, Table } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { type HistoryState, Link, useLocation, useRouter } from '@tanstack/react-router';
+import { type HistoryState, Link, useLocation, useRouter, useSearch } from '@tanstack/react-router';
 import { memo, type MouseEvent, type ReactNode, useState } from 'react';
 import { Icon } from '../parts/icon';
-import { Answer } from '../parts/panel';
+import { Answer, Empty } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
 export interface Column<Row> {
-  /** Default: the header. */
   readonly id?: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
   /** The narrowest screen that shows the column; absent: every screen. */
   readonly from?: 'sm' | 'md' | 'lg';
   readonly isNumber?: boolean;
-  /** Names the row for screen readers. */
-  readonly isHeading?: boolean;
 }
 
 interface DataTableProps<Row> {
-  /** Names the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -103,10 +99,10 @@ function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>)
               />
             </td>
           )}
-          {columns.map(({ header, id = header, cell, from, isNumber = false, isHeading = false }) => {
-            const Cell = isHeading ? 'th' : 'td';
+          {columns.map(({ header, id = header, cell, from, isNumber = false }, place) => {
+            const Cell = place === 0 ? 'th' : 'td';
             return (
-              <Cell key={id} className={classesOf(from, isNumber)} {...(isHeading ? { scope: 'row' } : {})}>
+              <Cell key={id} className={classesOf(from, isNumber)} {...(place === 0 ? { scope: 'row' } : {})}>
                 {cell(row)}
               </Cell>
             );
@@ -126,8 +122,8 @@ export function RowLink({ to, children }: { readonly to: string; readonly childr
     router.history.push(to);
   };
   return (
-    <a href={to} onClick={open} onPointerEnter={() => void router.preloadRoute({ to })}>
-      {children}
+    <a href={to} onClick={open} onPointerEnter={() => void router.preloadRoute({ to: to.replace(/\?.*/, '') })}>
+      <bdi>{children}</bdi>
     </a>
   );
 }
@@ -156,17 +152,37 @@ interface ListProps<Row> extends Omit<DataTableProps<Row>, 'isOld' | 'rows'> {
   readonly of: UseQueryResult<{ readonly items: readonly Row[]; readonly next?: string | null }>;
   /** The place of the page in the URL; absent: the list has one page. */
   readonly page?: { readonly after?: string | undefined };
-  /** Of the skeleton. */
   readonly lines?: number;
 }
 
+/** Of a list's URL: they leave no row out. */
+const NO_FILTERS = new Set(['after', 'order', 'in', 'mode']);
+
+/** @returns what stands in place of a list without rows: with filters, the way to all rows. @param hint for a list with filters */
+export function useEmpty(plain: ReactNode, hint = ''): ReactNode {
+  const t = useTexts();
+  const search = useSearch({ strict: false });
+  const isKept = useLocation({ select: ({ state }) => state.text !== undefined || state.where !== undefined });
+  const given = Object.entries(search).filter(([name, value]) => !NO_FILTERS.has(name) && value !== undefined);
+  if (!isKept && given.length === 0) return plain;
+  return (
+    <Empty title={t.table.notFound} says={hint}>
+      <Link to="." search={{}}>
+        {t.table.clearFilters}
+      </Link>
+    </Empty>
+  );
+}
+
 /** The rows that a query answers, and the way to the next ones. */
-export function List<Row>({ of, page, lines = 6, ...table }: ListProps<Row>): ReactNode {
+export function List<Row>({ of, page, lines = 6, empty: plain, ...table }: ListProps<Row>): ReactNode {
+  const filtered = useEmpty(plain);
+  const empty = page === undefined ? plain : filtered;
   return (
     <Answer of={of} lines={lines}>
       {({ items, next = null }) => (
         <Stack gap="xs">
-          <DataTable {...table} rows={items} isOld={of.isPlaceholderData} />
+          <DataTable {...table} empty={empty} rows={items} isOld={of.isPlaceholderData} />
           {page !== undefined && <Pager next={next} isFirst={page.after === undefined} />}
         </Stack>
       )}
@@ -178,7 +194,6 @@ interface PagerProps {
   /** The place of the next page, null on the last one. */
   readonly next: string | null;
   readonly isFirst: boolean;
-  /** Called when the link to the next page is about to be used. */
   readonly onNear?: () => void;
 }
 

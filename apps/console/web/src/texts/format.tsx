@@ -105,8 +105,8 @@ function newFormats(tag: string, timeZone: string | undefined): Formats {
   };
 }
 
-/** A time as a distance from now, with the time itself in its title. */
-export function When({ at }: { readonly at: string | null }): ReactNode {
+/** A time as a distance from now, with the time itself in its title, or beside it on the page of one object. */
+export function When({ at, isFull = false }: { readonly at: string | null; readonly isFull?: boolean }): ReactNode {
   const formats = useFormats();
   const now = useNow();
   if (at === null) return '–';
@@ -116,6 +116,7 @@ export function When({ at }: { readonly at: string | null }): ReactNode {
   return (
     <time dateTime={at} title={`${formats.time(at)} (${at})`}>
       {formats.relative(at, from)}
+      {isFull && ` (${formats.time(at)})`}
     </time>
   );
 }
