@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { appClient, signUp, unique, useServer } from '#testing';
 import { describeConditions } from './suites/conditions.suite.js';
 import { describeForms } from './suites/console-forms.suite.js';
+import { describeStates } from './suites/console-states.suite.js';
 import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 import {
   OWNER,
@@ -43,6 +44,7 @@ const focusOf = (page: Page): Promise<string> =>
 
 describeConditions(server, open);
 describeForms(server, open);
+describeStates(server, open);
 
 describe('a browser without network', () => {
   it('sends an act at once, says that it failed, and does not send it later', async () => {

@@ -208,7 +208,7 @@ describe('the operator console in a browser', () => {
     await page.reload();
     await expect.poll(() => rows.allTextContents()).toEqual(['zoe-one']);
     await search.fill('nothing begins like this');
-    await page.getByText('No user matches').waitFor();
+    await page.getByText('Nothing matches the filters').waitFor();
   });
 
   it('keeps no user selected that another search has put out of sight', async () => {

@@ -74,7 +74,7 @@ export function describeConditions(server: () => GatepostServer, open: (path: st
       await fieldOf(page, 2, 'Comparison').selectOption('is before');
       await fieldOf(page, 2, 'Value').fill('2020-03-01T09:00:30');
       await press(page, 'Apply the condition');
-      await page.getByText('No user matches').waitFor();
+      await page.getByText('Nothing matches the filters').waitFor();
       await page.reload();
       expect(await fieldOf(page, 2, 'Value').inputValue()).toBe('2020-03-01T09:00:30');
       await press(page, 'Remove condition 2');
