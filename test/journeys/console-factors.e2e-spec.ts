@@ -127,7 +127,7 @@ describe('second factors in a browser', () => {
     await page.getByRole('button', { name: 'Add a passkey' }).click();
     await page.getByRole('dialog').getByLabel('Name').fill('This laptop');
     await page.getByRole('dialog').getByRole('button', { name: 'Continue' }).click();
-    await page.getByRole('cell', { name: 'This laptop' }).waitFor();
+    await page.getByRole('rowheader', { name: 'This laptop' }).waitFor();
     await signOut(page);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await menu(page).waitFor();
@@ -144,7 +144,7 @@ describe('second factors in a browser', () => {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width: 390, height: 844 });
     await page.goto(`${origin()}/profile`);
-    await page.getByRole('cell', { name: 'This laptop' }).waitFor();
+    await page.getByRole('rowheader', { name: 'This laptop' }).waitFor();
     expect(await accessibilityProblems(page)).toEqual([]);
   });
 });

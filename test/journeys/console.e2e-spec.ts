@@ -396,7 +396,7 @@ describe('the operator console in a browser', () => {
     await plot.getByRole('img', { name: /^Sign-ups by day: Sign-ups: [1-9]\d*$/ }).waitFor();
     await plot.getByText('Sign-ups as a table').click();
     const today = plot.getByRole('row').last();
-    await today.getByRole('cell', { name: new Date().toISOString().slice(0, 10) }).waitFor();
+    await today.getByRole('rowheader', { name: new Date().toISOString().slice(0, 10) }).waitFor();
     expect(Number(await today.getByRole('cell').last().textContent())).toBeGreaterThan(0);
   });
 

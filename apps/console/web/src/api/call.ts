@@ -52,6 +52,10 @@ type Open = (gate: Gate) => Promise<boolean>;
 
 let open: Open | undefined;
 const waiting = new Map<Gate, Promise<boolean>>();
+/** The operator has cancelled: until the next key or press, what the page reads by itself opens no dialog. */
+let isDeclined = false;
+for (const input of ['keydown', 'pointerdown'])
+  window.addEventListener(input, () => (isDeclined = false), { capture: true, passive: true });
 
 /** Names the dialog that asks the operator. @returns what takes it away */
 export function setGateDialog(dialog: Open): () => void {
@@ -63,9 +67,10 @@ export function setGateDialog(dialog: Open): () => void {
 
 /** Asks the operator; calls that fail meanwhile wait for the same answer. @returns false where the operator has cancelled */
 async function passGate(gate: Gate): Promise<boolean> {
-  if (open === undefined) return false;
+  if (open === undefined || isDeclined) return false;
   const answer = waiting.get(gate) ?? open(gate).finally(() => waiting.delete(gate));
   waiting.set(gate, answer);
+  isDeclined = !(await answer);
   return answer;
 }
 

@@ -166,7 +166,11 @@ interface UrlFilters<Search> {
 export function useUrlFilters<Search extends object>(search: Search): UrlFilters<Search> {
   const navigate = useNavigate();
   const change = (part: Partial<Search>) =>
-    void navigate({ to: '.', search: { ...search, ...part, after: undefined, open: undefined }, state: keptState });
+    void navigate({
+      to: '.',
+      search: (old) => ({ ...old, ...part, after: undefined, open: undefined }),
+      state: keptState,
+    });
   const filter: UrlFilters<Search>['filter'] = (name) => ({
     value: search[name],
     onChange: (value) => change({ [name]: value } as unknown as Partial<Search>),
