@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { appClient, type GatepostServer, unique } from '#testing';
@@ -96,10 +97,18 @@ export function describeStates(server: () => GatepostServer, open: (path: string
     });
 
     it('of a user without a password names what signs the user in', async () => {
-      const authData = { anonymous: { id: unique('device') } };
+      const authData = { anonymous: { id: randomUUID() } };
       const { body } = await appClient(server()).post('/1.1/users', { authData });
       const page = await open(`users/${String(body['objectId'])}`);
-      await page.getByText('The account has no password: it signs in by anonymous.').waitFor();
+      await page.getByText('The account has no password', { exact: false }).waitFor();
+      await page.route(/\/api\/apps\/[\w-]+\/users\/\w+$/, async (route) => {
+        const headers = { ...(await route.request().allHeaders()), 'sec-fetch-site': 'same-origin' };
+        const { user } = (await (await route.fetch({ headers })).json()) as { user: object };
+        const accounts = [{ platform: 'weixin', uid: 'o1', isVerified: true }];
+        await route.fulfill({ json: { user: { ...user, accounts } } });
+      });
+      await page.reload();
+      await page.getByText('The account has no password: it signs in by weixin.').waitFor();
     });
 
     it('names the missing permission in the language of the server', async () => {

@@ -196,7 +196,7 @@ function MessageState({ message }: { readonly message: Message }): ReactNode {
           t.messages.nextAt(formats.time(message.nextAttemptAt))}
       </Text>
       <Failure error={retry.error} />
-      <Group gap="xs">
+      <Group gap="xs" fz="sm">
         {message.status === 'dead' && !isExpired && may('messages.retry') && (
           <Button loading={retry.isPending} onClick={() => retry.mutate({ params: { appId, messageId: message.id } })}>
             {t.messages.retry}

@@ -332,7 +332,7 @@ export const en = {
     notLocked: 'Login not locked',
     noPassword: (platforms: readonly string[]) =>
       platforms.length === 0
-        ? 'The account has no password and no linked account.'
+        ? 'The account has no password.'
         : `The account has no password: it signs in by ${platforms.join(', ')}.`,
     lockedSays: (time: string) =>
       `The lock ends by itself at ${time}, or as soon as the user sets a new password through a reset.`,

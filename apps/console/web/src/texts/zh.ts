@@ -314,9 +314,7 @@ export const zh: typeof en = {
     locked: '登录已锁定',
     notLocked: '登录未锁定',
     noPassword: (platforms) =>
-      platforms.length === 0
-        ? '该账号没有密码，也没有关联账号。'
-        : `该账号没有密码，通过 ${platforms.join('、')} 登录。`,
+      platforms.length === 0 ? '该账号没有密码。' : `该账号没有密码，通过 ${platforms.join('、')} 登录。`,
     lockedSays: (time) => `锁定将于 ${time} 自动解除，用户通过重置设置新密码后也会立即解除。`,
     noFailures: '目前没有计入的错误密码。',
     failures: (_count, shown) => `目前计入 ${shown} 次错误尝试。`,
