@@ -179,7 +179,7 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
           {
             header: t.pushes.reasons,
             cell: ([, { reasons }]) => (
-              <ul className="list" lang="en">
+              <ul className="list unbroken" lang="en">
                 {Object.entries(reasons).map(([reason, count]) => (
                   <li key={reason}>{`${reason}: ${number(count)}`}</li>
                 ))}
