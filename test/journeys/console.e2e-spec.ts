@@ -258,7 +258,7 @@ describe('the operator console in a browser', () => {
     await other.getByRole('button', { name: 'Save', exact: true }).click();
     await other.getByText('Saved.').waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Another operator has changed this user meanwhile').waitFor();
+    await page.getByText('Another operator has changed this meanwhile').waitFor();
     await page.getByRole('cell', { name: 'theirs', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Save what I typed' }).click();
     await page.getByText('Saved.').last().waitFor();

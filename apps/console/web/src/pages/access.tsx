@@ -1,15 +1,16 @@
 import { Alert, Button, Group, Menu, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, MIN_PASSWORD_LENGTH, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
 import { goToIssuer, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
-import { asksForCode, CodeField, PasswordField, passwordMistake } from '../parts/fields';
+import { CodeField, PasswordField, passwordMistake } from '../parts/fields';
+import { Form, type FormProps, useCode } from '../parts/forms';
 import { Icon } from '../parts/icon';
-import { Answer, Failure } from '../parts/panel';
+import { Answer } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
 import { useTexts } from '../texts/texts';
 
@@ -62,15 +63,9 @@ export function useEnter(): (session: Session, to?: string) => Promise<void> {
   };
 }
 
-interface AccessFormProps {
+interface AccessFormProps extends Omit<FormProps, 'submit'> {
   readonly button: string;
   readonly submit: () => Promise<Session>;
-  readonly children: ReactNode;
-  /** @returns false where a field is wrong */
-  readonly isValid?: () => boolean;
-  /** @returns whether the form itself goes on after the failure */
-  readonly handles?: (failure: Error) => boolean;
-  /** Other ways, beside the form. */
   readonly others?: readonly Way[];
 }
 
@@ -87,42 +82,35 @@ function useIssuer(): readonly Way[] {
   return issuer === null ? [] : [{ text: t.issuer.use(issuer), submit: () => goToIssuer(ownPath(to)) }];
 }
 
-function AccessForm({
-  button,
-  submit,
-  children,
-  isValid = () => true,
-  handles = () => false,
-  others = [],
-}: AccessFormProps): ReactNode {
+function AccessForm({ button, submit, form, children, others = [] }: AccessFormProps): ReactNode {
   const enter = useEnter();
   const { to } = useSearch({ strict: false });
-  const [isHandled, setHandled] = useState(false);
-  const send = useMutation({
-    mutationFn: async (act: () => Promise<Session>) => enter(await act(), to),
-    onError: (failure) => setHandled(handles(failure)),
-  });
+  const entering = (act: () => Promise<Session>) => async () => enter(await act(), to);
   return (
-    <form
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isValid()) send.mutate(submit);
-      }}
-    >
-      <Stack gap="sm">
-        {children}
-        <Failure error={isHandled ? null : send.error} />
-        <Button type="submit" size="sm" mt="xs" loading={send.isPending}>
-          {button}
-        </Button>
-        {others.map(({ text, submit: go }) => (
-          <Button key={text} variant="default" size="sm" disabled={send.isPending} onClick={() => send.mutate(go)}>
-            {text}
+    <Form
+      form={form}
+      submit={entering(submit)}
+      buttons={({ isPending }, pass) => (
+        <>
+          <Button type="submit" size="sm" mt="xs" loading={isPending}>
+            {button}
           </Button>
-        ))}
-      </Stack>
-    </form>
+          {others.map((way) => (
+            <Button
+              key={way.text}
+              variant="default"
+              size="sm"
+              disabled={isPending}
+              onClick={() => pass(entering(way.submit))}
+            >
+              {way.text}
+            </Button>
+          ))}
+        </>
+      )}
+    >
+      {children}
+    </Form>
   );
 }
 
@@ -157,7 +145,7 @@ function IssuerForm(): ReactNode {
 function PasswordForm(): ReactNode {
   const t = useTexts();
   const issuer = useIssuer();
-  const [needsCode, setNeedsCode] = useState(false);
+  const { isNeeded: needsCode, ask } = useCode();
   const form = useForm({
     initialValues: { address: '', password: '', code: '' },
     validate: {
@@ -168,18 +156,13 @@ function PasswordForm(): ReactNode {
   });
   const submit = () => {
     const { code, ...body } = form.getValues();
-    return call(consoleApi.signIn, { body: code === '' ? body : { ...body, code } });
+    return ask(call(consoleApi.signIn, { body: code === '' ? body : { ...body, code } }));
   };
   return (
     <AccessForm
       button={t.access.signIn}
-      isValid={() => !form.validate().hasErrors}
+      form={form}
       submit={submit}
-      handles={(failure) => {
-        const isAsked = asksForCode(failure);
-        setNeedsCode(needsCode || isAsked);
-        return isAsked;
-      }}
       others={[{ text: t.factors.usePasskey, submit: signInByPasskey }, ...issuer]}
     >
       <TextInput
@@ -251,7 +234,7 @@ function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
   return (
     <AccessForm
       button={t.access.buttons[kind]}
-      isValid={() => !form.validate().hasErrors}
+      form={form}
       submit={submit}
       others={kind === 'invitation' ? issuer : []}
     >

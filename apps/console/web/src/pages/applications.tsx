@@ -73,17 +73,13 @@ function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNod
       id: (value) => (/^[A-Za-z0-9_-]{0,64}$/.test(value) ? null : t.applications.idRule),
     },
   });
-  const submit = form.onSubmit(({ name, id }) => {
-    create.mutate(
-      { body: { name, ...(id === '' ? {} : { id }) } },
-      {
-        onSuccess: ({ application }) =>
-          void navigate({ to: '/apps/$appId/overview', params: { appId: application.id } }),
-      },
-    );
-  });
+  const submit = async () => {
+    const { name, id } = form.getValues();
+    const { application } = await create.mutateAsync({ body: { name, ...(id === '' ? {} : { id }) } });
+    await navigate({ to: '/apps/$appId/overview', params: { appId: application.id } });
+  };
   return (
-    <FormDialog title={t.applications.create} onSubmit={submit} act={create} onClose={onClose}>
+    <FormDialog title={t.applications.create} form={form} submit={submit} onClose={onClose}>
       <TextInput label={t.applications.name} data-autofocus {...form.getInputProps('name')} />
       <TextInput label={t.applications.id} description={t.applications.idSays} {...form.getInputProps('id')} />
     </FormDialog>

@@ -1,5 +1,4 @@
-import { Badge, Button, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import { Badge, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
@@ -53,25 +52,12 @@ export function CredentialsForm({ title, kinds, stored, name, submit, onClose }:
   const [given, setGiven] = useState<Record<string, string>>({});
   const [chosenName, setName] = useState(name?.initial ?? '');
   const fields = kinds.find((each) => each.kind === kind)?.fields ?? [];
-  const act = useMutation({
-    mutationFn: () => {
-      const filled = fields
-        .map(({ name: field }) => [field, given[field] ?? ''] as const)
-        .filter(([, value]) => value !== '');
-      return submit(kind, Object.fromEntries<string>(filled), chosenName.trim());
-    },
-    onSuccess: onClose,
-  });
+  const save = () => {
+    const filled = fields.map((field) => [field.name, given[field.name] ?? ''] as const);
+    return submit(kind, Object.fromEntries(filled.filter(([, value]) => value !== '')), chosenName.trim());
+  };
   return (
-    <FormDialog
-      title={title}
-      submitText={t.acts.save}
-      onSubmit={({ currentTarget }) => {
-        if (currentTarget.reportValidity()) act.mutate();
-      }}
-      act={act}
-      onClose={onClose}
-    >
+    <FormDialog title={title} submitText={t.acts.save} submit={save} onClose={onClose}>
       <NativeSelect
         label={t.credentials.kind}
         value={kind}
@@ -127,20 +113,29 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
   const notices = useNotices();
   const platforms = useRead(consoleApi.listPlatforms, { params: { appId } });
   const set = useAct(consoleApi.setPlatform);
-  const [edited, setEdited] = useState<string>();
+  const formOf = (initial: string, stored?: string) => (close: () => void) => (
+    <CredentialsForm
+      title={t.credentials.add}
+      kinds={platforms.data?.kinds ?? []}
+      stored={stored}
+      name={{ label: t.credentials.platformName, initial }}
+      submit={async (kind, fields, name) => {
+        const params = { appId, platform: name === '' ? kind : name };
+        await set.mutateAsync({ params, body: { kind, fields } });
+        notices.done(t.acts.saved);
+      }}
+      onClose={close}
+    />
+  );
+  const addButton = (
+    <DialogButton text={t.credentials.add} variant="default">
+      {formOf('')}
+    </DialogButton>
+  );
   return (
-    <Panel
-      title={t.settings.tabs.platforms}
-      acts={
-        may && (
-          <Button variant="default" onClick={() => setEdited('')}>
-            {t.credentials.add}
-          </Button>
-        )
-      }
-    >
+    <Panel title={t.settings.tabs.platforms} acts={may && addButton}>
       <Answer of={platforms}>
-        {({ items, accounts, kinds }) => (
+        {({ items, accounts }) => (
           <>
             {accounts
               .filter(({ unverified }) => unverified > 0)
@@ -160,12 +155,12 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
                 { header: t.credentials.fields, cell: (stored) => <Stored stored={stored} />, from: 'sm' },
                 {
                   header: t.table.acts,
-                  cell: ({ platform }) =>
+                  cell: ({ platform, kind }) =>
                     may && (
                       <Group gap={4}>
-                        <Button variant="default" onClick={() => setEdited(platform)}>
-                          {t.acts.change}
-                        </Button>
+                        <DialogButton text={t.acts.change} variant="default">
+                          {formOf(platform, kind)}
+                        </DialogButton>
                         <ActButton
                           text={t.acts.remove}
                           title={t.credentials.remove(platform)}
@@ -179,22 +174,6 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
                 },
               ]}
             />
-            {edited !== undefined && (
-              <CredentialsForm
-                title={t.credentials.add}
-                kinds={kinds}
-                stored={items.find(({ platform }) => platform === edited)?.kind}
-                name={{ label: t.credentials.platformName, initial: edited }}
-                submit={async (kind, fields, platform) => {
-                  await set.mutateAsync({
-                    params: { appId, platform: platform === '' ? kind : platform },
-                    body: { kind, fields },
-                  });
-                  notices.done(t.acts.saved);
-                }}
-                onClose={() => setEdited(undefined)}
-              />
-            )}
           </>
         )}
       </Answer>

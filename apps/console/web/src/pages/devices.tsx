@@ -1,13 +1,14 @@
-import { Badge, Button, Checkbox, Code, Group, Stack, TextInput } from '@mantine/core';
+import { Badge, Checkbox, Code, Group, TextInput } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { consoleApi, type Device } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useAct, useMay, useRead } from '../api/queries';
-import { Confirm, useNotices } from '../parts/dialogs';
+import { useMay, useRead } from '../api/queries';
+import { ActButton, useSave } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { UrlText, useUrlFilters } from '../parts/fields';
-import { Answer, CopyButton, Empty, Failure, Page, Panel } from '../parts/panel';
+import { onText, UrlText, useUrlFilters } from '../parts/fields';
+import { EditForm, useEdit } from '../parts/forms';
+import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
 import { type Column, List } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
@@ -160,10 +161,7 @@ export function DevicePage(): ReactNode {
   const { appId, deviceId } = useParams({ from: '/frame/apps/$appId/devices/$deviceId' });
   const may = useMay(appId);
   const navigate = useNavigate();
-  const notices = useNotices();
   const answer = useRead(consoleApi.getDevice, { params: { appId, deviceId } }, { everyMs: EVERY_MS });
-  const remove = useAct(consoleApi.deleteDevices);
-  const [isAsking, setAsking] = useState(false);
   return (
     <Page
       title={t.devices.one}
@@ -171,9 +169,16 @@ export function DevicePage(): ReactNode {
         <>
           <TestDeviceButton appId={appId} deviceId={deviceId} />
           {may('devices.write') && (
-            <Button color="bad" variant="light" onClick={() => setAsking(true)}>
-              {t.devices.delete}
-            </Button>
+            <ActButton
+              title={t.devices.delete}
+              says={t.devices.deleteSays}
+              button={t.acts.delete}
+              typed={deviceId}
+              route={consoleApi.deleteDevices}
+              input={{ params: { appId }, body: { deviceIds: [deviceId] } }}
+              done={() => t.devices.deleted}
+              then={() => navigate({ to: '/apps/$appId/devices', params: { appId } })}
+            />
           )}
         </>
       }
@@ -203,20 +208,6 @@ export function DevicePage(): ReactNode {
         )}
       </Answer>
       <History query={{ appId, target: deviceId }} />
-      {isAsking && (
-        <Confirm
-          title={t.devices.delete}
-          says={t.devices.deleteSays}
-          button={t.acts.delete}
-          typed={deviceId}
-          onConfirm={async () => {
-            await remove.mutateAsync({ params: { appId }, body: { deviceIds: [deviceId] } });
-            notices.done(t.devices.deleted);
-            await navigate({ to: '/apps/$appId/devices', params: { appId } });
-          }}
-          onClose={() => setAsking(false)}
-        />
-      )}
     </Page>
   );
 }
@@ -242,52 +233,32 @@ function operationOf({ added, removed }: ChannelChange): Record<string, unknown>
   return { __op: 'Batch', ops };
 }
 
-interface TypedChannels {
-  readonly text: string;
-  /** The channels on which it was typed: those that the device has changed since stay. */
-  readonly base: readonly string[];
-}
-
-/** The channels of a device, saved with Undo. */
+/** The channels of a device, saved with Undo; those that the device has changed since the edit began stay. */
 function ChannelsField({ appId, device }: { readonly appId: string; readonly device: Device }): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
-  const notices = useNotices();
-  const change = useAct(consoleApi.changeDevice);
-  const [typed, setTyped] = useState<TypedChannels>();
-  const base = typed?.base ?? device.channels;
-  const wanted = typed === undefined ? base : listOf(typed.text);
-  const { added, removed } = channelChange(base, wanted);
-  const write = (changed: ChannelChange) =>
-    change.mutateAsync({
-      params: { appId, deviceId: device.objectId },
-      body: { changes: { channels: operationOf(changed) } },
-    });
-  const save = async () => {
-    await write({ added, removed });
-    notices.undoable(t.acts.saved, () => write({ added: removed, removed: added }));
-    setTyped((now) => (now === undefined || now.text === typed?.text ? undefined : { ...now, base: wanted }));
+  const change = useSave(consoleApi.changeDevice);
+  const edit = useEdit<Device, string>(device, ({ channels }) => channels);
+  const shown = edit.base.channels.join(', ');
+  const inputOf = (changed: ChannelChange) => ({
+    params: { appId, deviceId: device.objectId },
+    body: { changes: { channels: operationOf(changed) } },
+  });
+  const save = async (text: string, on: Device) => {
+    const channels = listOf(text);
+    const changed = channelChange(on.channels, channels);
+    await change.save(inputOf(changed), () => inputOf({ added: changed.removed, removed: changed.added }));
+    return { ...on, channels };
   };
   return (
-    <Stack gap={4}>
-      <Group gap="xs" align="flex-end" data-unsaved={typed !== undefined}>
-        <TextInput
-          label={t.devices.channels}
-          description={t.devices.channelsSays}
-          value={typed?.text ?? base.join(', ')}
-          readOnly={!may('devices.write')}
-          onChange={(event) => {
-            const { value: text } = event.currentTarget;
-            setTyped(text === base.join(', ') ? undefined : { text, base });
-          }}
-        />
-        {added.length + removed.length > 0 && (
-          <Button loading={change.isPending} onClick={() => void save().catch(() => undefined)}>
-            {t.acts.save}
-          </Button>
-        )}
-      </Group>
-      <Failure error={change.error} />
-    </Stack>
+    <EditForm edit={edit} save={save}>
+      <TextInput
+        label={t.devices.channels}
+        description={t.devices.channelsSays}
+        value={edit.typed ?? shown}
+        readOnly={!may('devices.write')}
+        onChange={onText((text) => (text === shown ? edit.discard() : edit.type(text)))}
+      />
+    </EditForm>
   );
 }

@@ -1,8 +1,8 @@
 import { Alert, Badge, Button, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { useMay, useRead } from '../api/queries';
+import { ActButton } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -163,10 +163,7 @@ function DeadLetters(): ReactNode {
 function LettersOf({ service }: { readonly service: string }): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
-  const notices = useNotices();
   const letters = useRead(consoleApi.peekDeadLetters, { params: { service }, body: { limit: 10 } });
-  const replay = useAct(consoleApi.replayDeadLetters);
-  const drop = useAct(consoleApi.dropDeadLetters);
   return (
     <Stack gap="sm">
       <Answer of={letters}>
@@ -188,22 +185,20 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
         )}
       </Answer>
       <Group gap="xs">
-        <AskButton
+        <ActButton
           title={t.health.replay}
           says={t.health.replaySays(service)}
-          onConfirm={async () => {
-            const { replayed } = await replay.mutateAsync({ params: { service } });
-            notices.done(t.health.replayed(number(replayed)));
-          }}
+          route={consoleApi.replayDeadLetters}
+          input={{ params: { service } }}
+          done={({ replayed }) => t.health.replayed(number(replayed))}
         />
-        <AskButton
+        <ActButton
           title={t.health.drop}
           says={t.health.dropSays}
           typed={service}
-          onConfirm={async () => {
-            const { dropped } = await drop.mutateAsync({ params: { service } });
-            notices.done(t.health.dropped(number(dropped)));
-          }}
+          route={consoleApi.dropDeadLetters}
+          input={{ params: { service } }}
+          done={({ dropped }) => t.health.dropped(number(dropped))}
         />
       </Group>
     </Stack>

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { call } from '../api/call';
-import { sessionQuery, useAct, useSession } from '../api/queries';
+import { sessionQuery, useSession } from '../api/queries';
 import { noteIssuerFinished } from '../api/sign-in';
 import { ActButton } from '../parts/dialogs';
 import { Failure, Panel } from '../parts/panel';
@@ -67,14 +67,14 @@ export function IssuerPanel(): ReactNode {
 
 function ConnectButton(): ReactNode {
   const t = useTexts();
-  const connect = useAct(consoleApi.connectOidc);
-  const go = ({ url }: { readonly url: string }) => location.assign(url);
   return (
-    <Group gap="xs">
-      <Button loading={connect.isPending} onClick={() => connect.mutate({}, { onSuccess: go })}>
-        {t.issuer.connect}
-      </Button>
-      <Failure error={connect.error} />
+    <Group>
+      <ActButton
+        text={t.issuer.connect}
+        route={consoleApi.connectOidc}
+        input={{}}
+        then={({ url }) => location.assign(url)}
+      />
     </Group>
   );
 }

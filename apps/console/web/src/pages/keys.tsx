@@ -95,7 +95,6 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
     const keepOldSeconds = kept === 'revoked' ? { keepOldSeconds: null } : { keepOldSeconds: Number(kept) * HOUR_S };
     await rotate.mutateAsync({ params: { appId }, body: { ...kinds, ...(kept === '0' ? {} : keepOldSeconds) } });
     notices.done(t.keys.rotated);
-    onClose();
   };
   const nameOfTime = (value: string) => {
     if (value === 'revoked') return t.keys.untilRevoked;
@@ -115,8 +114,7 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
     <FormDialog
       title={t.keys.rotate}
       submitText={t.keys.rotate}
-      onSubmit={() => void submit().catch(() => undefined)}
-      act={rotate}
+      submit={submit}
       isDisabled={!kinds.appKey && !kinds.masterKey}
       onClose={onClose}
     >

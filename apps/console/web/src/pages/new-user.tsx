@@ -19,23 +19,14 @@ export function NewUser({ appId, onClose }: { readonly appId: string; readonly o
       password: (value) => (value === '' ? t.access.passwordWanted : null),
     },
   });
-  const submit = form.onSubmit(({ username, password, email, mobilePhoneNumber }) => {
-    const body = {
-      username,
-      password,
-      ...(email === '' ? {} : { email }),
-      ...(mobilePhoneNumber === '' ? {} : { mobilePhoneNumber }),
-    };
-    create.mutate(
-      { params: { appId }, body },
-      {
-        onSuccess: ({ user }) =>
-          void navigate({ to: '/apps/$appId/users/$userId', params: { appId, userId: user.objectId } }),
-      },
-    );
-  });
+  const submit = async () => {
+    const { username, password, email, mobilePhoneNumber } = form.getValues();
+    const contacts = { ...(email !== '' && { email }), ...(mobilePhoneNumber !== '' && { mobilePhoneNumber }) };
+    const { user } = await create.mutateAsync({ params: { appId }, body: { username, password, ...contacts } });
+    await navigate({ to: '/apps/$appId/users/$userId', params: { appId, userId: user.objectId } });
+  };
   return (
-    <FormDialog title={t.users.create} onSubmit={submit} act={create} onClose={onClose}>
+    <FormDialog title={t.users.create} form={form} submit={submit} onClose={onClose}>
       <TextInput label={t.users.fields.username} data-autofocus {...form.getInputProps('username')} />
       <PasswordField label={t.access.password} autoComplete="new-password" {...form.getInputProps('password')} />
       <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />

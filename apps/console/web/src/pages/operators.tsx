@@ -4,7 +4,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
 import { useAct, useApplications, useMay, useRead, useSession } from '../api/queries';
-import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
+import { AddButton, Confirm, FormDialog, useNotices, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Copyable, Page, Panel } from '../parts/panel';
@@ -221,24 +221,20 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
       address: (value) => (/^[^\s@]+@[^\s@]+$/.test(value) ? null : t.access.addressWanted),
     },
   });
-  const submit = form.onSubmit(({ name, address }) => {
+  const submit = async () => {
+    const { name, address } = form.getValues();
     show(undefined);
-    invite.mutate(
-      { body: { name, address, isOwner, grants: isOwner ? [] : grants, language } },
-      {
-        onSuccess: ({ link }) => {
-          show({ ...link, name });
-          onClose();
-        },
-      },
-    );
-  });
+    const { link } = await invite.mutateAsync({
+      body: { name, address, isOwner, grants: isOwner ? [] : grants, language },
+    });
+    show({ ...link, name });
+  };
   return (
     <FormDialog
       title={t.operators.invite}
       submitText={t.operators.invite}
-      onSubmit={submit}
-      act={invite}
+      form={form}
+      submit={submit}
       onClose={onClose}
     >
       <TextInput label={t.access.name} data-autofocus {...form.getInputProps('name')} />
@@ -256,25 +252,16 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
 
 function GrantsDialog({ operator, onClose }: { readonly operator: Operator; readonly onClose: () => void }): ReactNode {
   const t = useTexts();
-  const notices = useNotices();
-  const change = useAct(consoleApi.setGrants);
+  const change = useSave(consoleApi.setGrants);
   const [grants, setGrants] = useState(operator.grants);
   const params = { operatorId: operator.id };
-  const save = async () => {
-    const { operator: saved } = await change.mutateAsync({ params, body: { grants, former: operator.grants } });
-    notices.undoable(t.acts.saved, () =>
-      change.mutateAsync({ params, body: { grants: operator.grants, former: saved.grants } }),
-    );
-    onClose();
-  };
+  const save = () =>
+    change.save({ params, body: { grants, former: operator.grants } }, ({ operator: saved }) => ({
+      params,
+      body: { grants: operator.grants, former: saved.grants },
+    }));
   return (
-    <FormDialog
-      title={t.operators.changeRights}
-      submitText={t.acts.save}
-      onSubmit={() => void save().catch(() => undefined)}
-      act={change}
-      onClose={onClose}
-    >
+    <FormDialog title={t.operators.changeRights} submitText={t.acts.save} submit={save} onClose={onClose}>
       <GrantFields grants={grants} onChange={setGrants} />
     </FormDialog>
   );

@@ -2,8 +2,8 @@ import { NativeSelect, TextInput } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, CLASS_NAMES, CLASS_OPERATIONS, consoleApi } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
-import { DialogButton, FormDialog, useNotices } from '../parts/dialogs';
+import { useMay, useRead } from '../api/queries';
+import { DialogButton, FormDialog, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Answer, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
@@ -99,15 +99,14 @@ interface DialogProps {
 
 function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
   const t = useTexts();
-  const notices = useNotices();
-  const change = useAct(consoleApi.changeClassPermission);
+  const change = useSave(consoleApi.changeClassPermission);
   // The save fails if another operator has changed the permissions that this form was opened with.
   const [{ className, operation, permission }] = useState(edited);
   const listed = Array.isArray(permission) ? permission : [];
   const [group, setGroup] = useState(groupOf(permission));
   const [list, setList] = useState(listed.join(', '));
   const params = { appId, className };
-  const save = async () => {
+  const save = () => {
     const lists: Readonly<Record<string, Permission>> = {
       everyone: 'everyone',
       users: 'users',
@@ -116,17 +115,16 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
     };
     const operations = [operation];
     const chosen = { operations, permission: lists[group] ?? [], former: permission };
-    const { application } = await change.mutateAsync({ params, body: chosen });
-    const former = application.classPermissions[className][operation];
-    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { operations, permission, former } }));
-    onClose();
+    return change.save({ params, body: chosen }, ({ application }) => ({
+      params,
+      body: { operations, permission, former: application.classPermissions[className][operation] },
+    }));
   };
   return (
     <FormDialog
       title={t.permissions.changeOf(className, t.permissions.operations[operation])}
       submitText={t.acts.save}
-      onSubmit={() => void save().catch(() => undefined)}
-      act={change}
+      submit={save}
       onClose={onClose}
     >
       <NativeSelect

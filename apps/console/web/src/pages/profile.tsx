@@ -1,12 +1,13 @@
-import { Badge, Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, NativeSelect, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { consoleApi, MIN_PASSWORD_LENGTH } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
-import { asksForCode, CodeField, PasswordField, passwordMistake } from '../parts/fields';
-import { useNotices } from '../parts/dialogs';
-import { Failure, Page, Panel } from '../parts/panel';
+import { ActButton, useNotices } from '../parts/dialogs';
+import { CodeField, PasswordField, passwordMistake } from '../parts/fields';
+import { Form, useCode } from '../parts/forms';
+import { Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -55,37 +56,35 @@ function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
     initialValues: { name, timeZone: zone ?? '' },
     validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
   });
-  const submit = form.onSubmit((values) => {
-    change.mutate(
-      { body: { name: values.name, timeZone: values.timeZone === '' ? null : values.timeZone } },
-      {
-        onSuccess: (session) => {
-          queries.setQueryData(sessionQuery.queryKey, session);
-          form.resetDirty(values);
-          notices.done(t.acts.saved);
-        },
-      },
-    );
-  });
+  const submit = async () => {
+    const values = form.getValues();
+    const body = { name: values.name, timeZone: values.timeZone === '' ? null : values.timeZone };
+    queries.setQueryData(sessionQuery.queryKey, await change.mutateAsync({ body }));
+    form.resetDirty(values);
+    notices.done(t.acts.saved);
+  };
   return (
     <Panel title={t.profile.you}>
-      <form onSubmit={submit} noValidate>
-        <Stack gap="sm" maw="28rem">
-          <TextInput label={t.access.name} {...form.getInputProps('name')} />
-          <TextInput label={t.access.address} value={address} readOnly />
-          <NativeSelect
-            label={t.profile.zone}
-            data={[{ value: '', label: t.profile.browserZone }, ...Intl.supportedValuesOf('timeZone')]}
-            {...form.getInputProps('timeZone')}
-          />
-          <Failure error={change.error} />
+      <Form
+        form={form}
+        submit={submit}
+        maw="28rem"
+        buttons={({ isPending }) => (
           <Group data-unsaved={form.isDirty()}>
-            <Button type="submit" loading={change.isPending} disabled={!form.isDirty()}>
+            <Button type="submit" loading={isPending} disabled={!form.isDirty()}>
               {t.acts.save}
             </Button>
           </Group>
-        </Stack>
-      </form>
+        )}
+      >
+        <TextInput label={t.access.name} {...form.getInputProps('name')} />
+        <TextInput label={t.access.address} value={address} readOnly />
+        <NativeSelect
+          label={t.profile.zone}
+          data={[{ value: '', label: t.profile.browserZone }, ...Intl.supportedValuesOf('timeZone')]}
+          {...form.getInputProps('timeZone')}
+        />
+      </Form>
     </Panel>
   );
 }
@@ -95,7 +94,7 @@ function PasswordPanel(): ReactNode {
   const queries = useQueryClient();
   const notices = useNotices();
   const change = useAct(consoleApi.changeMyPassword);
-  const [needsCode, setNeedsCode] = useState(false);
+  const { isNeeded: needsCode, ask } = useCode();
   const form = useForm({
     initialValues: { oldPassword: '', newPassword: '', code: '' },
     validate: {
@@ -103,46 +102,40 @@ function PasswordPanel(): ReactNode {
       newPassword: (value) => passwordMistake(t, value),
     },
   });
-  const submit = form.onSubmit(({ code, ...body }) => {
-    change.mutate(
-      { body: code === '' ? body : { ...body, code } },
-      {
-        onSuccess: (session) => {
-          queries.setQueryData(sessionQuery.queryKey, session);
-          form.reset();
-          setNeedsCode(false);
-          notices.done(t.profile.passwordChanged);
-        },
-        onError: (failure) => {
-          if (asksForCode(failure)) setNeedsCode(true);
-        },
-      },
-    );
-  });
+  const submit = async () => {
+    const { code, ...body } = form.getValues();
+    const session = await ask(change.mutateAsync({ body: code === '' ? body : { ...body, code } }));
+    queries.setQueryData(sessionQuery.queryKey, session);
+    form.reset();
+    notices.done(t.profile.passwordChanged);
+  };
   return (
     <Panel title={t.access.password}>
-      <form onSubmit={submit} noValidate>
-        <Stack gap="sm" maw="28rem">
-          <PasswordField
-            label={t.profile.oldPassword}
-            autoComplete="current-password"
-            {...form.getInputProps('oldPassword')}
-          />
-          <PasswordField
-            label={t.access.newPassword}
-            description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
-            autoComplete="new-password"
-            {...form.getInputProps('newPassword')}
-          />
-          {needsCode && <CodeField {...form.getInputProps('code')} />}
-          <Failure error={asksForCode(change.error) ? null : change.error} />
+      <Form
+        form={form}
+        submit={submit}
+        maw="28rem"
+        buttons={({ isPending }) => (
           <Group>
-            <Button type="submit" variant="default" loading={change.isPending}>
+            <Button type="submit" variant="default" loading={isPending}>
               {t.profile.changePassword}
             </Button>
           </Group>
-        </Stack>
-      </form>
+        )}
+      >
+        <PasswordField
+          label={t.profile.oldPassword}
+          autoComplete="current-password"
+          {...form.getInputProps('oldPassword')}
+        />
+        <PasswordField
+          label={t.access.newPassword}
+          description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
+          autoComplete="new-password"
+          {...form.getInputProps('newPassword')}
+        />
+        {needsCode && <CodeField {...form.getInputProps('code')} />}
+      </Form>
     </Panel>
   );
 }
@@ -150,7 +143,6 @@ function PasswordPanel(): ReactNode {
 function Sessions(): ReactNode {
   const t = useTexts();
   const sessions = useRead(consoleApi.listMySessions, {});
-  const end = useAct(consoleApi.endMySession);
   return (
     <Panel title={t.profile.sessions}>
       <Text size="sm">{t.profile.sessionsSays}</Text>
@@ -168,14 +160,11 @@ function Sessions(): ReactNode {
               isCurrent ? (
                 <Badge color="good">{t.profile.thisOne}</Badge>
               ) : (
-                <Button variant="default" onClick={() => end.mutate({ params: { sessionId: id } })}>
-                  {t.profile.end}
-                </Button>
+                <ActButton text={t.profile.end} route={consoleApi.endMySession} input={{ params: { sessionId: id } }} />
               ),
           },
         ]}
       />
-      <Failure error={end.error} />
     </Panel>
   );
 }

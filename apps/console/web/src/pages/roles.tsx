@@ -5,9 +5,10 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RoleDetails } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { AddButton, ActButton, FormDialog, useNotices } from '../parts/dialogs';
+import { AddButton, ActButton, FormDialog, useNotices, useSave } from '../parts/dialogs';
 import { onText, UrlText } from '../parts/fields';
-import { Answer, Empty, Failure, Page, Panel, RemoveButton } from '../parts/panel';
+import { Form } from '../parts/forms';
+import { Answer, Empty, Page, Panel, RemoveButton } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -67,17 +68,13 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
     initialValues: { name: '' },
     validate: { name: (value) => (/^[A-Za-z0-9_]{1,128}$/.test(value) ? null : t.roles.nameRule) },
   });
-  const submit = form.onSubmit(({ name }) => {
-    create.mutate(
-      { params: { appId }, body: { name, ACL: { '*': { read: true } } } },
-      {
-        onSuccess: ({ role }) =>
-          void navigate({ to: '/apps/$appId/roles/$roleId', params: { appId, roleId: role.objectId } }),
-      },
-    );
-  });
+  const submit = async () => {
+    const body = { ...form.getValues(), ACL: { '*': { read: true } } };
+    const { role } = await create.mutateAsync({ params: { appId }, body });
+    await navigate({ to: '/apps/$appId/roles/$roleId', params: { appId, roleId: role.objectId } });
+  };
   return (
-    <FormDialog title={t.roles.create} onSubmit={submit} act={create} onClose={onClose}>
+    <FormDialog title={t.roles.create} form={form} submit={submit} onClose={onClose}>
       <TextInput label={t.roles.name} description={t.roles.nameRule} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>
   );
@@ -125,7 +122,7 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
   const notices = useNotices();
-  const change = useAct(consoleApi.changeRole);
+  const change = useSave(consoleApi.changeRole);
   const params = { appId, roleId: role.objectId };
   const swap = (kind: 'Users' | 'Roles', id: string, isAdded: boolean) =>
     change.mutateAsync({ params, body: { [`${isAdded ? 'add' : 'remove'}${kind}`]: [id] } });
@@ -135,15 +132,14 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
     else notices.done(t.acts.saved);
   };
   const saveAcl = async (ACL: Record<string, unknown>, { ACL: former, updatedAt }: RoleDetails) => {
-    const { role: saved } = await change.mutateAsync({ params, body: { ACL, updatedAt } });
-    notices.undoable(t.acts.saved, () =>
-      change.mutateAsync({ params, body: { ACL: former, updatedAt: saved.updatedAt } }),
-    );
+    const { role: saved } = await change.save({ params, body: { ACL, updatedAt } }, (reply) => ({
+      params,
+      body: { ACL: former, updatedAt: reply.role.updatedAt },
+    }));
     return saved;
   };
   return (
     <Stack>
-      <Failure error={change.error} />
       <Members
         title={t.roles.users}
         addLabel={t.roles.addUser}
@@ -158,13 +154,7 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
         isReadOnly={!may('roles.write')}
         act={(id, isAdded) => act('Roles', id, isAdded)}
       />
-      <AclPanel
-        stored={role}
-        isReadOnly={!may('roles.write')}
-        isPending={change.isPending}
-        save={saveAcl}
-        onDiscard={change.reset}
-      />
+      <AclPanel stored={role} isReadOnly={!may('roles.write')} save={saveAcl} />
     </Stack>
   );
 }
@@ -174,15 +164,14 @@ interface MembersProps {
   readonly addLabel: string;
   readonly members: readonly { readonly id: string; readonly name: string }[];
   readonly isReadOnly: boolean;
-  /** Its failure is shown elsewhere. */
   readonly act: (id: string, isAdded: boolean) => Promise<void>;
 }
 
 function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): ReactNode {
   const t = useTexts();
+  const notices = useNotices();
   const [id, setId] = useState('');
   const add = async () => {
-    if (id.trim() === '') return;
     await act(id.trim(), true);
     setId((now) => (now === id ? '' : now));
   };
@@ -202,26 +191,25 @@ function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): R
               !isReadOnly && (
                 <RemoveButton
                   label={t.acl.remove(member.name)}
-                  remove={() => void act(member.id, false).catch(() => undefined)}
+                  remove={() => void act(member.id, false).catch(notices.failed)}
                 />
               ),
           },
         ]}
       />
       {!isReadOnly && (
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            add().catch(() => undefined);
-          }}
+        <Form
+          submit={add}
+          buttons={({ isPending }) => (
+            <Group>
+              <Button type="submit" variant="default" loading={isPending}>
+                {t.acts.add}
+              </Button>
+            </Group>
+          )}
         >
-          <Group gap="xs" align="flex-end">
-            <TextInput label={addLabel} value={id} onChange={onText(setId)} />
-            <Button type="submit" variant="default">
-              {t.acts.add}
-            </Button>
-          </Group>
-        </form>
+          <TextInput label={addLabel} value={id} onChange={onText(setId)} required maw="24rem" />
+        </Form>
       )}
     </Panel>
   );

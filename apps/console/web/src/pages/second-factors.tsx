@@ -1,6 +1,6 @@
 import { Alert, Button, Code, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { generate } from 'lean-qr';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
@@ -9,7 +9,7 @@ import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { CodeField } from '../parts/fields';
 import { ActButton, Dialog, DialogButton, FormDialog } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, Copyable, CopyButton, Failure, Panel } from '../parts/panel';
+import { Answer, Copyable, CopyButton, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -64,7 +64,6 @@ interface FactorListProps {
 function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
   const t = useTexts();
   const { hasCodes, recoveryCodes, passkeys } = factors;
-  const renew = useAct(consoleApi.renewRecoveryCodes);
   return (
     <Stack gap="sm">
       {passkeys.length > 0 && (
@@ -113,16 +112,9 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
           />
         )}
         {(hasCodes || passkeys.length > 0) && (
-          <Button
-            variant="default"
-            loading={renew.isPending}
-            onClick={() => renew.mutate({}, { onSuccess: (factors) => void added(factors) })}
-          >
-            {t.factors.renew}
-          </Button>
+          <ActButton text={t.factors.renew} route={consoleApi.renewRecoveryCodes} input={{}} then={added} />
         )}
       </Group>
-      <Failure error={renew.error} />
     </Stack>
   );
 }
@@ -142,26 +134,17 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
     validate: { code: (value) => (/^\d{6}$/.test(value) ? null : t.factors.codeWanted) },
   });
   const { data } = begin;
-  const submit = form.onSubmit((body) => {
-    confirm.mutate(
-      { body },
-      {
-        onSuccess: (factors) => {
-          onClose();
-          void onAdded(factors);
-        },
-      },
-    );
-  });
+  const submit = async () => {
+    if (data !== undefined) return onAdded(await confirm.mutateAsync({ body: form.getValues() }));
+    await begin.mutateAsync({});
+    return false;
+  };
   return (
     <FormDialog
       title={t.factors.addCodes}
       submitText={data === undefined ? t.acts.continue : t.factors.confirm}
-      onSubmit={(event) => {
-        if (data === undefined) begin.mutate({});
-        else submit(event);
-      }}
-      act={data === undefined ? begin : confirm}
+      form={data && form}
+      submit={submit}
       onClose={onClose}
     >
       <Text size="sm">{data === undefined ? t.factors.codesSays : t.factors.scan}</Text>
@@ -178,20 +161,13 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
 
 function PasskeyDialog({ onAdded, onClose }: AddProps): ReactNode {
   const t = useTexts();
-  const add = useMutation({
-    mutationFn: addPasskey,
-    onSuccess: (factors) => {
-      onClose();
-      return onAdded(factors);
-    },
-  });
   const form = useForm({
     initialValues: { name: '' },
     validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
   });
-  const submit = form.onSubmit(({ name }) => add.mutate(name.trim()));
+  const submit = async () => onAdded(await addPasskey(form.getValues().name.trim()));
   return (
-    <FormDialog title={t.factors.addPasskey} submitText={t.acts.continue} onSubmit={submit} act={add} onClose={onClose}>
+    <FormDialog title={t.factors.addPasskey} submitText={t.acts.continue} form={form} submit={submit} onClose={onClose}>
       <Text size="sm">{t.factors.passkeySays}</Text>
       <TextInput label={t.access.name} maxLength={100} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>

@@ -1,12 +1,13 @@
-import { Badge, Button, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
+import { Badge, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { AskButton, useNotices } from '../parts/dialogs';
+import { AskButton, useNotices, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
+import { EditForm, useEdit } from '../parts/forms';
 import { PageTabs } from '../parts/page-tabs';
-import { Answer, Failure, Page, Panel, SaveOrDiscard } from '../parts/panel';
+import { Answer, Page, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { PlatformsTab, TextMessagesTab } from './credentials';
 import { KeysTab } from './keys';
@@ -53,6 +54,7 @@ interface ApplicationProps {
 }
 
 type Setting = ApplicationDetails['settings'][number];
+type Secret = ApplicationDetails['secretSettings'][number];
 
 function GeneralTab({ application }: ApplicationProps): ReactNode {
   const t = useTexts();
@@ -62,8 +64,8 @@ function GeneralTab({ application }: ApplicationProps): ReactNode {
         {application.settings.map((setting) => (
           <SettingField key={setting.name} appId={application.id} setting={setting} />
         ))}
-        {application.secretSettings.map(({ name, isSet, description }) => (
-          <SecretField key={name} appId={application.id} name={name} isSet={isSet} description={description} />
+        {application.secretSettings.map((setting) => (
+          <SecretField key={setting.name} appId={application.id} setting={setting} />
         ))}
         <Text size="sm" c="dimmed">
           {t.settings.says}
@@ -74,29 +76,31 @@ function GeneralTab({ application }: ApplicationProps): ReactNode {
 }
 
 /** The page's own text for a setting that it knows, else the server's. */
-function useDescription(name: string, description: string): string {
+function useDescription({ name, description }: Setting | Secret): string {
   const known: Readonly<Record<string, string | undefined>> = useTexts().settings.known;
   return known[name] ?? description;
 }
 
-/** Saves at once, with Undo. */
-function SettingField({ appId, setting }: { readonly appId: string; readonly setting: Setting }): ReactNode {
+interface FieldProps<Item> {
+  readonly appId: string;
+  readonly setting: Item;
+}
+
+/** A flag is saved at once, all with Undo. */
+function SettingField({ appId, setting }: FieldProps<Setting>): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const mayWrite = useMay(appId)('settings.write');
   const notices = useNotices();
-  const change = useAct(consoleApi.changeSetting);
-  const { name, kind, isDefault, value: stored } = setting;
-  const [typed, setTyped] = useState<string>();
-  const description = useDescription(name, setting.description);
-  const params = { appId, name };
-  const save = async (next: string) => {
-    const { application } = await change.mutateAsync({ params, body: { value: next, former: stored } });
-    const saved = application.settings.find((each) => each.name === name)?.value ?? next;
-    notices.undoable(t.acts.saved, () => change.mutateAsync({ params, body: { value: stored, former: saved } }));
-    setTyped((now) => (now === next ? undefined : now));
+  const change = useSave(consoleApi.changeSetting);
+  const edit = useEdit<Setting, string>(setting, ({ value }) => value);
+  const { name, kind, isDefault } = setting;
+  const description = useDescription(setting);
+  const save = async (value: string, on: Setting) => {
+    const inputOf = (next: string, former: string) => ({ params: { appId, name }, body: { value: next, former } });
+    const savedIn = ({ application }: { readonly application: ApplicationDetails }): Setting =>
+      application.settings.find((each) => each.name === name) ?? { ...on, value };
+    return savedIn(await change.save(inputOf(value, on.value), (reply) => inputOf(on.value, savedIn(reply).value)));
   };
-  const store = (next: string) => void save(next).catch(() => undefined);
-  const mayWrite = may('settings.write');
   const label = (
     <Group gap="xs" component="span">
       <span>{name}</span>
@@ -106,73 +110,62 @@ function SettingField({ appId, setting }: { readonly appId: string; readonly set
   const field = {
     label,
     description,
-    value: typed ?? stored,
+    value: edit.typed ?? setting.value,
     readOnly: !mayWrite,
-    onChange: onText((value) => setTyped(value === stored ? undefined : value)),
+    onChange: onText((value) => (value === setting.value ? edit.discard() : edit.type(value))),
   };
   return (
-    <Stack gap={4} maw="48rem">
+    <EditForm
+      edit={edit}
+      save={save}
+      maw="48rem"
+      theirs={
+        <span className="wrap">
+          {t.user.theirs}: {setting.value}
+        </span>
+      }
+    >
       {kind === 'flag' && (
         <Switch
           label={label}
           description={description}
-          checked={stored === 'true'}
+          checked={setting.value === 'true'}
           disabled={!mayWrite || change.isPending}
-          onChange={(event) => store(String(event.currentTarget.checked))}
+          onChange={(event) => void save(String(event.currentTarget.checked), setting).catch(notices.failed)}
         />
       )}
       {kind === 'text' && <TextInput {...field} />}
       {(kind === 'list' || kind === 'object') && <Textarea rows={3} className="code" {...field} />}
-      {typed !== undefined && (
-        <SaveOrDiscard isPending={change.isPending} save={() => store(typed)} discard={() => setTyped(undefined)} />
-      )}
-      <Failure error={change.error} />
-    </Stack>
+    </EditForm>
   );
 }
 
-interface SecretProps {
-  readonly appId: string;
-  readonly name: string;
-  readonly isSet: boolean;
-  readonly description: string;
-}
-
-function SecretField({ appId, name, isSet, description }: SecretProps): ReactNode {
+function SecretField({ appId, setting }: FieldProps<Secret>): ReactNode {
   const t = useTexts();
+  const { name, isSet } = setting;
   const change = useAct(consoleApi.changeSetting);
   const notices = useNotices();
-  const [value, setValue] = useState('');
-  const says = useDescription(name, description);
+  const edit = useEdit<Secret, string>(setting, () => name);
+  const says = useDescription(setting);
   const mayWrite = useMay(appId)('settings.write');
-  const save = async (next: string) => {
-    await change.mutateAsync({ params: { appId, name }, body: { value: next } });
-    setValue((now) => (now === next ? '' : now));
+  const save = async (value: string) => {
+    await change.mutateAsync({ params: { appId, name }, body: { value } });
     notices.done(t.acts.saved);
+    return setting;
   };
+  const removeButton = <AskButton text={t.acts.remove} title={name} says={says} onConfirm={() => save('')} />;
   return (
-    <Stack gap={4} maw="48rem">
+    <EditForm edit={edit} save={save} maw="48rem" acts={edit.typed === undefined && isSet && mayWrite && removeButton}>
       <TextInput
         label={name}
         description={says}
         type="password"
         autoComplete="off"
         placeholder={isSet ? t.settings.secretSet : t.settings.secretNotSet}
-        value={value}
+        value={edit.typed ?? ''}
         readOnly={!mayWrite}
-        onChange={onText(setValue)}
+        onChange={onText((value) => (value === '' ? edit.discard() : edit.type(value)))}
       />
-      <Group data-unsaved={value !== ''}>
-        {value !== '' && (
-          <Button loading={change.isPending} onClick={() => void save(value).catch(() => undefined)}>
-            {t.acts.save}
-          </Button>
-        )}
-        {value === '' && isSet && mayWrite && (
-          <AskButton text={t.acts.remove} title={name} says={says} onConfirm={() => save('')} />
-        )}
-      </Group>
-      <Failure error={change.error} />
-    </Stack>
+    </EditForm>
   );
 }

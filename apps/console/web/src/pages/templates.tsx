@@ -1,13 +1,14 @@
-import { Badge, Button, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { Badge, Button, Code, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
 import { ActButton, useNotices } from '../parts/dialogs';
-import { onText, Segments, typedSince } from '../parts/fields';
+import { onText, Segments } from '../parts/fields';
+import { EditForm, useEdit } from '../parts/forms';
 import { MailPreview } from '../parts/mail-preview';
-import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { History } from './audit';
@@ -129,36 +130,52 @@ interface EditorProps {
 
 function Editor({ params, template }: EditorProps): ReactNode {
   const t = useTexts();
-  const may = useMay(params.appId);
-  const [typed, setTyped] = useState<Parts>({});
+  const mayWrite = useMay(params.appId)('templates.write');
+  const change = useAct(consoleApi.setTemplate);
+  const reset = useAct(consoleApi.resetTemplate);
+  const notices = useNotices();
+  const edit = useEdit<Template, Parts>(template, partsOf);
+  const typed = edit.typed ?? {};
   const [shown, setShown] = useState<'html' | 'text'>('html');
   const [settled] = useDebouncedValue(typed, TYPING_MS);
   const preview = useRead(consoleApi.previewTemplate, { params, body: settled });
+  const save = async (parts: Parts, on: Template) => {
+    const former = partsOf(on);
+    const { template: saved } = await change.mutateAsync({ params, body: { ...parts, former } });
+    const body = { ...former, former: partsOf(saved) };
+    const undo = () =>
+      isOwnIn(params.language, on)
+        ? change.mutateAsync({ params, body })
+        : reset.mutateAsync({ params, body: { former: body.former } });
+    notices.undoable(t.acts.saved, undo);
+    return saved;
+  };
   const fieldOf = (name: keyof Parts) => ({
-    value: typed[name] ?? template[name],
-    readOnly: !may('templates.write'),
-    onChange: onText((value) => setTyped((old) => ({ ...old, [name]: value }))),
+    value: typed[name] ?? edit.base[name],
+    readOnly: !mayWrite,
+    onChange: onText((value) => edit.type({ ...typed, [name]: value })),
   });
   return (
     <SimpleGrid cols={{ base: 1, lg: 2 }}>
       <Panel title={t.templates.source}>
-        <TextInput label={t.templates.subject} {...fieldOf('subject')} />
-        <Segments
-          label={t.templates.part}
-          value={shown}
-          options={[
-            { value: 'html', label: t.templates.html },
-            { value: 'text', label: t.templates.text },
-          ]}
-          onChange={setShown}
-        />
-        <Textarea label={t.templates[shown]} rows={18} className="code" {...fieldOf(shown)} />
-        <TemplateActs
-          params={params}
-          template={template}
-          typed={typed}
-          clear={(sent = typed) => setTyped((now) => typedSince(now, sent))}
-        />
+        <EditForm
+          edit={edit}
+          save={save}
+          theirs={<Changed base={edit.base} template={template} />}
+          acts={mayWrite && <TemplateActs params={params} template={template} typed={typed} discard={edit.discard} />}
+        >
+          <TextInput label={t.templates.subject} {...fieldOf('subject')} />
+          <Segments
+            label={t.templates.part}
+            value={shown}
+            options={[
+              { value: 'html', label: t.templates.html },
+              { value: 'text', label: t.templates.text },
+            ]}
+            onChange={setShown}
+          />
+          <Textarea label={t.templates[shown]} rows={18} className="code" {...fieldOf(shown)} />
+        </EditForm>
       </Panel>
       <Panel title={t.templates.preview}>
         <Answer of={preview} lines={10}>
@@ -174,63 +191,45 @@ function Editor({ params, template }: EditorProps): ReactNode {
   );
 }
 
-interface ActsProps extends EditorProps {
-  readonly typed: Parts;
-  /** @param sent what was saved; a value that was typed since stays. Default: all. */
-  readonly clear: (sent?: Parts) => void;
+/** The parts that another operator has changed, as they are stored now. */
+function Changed({ base, template }: { readonly base: Template; readonly template: Template }): ReactNode {
+  const t = useTexts();
+  return (['subject', 'html', 'text'] as const)
+    .filter((name) => base[name] !== template[name])
+    .map((name) => (
+      <Stack key={name} gap={0}>
+        {t.user.theirs}: {t.templates[name]}
+        <Code block className="wrap">
+          {template[name]}
+        </Code>
+      </Stack>
+    ));
 }
 
-function TemplateActs({ params, template, typed, clear }: ActsProps): ReactNode {
+interface ActsProps extends EditorProps {
+  readonly typed: Parts;
+  readonly discard: () => void;
+}
+
+function TemplateActs({ params, template, typed, discard }: ActsProps): ReactNode {
   const t = useTexts();
-  const may = useMay(params.appId);
-  const notices = useNotices();
-  const save = useAct(consoleApi.setTemplate);
-  const reset = useAct(consoleApi.resetTemplate);
-  const test = useAct(consoleApi.sendTestMail);
-  const isOwnHere = isOwnIn(params.language, template);
-  if (!may('templates.write')) return null;
-  const store = async () => {
-    const shown = partsOf(template);
-    const saved = await save.mutateAsync({ params, body: { ...typed, former: shown } });
-    const former = partsOf(saved.template);
-    notices.undoable(t.acts.saved, () =>
-      isOwnHere
-        ? save.mutateAsync({ params, body: { ...shown, former } })
-        : reset.mutateAsync({ params, body: { former } }),
-    );
-    clear(typed);
-  };
-  const sendTest = async () => {
-    const { recipient } = await test.mutateAsync({ params, body: typed });
-    notices.done(t.user.sentTo(recipient));
-  };
-  const isChanged = Object.keys(typed).length > 0;
   return (
-    <Stack gap="xs">
-      <Failure error={save.error} />
-      <Failure error={test.error} />
-      <Group gap="xs">
-        <Button disabled={!isChanged} loading={save.isPending} onClick={() => void store().catch(() => undefined)}>
-          {t.acts.save}
-        </Button>
-        <Button variant="default" loading={test.isPending} onClick={() => void sendTest().catch(() => undefined)}>
-          {t.templates.test}
-        </Button>
-        {isChanged && (
-          <Button variant="default" data-unsaved onClick={() => clear()}>
-            {t.acts.discard}
-          </Button>
-        )}
-        {isOwnHere && (
-          <ActButton
-            title={t.templates.reset}
-            says={t.templates.resetSays}
-            route={consoleApi.resetTemplate}
-            input={{ params }}
-            then={clear}
-          />
-        )}
-      </Group>
-    </Stack>
+    <>
+      <ActButton
+        text={t.templates.test}
+        route={consoleApi.sendTestMail}
+        input={{ params, body: typed }}
+        done={({ recipient }) => t.user.sentTo(recipient)}
+      />
+      {isOwnIn(params.language, template) && (
+        <ActButton
+          title={t.templates.reset}
+          says={t.templates.resetSays}
+          route={consoleApi.resetTemplate}
+          input={{ params }}
+          then={discard}
+        />
+      )}
+    </>
   );
 }

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useMay, useRead } from '../api/queries';
-import { useNotices } from '../parts/dialogs';
+import { ActButton } from '../parts/dialogs';
 import { Failure } from '../parts/panel';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -29,22 +29,12 @@ interface DeviceProps {
 
 export function TestDeviceButton({ appId, deviceId }: DeviceProps): ReactNode {
   const t = useTexts();
-  const notices = useNotices();
   const isTest = useIsTestDevice(appId);
-  const mark = useAct(consoleApi.markTestDevice);
-  const unmark = useAct(consoleApi.unmarkTestDevice);
   if (isTest === undefined) return null;
-  const isMarked = isTest(deviceId);
-  const act = isMarked ? unmark : mark;
-  return (
-    <Button
-      variant="default"
-      loading={mark.isPending || unmark.isPending}
-      onClick={() => void act.mutateAsync({ params: { appId, deviceId } }).catch(notices.failed)}
-    >
-      {isMarked ? t.devices.unmark : t.devices.mark}
-    </Button>
-  );
+  const [text, route] = isTest(deviceId)
+    ? [t.devices.unmark, consoleApi.unmarkTestDevice]
+    : [t.devices.mark, consoleApi.markTestDevice];
+  return <ActButton text={text} route={route} input={{ params: { appId, deviceId } }} />;
 }
 
 interface SendProps {

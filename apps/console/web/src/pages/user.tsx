@@ -2,9 +2,9 @@ import { Badge, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { ActButton, folded, useNotices } from '../parts/dialogs';
+import { ActButton, folded, useSave } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
@@ -231,15 +231,14 @@ function DeleteButton({ appId, user }: UserProps): ReactNode {
 function AccessForm({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
-  const notices = useNotices();
-  const change = useAct(consoleApi.changeUser);
-  const params = { appId, userId: user.objectId };
+  const change = useSave(consoleApi.changeUser);
+  const inputOf = ({ updatedAt }: UserDetails, changes: Record<string, unknown>) => ({
+    params: { appId, userId: user.objectId },
+    body: { updatedAt, changes },
+  });
   const save = async (ACL: Record<string, unknown>, base: UserDetails) => {
-    const { user: saved } = await change.mutateAsync({ params, body: { updatedAt: base.updatedAt, changes: { ACL } } });
-    notices.undoable(t.acts.saved, () =>
-      change.mutateAsync({ params, body: { updatedAt: saved.updatedAt, changes: valuesOf(base, ['ACL']) } }),
-    );
-    return saved;
+    const undo = (reply: { readonly user: UserDetails }) => inputOf(reply.user, valuesOf(base, ['ACL']));
+    return (await change.save(inputOf(base, { ACL }), undo)).user;
   };
   return (
     <Stack>
@@ -254,14 +253,7 @@ function AccessForm({ appId, user }: UserProps): ReactNode {
           </Group>
         )}
       </Panel>
-      <AclPanel
-        stored={user}
-        isReadOnly={!may('users.acl')}
-        isPending={change.isPending}
-        error={change.error}
-        save={save}
-        onDiscard={change.reset}
-      />
+      <AclPanel stored={user} isReadOnly={!may('users.acl')} save={save} />
     </Stack>
   );
 }

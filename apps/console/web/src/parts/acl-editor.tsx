@@ -1,9 +1,11 @@
-import { Button, Checkbox, Group, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Code, Group, Text, TextInput } from '@mantine/core';
+import { getHotkeyHandler } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
-import { Failure, Panel, RemoveButton, SaveOrDiscard } from './panel';
+import { EditForm, useEdit } from './forms';
+import { Panel, RemoveButton } from './panel';
 
 type Acl = Readonly<Record<string, unknown>>;
 
@@ -66,7 +68,13 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
       />
       {!isReadOnly && (
         <Group gap="xs" align="flex-end">
-          <TextInput label={t.acl.add} description={t.acl.addSays} value={subject} onChange={onText(setSubject)} />
+          <TextInput
+            label={t.acl.add}
+            description={t.acl.addSays}
+            value={subject}
+            onChange={onText(setSubject)}
+            onKeyDown={getHotkeyHandler([['Enter', add]])}
+          />
           <Button variant="default" onClick={add}>
             {t.acts.add}
           </Button>
@@ -85,54 +93,23 @@ interface Listed {
 interface AclPanelProps<Stored extends Listed> {
   readonly stored: Stored;
   readonly isReadOnly: boolean;
-  readonly isPending: boolean;
-  readonly error?: Error | null;
   /** @param base the object whose list was edited @returns the saved object */
   readonly save: (acl: Record<string, unknown>, base: Stored) => Promise<Stored>;
-  /** The edited list is gone, and with it its error. */
-  readonly onDiscard: () => void;
-}
-
-/** `typed`: the list as edited here, undefined without an edit. */
-function useTypedAcl<Stored extends Listed>({ stored, save, onDiscard }: AclPanelProps<Stored>) {
-  const [typed, setTyped] = useState<Record<string, unknown>>();
-  const [edited, setEdited] = useState(stored);
-  // The base stays the object of the first edit. A later version replaces it only if its list is the same.
-  const base = typed === undefined || isSame(edited.ACL, stored.ACL) ? stored : edited;
-  const change = (acl: Record<string, unknown>) => {
-    setEdited(base);
-    setTyped(acl);
-  };
-  const store = async (acl: Record<string, unknown>) => {
-    setEdited(await save(acl, base));
-    setTyped((now) => (now === acl ? undefined : now));
-  };
-  const discard = () => {
-    setTyped(undefined);
-    onDiscard();
-  };
-  return { typed, change, store, discard };
 }
 
 /** The access list of an object, which is stored on request. A save overwrites no list but the one that was edited. */
-export function AclPanel<Stored extends Listed>(props: AclPanelProps<Stored>): ReactNode {
-  const { stored, isReadOnly, isPending, error = null } = props;
+export function AclPanel<Stored extends Listed>({ stored, isReadOnly, save }: AclPanelProps<Stored>): ReactNode {
   const t = useTexts();
-  const { typed, change, store, discard } = useTypedAcl(props);
-  const shown = typed ?? stored.ACL;
+  const edit = useEdit<Stored, Record<string, unknown>>(stored, ({ ACL }) => ACL);
+  const shown = edit.typed ?? stored.ACL;
+  const theirs = <Code block>{JSON.stringify(stored.ACL, undefined, 2)}</Code>;
   return (
     <Panel title={t.acl.title}>
-      {shown === null && <Text size="sm">{t.acl.none}</Text>}
-      {shown !== null && Object.keys(shown).length === 0 && <Text size="sm">{t.acl.empty}</Text>}
-      <AclEditor value={shown ?? {}} onChange={change} isReadOnly={isReadOnly} />
-      <Failure error={error} />
-      {typed !== undefined && (
-        <SaveOrDiscard isPending={isPending} save={() => void store(typed).catch(() => undefined)} discard={discard} />
-      )}
+      <EditForm edit={edit} save={save} theirs={theirs}>
+        {shown === null && <Text size="sm">{t.acl.none}</Text>}
+        {shown !== null && Object.keys(shown).length === 0 && <Text size="sm">{t.acl.empty}</Text>}
+        <AclEditor value={shown ?? {}} onChange={edit.type} isReadOnly={isReadOnly} />
+      </EditForm>
     </Panel>
   );
-}
-
-function isSame(one: Acl | null, other: Acl | null): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }

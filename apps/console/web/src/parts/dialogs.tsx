@@ -1,15 +1,15 @@
-import { Button, type ButtonProps, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Button, type ButtonProps, Group, Modal, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { type NotificationData, notifications } from '@mantine/notifications';
-import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import type { ConsoleRoute, RouteReply } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct } from '../api/queries';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
+import { Form, type FormProps, type Way } from './forms';
 import { Icon } from './icon';
-import { Failure, Problem } from './panel';
+import { Problem } from './panel';
 
 interface DialogProps {
   readonly title: string;
@@ -52,56 +52,57 @@ export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
   );
 }
 
-interface FormDialogProps {
+interface FormDialogProps extends FormProps {
   readonly title: string;
   /** The text of its button. Default: create. */
   readonly submitText?: string;
-  readonly onSubmit: (event: SubmitEvent<HTMLFormElement>) => void;
-  /** Called when the form is submitted. */
-  readonly act: { readonly isPending: boolean; readonly error: Error | null };
   readonly isDisabled?: boolean;
-  /** Other ways, as buttons. */
-  readonly others?: ReactNode;
-  /** Without it only the other ways are open. Default: true. */
-  readonly hasButton?: boolean;
+  readonly others?: readonly Way[];
   /** Its act cannot be undone. */
   readonly isFinal?: boolean;
   readonly onClose: () => void;
-  /** The fields. */
-  readonly children: ReactNode;
 }
 
-/** A form in a dialog; stays open with the reason where its act fails. */
+/** A form in a dialog, which closes after its act, unless the act answers false; it stays open with the reason where the act fails. */
 export function FormDialog(props: FormDialogProps): ReactNode {
-  const { title, submitText, onSubmit, act, isDisabled = false, others, isFinal = false, onClose, children } = props;
-  const { hasButton = true } = props;
+  const {
+    title,
+    submitText,
+    form,
+    submit,
+    isDisabled = false,
+    others = [],
+    isFinal = false,
+    onClose,
+    children,
+  } = props;
   const t = useTexts();
+  const closing = (act: FormProps['submit']) => async () => {
+    if ((await act()) !== false) onClose();
+  };
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSubmit(event);
-        }}
-        noValidate
-        autoComplete="off"
-      >
-        <Stack gap="sm">
-          {children}
-          <Failure error={act.error} />
+      <Form
+        form={form}
+        submit={closing(submit)}
+        buttons={({ isPending }, pass) => (
           <Group justify="flex-end">
-            {others}
+            {others.map((way) => (
+              <Button key={way.text} variant="default" disabled={isPending} onClick={() => pass(closing(way.submit))}>
+                {way.text}
+              </Button>
+            ))}
             <Button variant="default" onClick={onClose}>
               {t.acts.cancel}
             </Button>
-            {hasButton && (
-              <Button type="submit" color={isFinal ? 'bad' : 'link'} loading={act.isPending} disabled={isDisabled}>
-                {submitText ?? t.acts.create}
-              </Button>
-            )}
+            <Button type="submit" color={isFinal ? 'bad' : 'link'} loading={isPending} disabled={isDisabled}>
+              {submitText ?? t.acts.create}
+            </Button>
           </Group>
-        </Stack>
-      </form>
+        )}
+      >
+        {children}
+      </Form>
     </Dialog>
   );
 }
@@ -147,17 +148,12 @@ interface ConfirmProps {
 export function Confirm({ title, says, button = title, typed, onConfirm, onClose }: ConfirmProps): ReactNode {
   const t = useTexts();
   const [text, setText] = useState('');
-  const act = useMutation({ mutationFn: onConfirm, onSuccess: onClose });
-  const isDisabled = typed !== undefined && folded(text) !== folded(typed);
   return (
     <FormDialog
       title={title}
       submitText={button}
-      onSubmit={() => {
-        if (!isDisabled) act.mutate();
-      }}
-      act={act}
-      isDisabled={isDisabled}
+      submit={onConfirm}
+      isDisabled={typed !== undefined && folded(text) !== folded(typed)}
       isFinal={typed !== undefined}
       onClose={onClose}
     >
@@ -181,13 +177,13 @@ interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {
   readonly text?: string;
 }
 
-interface ActButtonProps<R extends ConsoleRoute> extends Omit<AskButtonProps, 'onConfirm'> {
+interface ActButtonProps<R extends ConsoleRoute> extends Partial<Omit<AskButtonProps, 'onConfirm'>> {
   readonly route: R;
   readonly input: CallInput<R>;
   /** The notice of its success. */
   readonly done?: (reply: RouteReply<R>) => string;
   /** Called after the act has succeeded. */
-  readonly then?: () => unknown;
+  readonly then?: (reply: RouteReply<R>) => unknown;
 }
 
 /** A button that asks before its act; red where the act cannot be undone. */
@@ -201,17 +197,47 @@ export function AskButton({ text: given, ...confirm }: AskButtonProps): ReactNod
   );
 }
 
-/** A button that asks, and then calls a route. */
+/** A button that calls a route: where it has a title and says what the act does, after a question, else at once. */
 export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): ReactNode {
-  const { route, input, done, then, ...question } = props;
+  const { route, input, done, then, title, says, ...question } = props;
   const notices = useNotices();
   const act = useAct(route);
   const call = async () => {
     const reply = await act.mutateAsync(input);
     if (done !== undefined) notices.done(done(reply));
-    await then?.();
+    await then?.(reply);
   };
-  return <AskButton {...question} onConfirm={call} />;
+  if (title !== undefined && says !== undefined)
+    return <AskButton {...question} title={title} says={says} onConfirm={call} />;
+  return (
+    <Button variant="default" loading={act.isPending} onClick={() => void call().catch(notices.failed)}>
+      {question.text}
+    </Button>
+  );
+}
+
+interface SaveAct<R extends ConsoleRoute> {
+  readonly isPending: boolean;
+  /** @param undo the input that writes the former value @param text the notice. Default: saved */
+  readonly save: (
+    input: CallInput<R>,
+    undo: (reply: RouteReply<R>) => CallInput<R>,
+    text?: string,
+  ) => Promise<RouteReply<R>>;
+  readonly mutateAsync: (input: CallInput<R>) => Promise<RouteReply<R>>;
+}
+
+/** A changing route, whose success is shown with Undo. */
+export function useSave<R extends ConsoleRoute>(route: R): SaveAct<R> {
+  const t = useTexts();
+  const notices = useNotices();
+  const act = useAct(route);
+  const save: SaveAct<R>['save'] = async (input, undo, text = t.acts.saved) => {
+    const reply = await act.mutateAsync(input);
+    notices.undoable(text, () => act.mutateAsync(undo(reply)));
+    return reply;
+  };
+  return { ...act, save };
 }
 
 const UNDO_MS = 10_000;

@@ -30,12 +30,6 @@ export function passwordMistake({ access }: Texts, password: string): string | n
   return password.length < MIN_PASSWORD_LENGTH ? access.passwordTooShort(MIN_PASSWORD_LENGTH) : null;
 }
 
-/** The typed values that differ from the saved ones: the operator typed them during the save. */
-export function typedSince<Values extends object>(typed: Values, sent: Values): Partial<Values> {
-  const kept = Object.entries(typed).filter(([name, value]) => value !== sent[name as keyof Values]);
-  return Object.fromEntries(kept) as Partial<Values>;
-}
-
 export function PasswordField(props: PasswordInputProps): ReactNode {
   const { access } = useTexts();
   return <PasswordInput visibilityToggleButtonProps={{ 'aria-label': access.showPassword }} {...props} />;

@@ -205,27 +205,6 @@ export function Empty({ title, says, command, children }: EmptyProps): ReactNode
   );
 }
 
-interface SaveOrDiscardProps {
-  readonly isPending: boolean;
-  readonly save: () => void;
-  readonly discard: () => void;
-}
-
-/** The buttons that save or discard the typed values. */
-export function SaveOrDiscard({ isPending, save, discard }: SaveOrDiscardProps): ReactNode {
-  const t = useTexts();
-  return (
-    <Group gap="xs" data-unsaved>
-      <Button loading={isPending} onClick={save}>
-        {t.acts.save}
-      </Button>
-      <Button variant="default" onClick={discard}>
-        {t.acts.discard}
-      </Button>
-    </Group>
-  );
-}
-
 /** Takes a row of a list away. */
 export function RemoveButton({ label, remove }: { readonly label: string; readonly remove: () => void }): ReactNode {
   return (

@@ -1,12 +1,13 @@
-import { Button, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, type SubmitEvent, useEffect, useState } from 'react';
+import { Text, TextInput } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useState } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { call, type Gate, setGateDialog } from '../api/call';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { knownOperator, sessionQuery } from '../api/queries';
 import { FormDialog } from '../parts/dialogs';
-import { asksForCode, CodeField, onText, PasswordField } from '../parts/fields';
+import { CodeField, onText, PasswordField } from '../parts/fields';
+import { useCode, type Way } from '../parts/forms';
 import { type Texts, useTexts } from '../texts/texts';
 
 interface Asked {
@@ -44,46 +45,40 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
   const t = useTexts();
   const queries = useQueryClient();
   const [password, setPassword] = useState('');
-  const [code, setCode] = useState<string>();
+  const [code, setCode] = useState('');
+  const { isNeeded: needsCode, ask } = useCode();
   const [session] = useState(() => queries.getQueryData<Session>(sessionQuery.queryKey));
   const [operator] = useState(knownOperator);
   const [address, setAddress] = useState(operator?.address ?? '');
-  const ways = waysOf(session, operator);
-  const pass = useMutation({
-    mutationFn: (act: () => Promise<Session>) => act(),
-    onSuccess: async (passed) => {
-      // An answer to the token before this one would say that there is no session.
-      await queries.cancelQueries({ queryKey: sessionQuery.queryKey });
-      queries.setQueryData(sessionQuery.queryKey, passed);
-      answer(true);
-    },
-    onError: (failure) => {
-      if (asksForCode(failure)) setCode('');
-    },
-  });
-  const submit = ({ currentTarget }: SubmitEvent<HTMLFormElement>) => {
-    if (!currentTarget.reportValidity()) return;
-    const given = code === undefined ? { password } : { password, code };
-    pass.mutate(() =>
+  const byPassword = () => {
+    const given = needsCode ? { password, code } : { password };
+    return ask(
       gate === 'proof'
         ? call(consoleApi.prove, { body: given })
         : call(consoleApi.signIn, { body: { address, ...given } }),
     );
   };
+  const passing = (act: () => Promise<Session>) => async () => {
+    const passed = await act();
+    // An answer to the token before this one would say that there is no session.
+    await queries.cancelQueries({ queryKey: sessionQuery.queryKey });
+    queries.setQueryData(sessionQuery.queryKey, passed);
+    answer(true);
+  };
+  const open = openWays(session, operator);
+  const [first, ...others] = useWays(gate, open, byPassword);
   return (
     <FormDialog
       title={gate === 'proof' ? t.gates.proof : t.gates.signIn}
-      submitText={t.acts.continue}
-      onSubmit={submit}
-      act={{ isPending: pass.isPending, error: asksForCode(pass.error) ? null : pass.error }}
-      others={<OtherWays gate={gate} ways={ways} isBusy={pass.isPending} onPass={pass.mutate} />}
-      hasButton={ways.password}
+      submitText={first.text}
+      submit={passing(first.submit)}
+      others={others.map((way) => ({ ...way, submit: passing(way.submit) }))}
       onClose={() => answer(false)}
     >
-      <Text size="sm">{saysOf(t, gate, ways)}</Text>
-      {ways.password && (
+      <Text size="sm">{saysOf(t, gate, open)}</Text>
+      {open.byPassword && (
         <>
-          {gate === 'signIn' && operator === null && (
+          {operator === null ? (
             <TextInput
               label={t.access.address}
               type="email"
@@ -92,8 +87,9 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
               onChange={onText(setAddress)}
               required
             />
+          ) : (
+            <input type="text" autoComplete="username" value={operator.address} readOnly hidden />
           )}
-          {operator !== null && <input type="text" autoComplete="username" value={operator.address} readOnly hidden />}
           <PasswordField
             label={t.access.password}
             autoComplete="current-password"
@@ -104,57 +100,41 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
           />
         </>
       )}
-      {code !== undefined && <CodeField value={code} onChange={onText(setCode)} required />}
+      {needsCode && <CodeField value={code} onChange={onText(setCode)} required />}
     </FormDialog>
   );
 }
 
-interface Ways {
-  readonly password: boolean;
+interface OpenWays {
+  readonly byPassword: boolean;
   /** The name of the issuer. */
   readonly issuer: string | null;
 }
 
 /** How this operator can pass. All ways are open where the page knows no operator. */
-function waysOf(session: Session | undefined, operator: Session['operator']): Ways {
-  if (session === undefined) return { password: true, issuer: null };
+function openWays(session: Session | undefined, operator: Session['operator']): OpenWays {
+  if (session === undefined) return { byPassword: true, issuer: null };
   const { hasPasswords, issuer } = session;
-  if (operator === null) return { password: hasPasswords, issuer };
-  return { password: hasPasswords && operator.hasPassword, issuer: operator.isConnected ? issuer : null };
+  if (operator === null) return { byPassword: hasPasswords, issuer };
+  return { byPassword: hasPasswords && operator.hasPassword, issuer: operator.isConnected ? issuer : null };
 }
 
-function saysOf(t: Texts, gate: Gate, { password }: Ways): string {
-  if (gate === 'signIn') return t.gates.signInSays;
-  return password ? t.gates.proofSays : t.issuer.proofSays;
+interface PassWay extends Way {
+  readonly submit: () => Promise<Session>;
 }
 
-interface OtherWaysProps {
-  readonly gate: Gate;
-  readonly ways: Ways;
-  readonly isBusy: boolean;
-  readonly onPass: (act: () => Promise<Session>) => void;
-}
-
-/** By the issuer, and by a passkey. */
-function OtherWays({ gate, ways: { issuer, password }, isBusy, onPass }: OtherWaysProps): ReactNode {
+/** The open ways, the one of the form first. */
+function useWays(gate: Gate, open: OpenWays, submit: PassWay['submit']): readonly [PassWay, ...PassWay[]] {
   const t = useTexts();
-  const isProof = gate === 'proof';
-  return (
-    <>
-      {issuer !== null && (
-        <Button
-          variant={password ? 'default' : 'filled'}
-          disabled={isBusy}
-          onClick={() => onPass(() => passAtIssuer(isProof ? consoleApi.startOidcProof : consoleApi.startOidc))}
-        >
-          {t.issuer.use(issuer)}
-        </Button>
-      )}
-      {password && (
-        <Button variant="default" disabled={isBusy} onClick={() => onPass(isProof ? proveByPasskey : signInByPasskey)}>
-          {t.factors.usePasskey}
-        </Button>
-      )}
-    </>
-  );
+  const [start, usePasskey] =
+    gate === 'proof' ? [consoleApi.startOidcProof, proveByPasskey] : [consoleApi.startOidc, signInByPasskey];
+  const atIssuer = open.issuer === null ? [] : [{ text: t.issuer.use(open.issuer), submit: () => passAtIssuer(start) }];
+  const [only] = atIssuer;
+  if (!open.byPassword && only !== undefined) return [only];
+  return [{ text: t.acts.continue, submit }, ...atIssuer, { text: t.factors.usePasskey, submit: usePasskey }];
+}
+
+function saysOf(t: Texts, gate: Gate, { byPassword }: OpenWays): string {
+  if (gate === 'signIn') return t.gates.signInSays;
+  return byPassword ? t.gates.proofSays : t.issuer.proofSays;
 }

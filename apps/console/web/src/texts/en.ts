@@ -323,7 +323,7 @@ export const en = {
     field: 'Field',
     fields: 'Own fields',
     fieldsSays: 'The fields of the application, as JSON.',
-    conflict: 'Another operator has changed this user meanwhile',
+    conflict: 'Another operator has changed this meanwhile',
     theirs: 'Stored now',
     yours: 'Typed here',
     takeTheirs: 'Take theirs',

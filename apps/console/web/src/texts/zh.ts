@@ -306,7 +306,7 @@ export const zh: typeof en = {
     field: '字段',
     fields: '自定义字段',
     fieldsSays: '应用自己的字段，JSON 格式。',
-    conflict: '另一位管理员在此期间修改了该用户',
+    conflict: '另一位管理员在此期间修改了此内容',
     theirs: '当前存储',
     yours: '此处输入',
     takeTheirs: '采用存储值',
