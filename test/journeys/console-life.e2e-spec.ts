@@ -216,7 +216,7 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
     expect(await mayRead()).toBe(false);
 
     await page.goto(ofRole);
-    await page.getByLabel('User id', { exact: true }).fill(reader.id);
+    await page.getByLabel('User name or id', { exact: true }).fill(reader.id);
     await page.getByRole('button', { name: 'Add', exact: true }).first().click();
     await page.getByRole('table', { name: 'Users of the role' }).getByText(reader.username).waitFor();
     expect(await mayRead()).toBe(true);

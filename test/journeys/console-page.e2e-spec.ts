@@ -142,12 +142,13 @@ describe('what another operator has changed', () => {
     await add('someone');
     await master.put(`/1.1/${path}`, { ACL: theirs });
     await readAgain();
-    await save();
-    await page.getByText('The object has changed since, so nothing was written.').waitFor();
+    const conflict = page.getByText('Another operator has changed this meanwhile');
+    await conflict.waitFor();
+    expect(await page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await conflict.waitFor({ state: 'detached' });
     expect(await listOf()).toEqual(theirs);
 
-    await page.getByRole('button', { name: 'Discard' }).click();
-    await page.getByText('The object has changed since').waitFor({ state: 'detached' });
     await add('someone');
     // A change of something else does not stand against the list.
     if (kind === 'role') await addUser(page, id);
@@ -492,7 +493,7 @@ const userNamed = (username: string) => ({
 });
 
 async function addUser(page: Page, id: string): Promise<void> {
-  await page.getByLabel('User id', { exact: true }).fill(id);
+  await page.getByLabel('User name or id', { exact: true }).fill(id);
   await page.getByRole('button', { name: 'Add', exact: true }).first().click();
   await page.getByRole('table', { name: 'Users of the role' }).waitFor();
 }

@@ -6,6 +6,7 @@ import { answer, isAsked, refused } from './page-requests.js';
 type Open = (path: string) => Promise<Page>;
 
 const CHANGED_SINCE = 'The object has changed since, so nothing was written.';
+const keepMine = (page: Page) => page.getByRole('button', { name: 'Save what I typed' });
 const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true }).click();
 
 async function undo(page: Page): Promise<void> {
@@ -76,7 +77,8 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await field(other).fill('it');
       await save(other);
       await other.getByText(CHANGED_SINCE).first().waitFor();
-      await save(other);
+      await other.getByText('Stored now: de').waitFor();
+      await keepMine(other).click();
       await other.getByText('Saved.').waitFor();
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByText(CHANGED_SINCE).first().waitFor();
@@ -115,7 +117,8 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await page.getByText('Saved.').waitFor();
       await store(other, 'theirs');
       await other.getByText(CHANGED_SINCE).first().waitFor();
-      await save(other);
+      await other.getByText('Stored now: Subject').waitFor();
+      await keepMine(other).click();
       await other.getByText('Saved.').waitFor();
       await page.getByRole('button', { name: 'Undo' }).click();
       await page.getByText(CHANGED_SINCE).first().waitFor();
@@ -123,15 +126,15 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
     });
 
     it('of a new member removes none that was a member before', async () => {
-      const { id } = await signUp(appClient(server()));
+      const { id, username } = await signUp(appClient(server()));
       const users = { __op: 'AddRelation', objects: [{ __type: 'Pointer', className: '_User', objectId: id }] };
       const role = { name: unique('role').replaceAll('-', '_'), ACL: {}, users };
       const roleId = String((await masterClient(server()).post('/1.1/roles', role)).body['objectId']);
       const page = await open(`roles/${roleId}`);
-      const field = page.getByLabel('User id', { exact: true });
+      const field = page.getByLabel('User name or id', { exact: true });
       const add = page.getByRole('button', { name: 'Add', exact: true }).first();
       const undos = page.getByRole('button', { name: 'Undo' });
-      await field.fill(id);
+      await field.fill(username);
       await add.click();
       await page.getByText('Saved.').waitFor();
       expect([await undos.count(), await field.inputValue()]).toEqual([0, '']);
@@ -151,6 +154,56 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       const members = page.getByRole('table', { name: 'Users of the role' }).getByRole('rowheader');
       // The page reads the role again after the notice.
       await expect.poll(() => members.count()).toBe(1);
+    });
+
+    it('of a removed member, found by its name, makes it a member again', async () => {
+      const name = unique('member');
+      const users = await Promise.all(
+        ['one', 'two', 'three'].map((end) => signUp(appClient(server()), { username: `${name}-${end}` })),
+      );
+      const objects = users.map(({ id }) => ({ __type: 'Pointer', className: '_User', objectId: id }));
+      const role = { name: unique('role').replaceAll('-', '_'), ACL: {}, users: { __op: 'AddRelation', objects } };
+      const roleId = String((await masterClient(server()).post('/1.1/roles', role)).body['objectId']);
+      const [first, ...later] = users.map(({ id }) => id).toSorted();
+      const page = await open(`roles/${roleId}?after=${String(first)}`);
+      const members = page.getByRole('table', { name: 'Users of the role' });
+      const ids = () => members.getByRole('cell').locator('code').allTextContents();
+      await members.waitFor();
+      await expect.poll(ids).toEqual(later);
+      const search = page.getByRole('searchbox', { name: 'Search by user name' });
+      await search.fill(`${name}-t`);
+      await search.press('Enter');
+      await expect.poll(ids).toEqual([users[1]!.id, users[2]!.id].toSorted());
+      await page.getByRole('button', { name: `Remove ${name}-two` }).click();
+      await expect.poll(ids).toEqual([users[2]!.id]);
+      await undo(page);
+      await expect.poll(async () => (await ids()).length).toBe(2);
+    });
+
+    it('of the ownership of an operator takes it again', async () => {
+      const name = unique('owner');
+      const page = await open('/operators');
+      await page.getByRole('button', { name: 'Invite an operator' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill(name);
+      await dialog.getByLabel('E-mail address').fill(`${name}@example.com`);
+      await dialog.getByLabel('All applications').selectOption('viewer');
+      await dialog.getByRole('button', { name: 'Invite an operator' }).click();
+      const row = page.getByRole('row').filter({ hasText: name });
+      const change = async (isOwner: boolean) => {
+        await row.getByRole('button', { name: `Actions for ${name}` }).click();
+        await page.getByRole('menuitem', { name: 'Change roles' }).click();
+        await dialog.getByRole('checkbox', { name: 'Owner' }).setChecked(isOwner);
+        await save(page);
+      };
+      await change(true);
+      await row.getByText('Owner', { exact: true }).waitFor();
+      await undo(page);
+      await row.getByText('viewer: All applications').waitFor();
+      await change(true);
+      await row.getByText('Owner', { exact: true }).waitFor();
+      await change(false);
+      await row.getByText('viewer: All applications').waitFor();
     });
 
     it('removes a first template of a language, whose page offers no way back before', async () => {
@@ -209,24 +262,36 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       expect(await channels()).toEqual(['first', 'old', 'theirs']);
     });
 
-    it('stays in the field of a setting', async () => {
+    it('stays in the field of a setting, and saves over the value of another operator only on request', async () => {
       const page = await open('settings');
       const field = page.getByLabel('mailLanguage');
       const flag = page.getByRole('switch', { name: /^requireOldPassword/ });
       await field.waitFor();
-      await setSetting(server(), server().app, 'mailLanguage', 'zh-CN');
-      // The page reads the settings again after a change of another one.
-      await flag.focus();
-      await field.fill('fr');
-      await flag.evaluate((element: { click: () => void }) => {
-        element.click();
-      });
-      await page.getByText('Saved.').waitFor();
-      expect(await focused(page)).toBe('fr');
-      await save(page);
-      await page.getByText('Saved.').nth(1).waitFor();
-      await page.reload();
-      await expect.poll(() => field.inputValue()).toBe('fr');
+      const begin = async (theirs: string, mine: string) => {
+        await setSetting(server(), server().app, 'mailLanguage', theirs);
+        // The page reads the settings again after a change of another one.
+        await flag.focus();
+        await field.fill(mine);
+        await flag.evaluate((element: { click: () => void }) => {
+          element.click();
+        });
+        await page.getByText(`Stored now: ${theirs}`).waitFor();
+        expect(await focused(page)).toBe(mine);
+      };
+      const stored = async () => {
+        await page.reload();
+        await field.waitFor();
+        return field.inputValue();
+      };
+      await begin('zh-CN', 'fr');
+      await page.keyboard.press('Control+s');
+      expect(await page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
+      await page.getByRole('button', { name: 'Take theirs' }).click();
+      expect([await field.inputValue(), await keepMine(page).count(), await stored()]).toEqual(['zh-CN', 0, 'zh-CN']);
+      await begin('de', 'fr');
+      await keepMine(page).click();
+      await expect.poll(() => keepMine(page).count()).toBe(0);
+      expect(await stored()).toBe('fr');
     });
   });
 

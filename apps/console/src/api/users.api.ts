@@ -77,8 +77,6 @@ const listedRole = z.object({
 
 const role = listedRole.extend({
   ACL: json,
-  /** The first 200. */
-  users: z.array(z.object({ objectId: z.string(), username: z.string().nullable() })),
   /** Roles whose members are members of this role: the first 200. */
   roles: z.array(z.object({ objectId: z.string(), name: z.string() })),
 });
@@ -225,6 +223,15 @@ export const usersApi = {
     access: 'roles.read',
     params: ofRole,
     reply: oneRole,
+  }),
+  /** The users of the role, in the order of their ids. `text`: the beginning of a user name. */
+  listRoleUsers: route({
+    method: 'GET',
+    path: '/apps/:appId/roles/:roleId/users',
+    access: 'roles.read',
+    params: ofRole,
+    query: z.object({ text: z.string().max(254).optional(), after: cursor.optional(), limit }),
+    reply: pageOf(z.object({ objectId: z.string(), username: z.string().nullable() })),
   }),
   createRole: route({
     method: 'POST',

@@ -8,7 +8,7 @@ import { contactMasks, textOrNull } from './user.rules.js';
 
 type OneRole = ReplyOf<'getRole'>;
 
-const MAX_SHOWN_MEMBERS = 200;
+const MAX_SHOWN_ROLES = 200;
 const CLASS = { _Role: 'roles', _User: 'users' } as const;
 
 @Injectable()
@@ -19,7 +19,7 @@ export class RolesHandlers {
   async list({ query, caller }: RequestOf<'listRoles'>): Promise<ReplyOf<'listRoles'>> {
     const { text, after, limit } = query;
     const name = {
-      ...(text === undefined ? {} : { $regex: `^${text.replaceAll(/\W/g, String.raw`\$&`)}` }),
+      ...(text === undefined ? {} : beginsWith(text)),
       ...(after === undefined ? {} : { $gt: after }),
     };
     const where = Object.keys(name).length === 0 ? {} : { name };
@@ -31,6 +31,25 @@ export class RolesHandlers {
   @Handles(consoleApi.getRole)
   get(request: RequestOf<'getRole'>): Promise<OneRole> {
     return this.role(request, request.params.roleId);
+  }
+
+  @Handles(consoleApi.listRoleUsers)
+  async listUsers(request: RequestOf<'listRoleUsers'>): Promise<ReplyOf<'listRoleUsers'>> {
+    const { caller, params, query } = request;
+    const { text, after, limit } = query;
+    if (text !== undefined) request.require('users.contact');
+    const where = {
+      ...memberOf(params.roleId, '_User'),
+      ...(text === undefined ? {} : { username: beginsWith(text) }),
+      ...(after === undefined ? {} : { objectId: { $gt: after } }),
+    };
+    const found = await this.find(caller, '_User', where, { order: 'objectId', limit: limit + 1 });
+    const masks = contactMasks(request.may('users.contact'));
+    const items = found.slice(0, limit).map((user) => ({
+      objectId: textOf(user['objectId']),
+      username: masks.name(textOrNull(user['username'])),
+    }));
+    return { items, next: found.length > limit ? (items.at(-1)?.objectId ?? null) : null };
   }
 
   @Handles(consoleApi.createRole)
@@ -98,34 +117,19 @@ export class RolesHandlers {
     return this.rpc.call(objectsRpc.remove, { caller, className: '_Role', objectIds: [params.roleId] });
   }
 
-  private async role(
-    request: Pick<ConsoleRequest, 'caller' | 'may'>,
-    objectId: string,
-  ): Promise<{ role: RoleDetails }> {
-    const { caller } = request;
+  private async role({ caller }: Pick<ConsoleRequest, 'caller'>, objectId: string): Promise<{ role: RoleDetails }> {
     const { object } = await this.rpc.call(objectsRpc.get, { caller, className: '_Role', objectId, returnAcl: true });
     if (object?.['objectId'] === undefined) throw appError('NOT_FOUND', { message: 'There is no such role.' });
-    const masks = contactMasks(request.may('users.contact'));
-    const [users, roles] = await Promise.all([
-      this.members(caller, objectId, '_User'),
-      this.members(caller, objectId, '_Role'),
-    ]);
+    const page = { order: 'createdAt', limit: MAX_SHOWN_ROLES };
+    const roles = await this.find(caller, '_Role', memberOf(objectId, '_Role'), page);
     return {
       role: {
         ...timesOf(object),
         name: textOf(object['name']),
         ACL: (object['ACL'] ?? {}) as JsonObject,
-        users: users.map((user) => ({
-          objectId: textOf(user['objectId']),
-          username: masks.name(textOrNull(user['username'])),
-        })),
         roles: roles.map((role) => ({ objectId: textOf(role['objectId']), name: textOf(role['name']) })),
       },
     };
-  }
-
-  private members(caller: Caller, roleId: string, className: keyof typeof CLASS): Promise<JsonObject[]> {
-    return this.find(caller, className, memberOf(roleId, className), { order: 'createdAt', limit: MAX_SHOWN_MEMBERS });
   }
 
   private async find(
@@ -137,6 +141,10 @@ export class RolesHandlers {
     const query = { caller, className, where, ...page, skip: 0, count: false, returnAcl: false };
     return (await this.rpc.call(objectsRpc.find, query)).results;
   }
+}
+
+function beginsWith(text: string): JsonObject {
+  return { $regex: `^${text.replaceAll(/\W/g, String.raw`\$&`)}` };
 }
 
 function timesOf(object: JsonObject): { objectId: string; createdAt: string; updatedAt: string } {

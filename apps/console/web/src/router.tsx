@@ -101,7 +101,11 @@ const ofApplication = [
     ...at(app, '/roles', () => z.extend(page(), { q: text() })),
     component: lazy(() => import('./pages/roles'), 'RolesPage'),
   }),
-  createRoute({ ...at(app, '/roles/$roleId'), component: lazy(() => import('./pages/roles'), 'RolePage') }),
+  createRoute({
+    ...at(app, '/roles/$roleId'),
+    validateSearch: searchOf(() => z.extend(page(), { q: text() })),
+    component: lazy(() => import('./pages/roles'), 'RolePage'),
+  }),
   createRoute({
     ...at(app, '/devices', () => z.extend(page(), { type: text(), channel: text(), user: text(), connected: flag() })),
     component: lazy(() => import('./pages/devices'), 'DevicesPage'),

@@ -22,7 +22,7 @@ export function AccessPage({ title, children }: { readonly title: string; readon
       <title>{`${title} · Gatepost`}</title>
       <main>
         <Group justify="space-between" mb="sm">
-          <Text size="md" fw={600}>
+          <Text fw={600} size="md">
             {t.shell.product}
           </Text>
           <Menu position="bottom-end">
@@ -137,7 +137,7 @@ function IssuerForm(): ReactNode {
   if (way === undefined) return null;
   return (
     <AccessForm button={way.text} submit={way.submit}>
-      <Text size="sm">{t.issuer.only}</Text>
+      <Text>{t.issuer.only}</Text>
     </AccessForm>
   );
 }
@@ -197,7 +197,7 @@ export function LinkPage(): ReactNode {
       <Answer of={link} lines={3}>
         {({ kind, name, address }) => (
           <>
-            <Text size="sm">{hasPasswords ? t.access.says[kind] : t.issuer.says[kind]}</Text>
+            <Text>{hasPasswords ? t.access.says[kind] : t.issuer.says[kind]}</Text>
             {hasPasswords && <LinkForm token={token} kind={kind} name={name ?? ''} address={address ?? ''} />}
             {!hasPasswords && kind === 'invitation' && <IssuerForm />}
           </>

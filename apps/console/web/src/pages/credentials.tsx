@@ -140,9 +140,7 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
             {accounts
               .filter(({ unverified }) => unverified > 0)
               .map(({ platform, unverified }) => (
-                <Text key={platform} size="sm">
-                  {t.overview.unverified(platform, unverified, number(unverified))}
-                </Text>
+                <Text key={platform}>{t.overview.unverified(platform, unverified, number(unverified))}</Text>
               ))}
             <DataTable
               label={t.settings.tabs.platforms}

@@ -30,9 +30,7 @@ export function HealthPage(): ReactNode {
               ) : (
                 <Alert color="bad" icon={<Icon name="warning" />} title={t.health.unwell} role="status">
                   {silent.map((service) => (
-                    <Text key={service} size="sm">
-                      {t.health.silent(service)}
-                    </Text>
+                    <Text key={service}>{t.health.silent(service)}</Text>
                   ))}
                 </Alert>
               )}
@@ -66,11 +64,9 @@ function ProcessPanel({ process }: { readonly process: Process }): ReactNode {
         </Badge>
       }
     >
-      <Text size="sm" c="dimmed">
-        {t.health.process(process.host, process.pid, process.version, process.node)}
-      </Text>
+      <Text c="dimmed">{t.health.process(process.host, process.pid, process.version, process.node)}</Text>
       {process.problems.map((problem) => (
-        <Text key={problem} size="sm" lang="en">
+        <Text key={problem} lang="en">
           {problem}
         </Text>
       ))}
@@ -103,10 +99,8 @@ function Findings(): ReactNode {
               {items.map(({ problem, remedy, isAdvice }) => (
                 <li key={problem}>
                   <Badge color={isAdvice ? 'gray' : 'bad'}>{isAdvice ? t.health.advice : t.health.problem}</Badge>
-                  <Text size="sm" lang="en">
-                    {problem}
-                  </Text>
-                  <Text size="sm" c="dimmed" lang="en">
+                  <Text lang="en">{problem}</Text>
+                  <Text c="dimmed" lang="en">
                     {remedy}
                   </Text>
                 </li>
@@ -115,9 +109,7 @@ function Findings(): ReactNode {
           )
         }
       </Answer>
-      <Text size="sm" c="dimmed">
-        {t.health.findingsSays}
-      </Text>
+      <Text c="dimmed">{t.health.findingsSays}</Text>
     </Panel>
   );
 }

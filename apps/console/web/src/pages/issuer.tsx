@@ -35,9 +35,7 @@ export function FinishPage(): ReactNode {
   return (
     <AccessPage title={t.access.signIn}>
       {error === null ? (
-        <Text size="sm" role="status">
-          {data?.purpose === 'proof' ? t.issuer.proven : t.issuer.goesOn}
-        </Text>
+        <Text role="status">{data?.purpose === 'proof' ? t.issuer.proven : t.issuer.goesOn}</Text>
       ) : (
         <>
           <Failure error={error} />
@@ -58,9 +56,9 @@ export function IssuerPanel(): ReactNode {
   const isOnlyWay = !hasPasswords || !operator.hasPassword;
   return (
     <Panel title={issuer}>
-      <Text size="sm">{operator.isConnected ? t.issuer.connected : t.issuer.notConnected}</Text>
+      <Text>{operator.isConnected ? t.issuer.connected : t.issuer.notConnected}</Text>
       {!operator.isConnected && <ConnectButton />}
-      {operator.isConnected && (isOnlyWay ? <Text size="sm">{t.issuer.onlyWay}</Text> : <DisconnectButton />)}
+      {operator.isConnected && (isOnlyWay ? <Text>{t.issuer.onlyWay}</Text> : <DisconnectButton />)}
     </Panel>
   );
 }

@@ -21,11 +21,11 @@ export function KeysTab({ application }: ApplicationProps): ReactNode {
   return (
     <Stack>
       <Panel title={t.keys.appKey}>
-        <Text size="sm">{t.keys.appKeySays}</Text>
+        <Text>{t.keys.appKeySays}</Text>
         <Copyable value={appKey} />
       </Panel>
       <Panel title={t.keys.masterKey}>
-        <Text size="sm">{t.keys.masterKeySays}</Text>
+        <Text>{t.keys.masterKeySays}</Text>
         <Group gap="lg" fz="sm">
           <span>
             {t.keys.shortId} <Code>{masterKeyId}</Code>
@@ -118,7 +118,7 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
       isDisabled={!kinds.appKey && !kinds.masterKey}
       onClose={onClose}
     >
-      <Text size="sm">{t.keys.rotateSays}</Text>
+      <Text>{t.keys.rotateSays}</Text>
       {choice('appKey')}
       {choice('masterKey')}
       <NativeSelect

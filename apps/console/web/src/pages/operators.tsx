@@ -1,10 +1,11 @@
 import { Alert, Badge, Button, Checkbox, Group, Menu, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useDisclosure } from '@mantine/hooks';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
-import { useAct, useApplications, useMay, useRead, useSession } from '../api/queries';
-import { AddButton, Confirm, FormDialog, useNotices, useSave } from '../parts/dialogs';
+import { sessionQuery, useAct, useApplications, useMay, useRead, useSession } from '../api/queries';
+import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Copyable, Page, Panel } from '../parts/panel';
@@ -15,7 +16,8 @@ import { useLanguage, useTexts } from '../texts/texts';
 
 /** With the name of the operator whom it is for. */
 type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'] & { readonly name: string };
-type Grants = Operator['grants'];
+type Rights = Pick<Operator, 'isOwner' | 'grants'>;
+type Grants = Rights['grants'];
 
 export function OperatorsPage(): ReactNode {
   const t = useTexts();
@@ -45,9 +47,10 @@ export function OperatorsPage(): ReactNode {
             {
               header: t.users.state,
               from: 'sm',
-              cell: ({ state, lockedUntil }) => (
+              cell: ({ state, lockedUntil, hasSecondFactor }) => (
                 <Group gap={4}>
                   <Badge color={state === 'active' ? 'good' : 'gray'}>{t.operators.states[state]}</Badge>
+                  {hasSecondFactor && <Badge color="good">{t.factors.title}</Badge>}
                   <LockedBadge until={lockedUntil} />
                 </Group>
               ),
@@ -60,7 +63,7 @@ export function OperatorsPage(): ReactNode {
           ]}
         />
       </Panel>
-      {edited !== undefined && <GrantsDialog operator={edited} onClose={() => setEdited(undefined)} />}
+      {edited !== undefined && <RightsDialog operator={edited} onClose={() => setEdited(undefined)} />}
     </Page>
   );
 }
@@ -72,7 +75,7 @@ function LinkAlert({ link }: { readonly link: Link }): ReactNode {
   return (
     <Alert color="link" icon={<Icon name="key" />} title={t.operators.link(link.name)} role="status">
       <Stack gap="xs">
-        <Text size="sm">
+        <Text>
           {t.operators.linkSays(formats.time(link.endsAt))} {link.isMailed && t.operators.linkMailed}
         </Text>
         <div data-link>
@@ -127,7 +130,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
-        {!operator.isOwner && <Menu.Item onClick={() => edit(operator)}>{t.operators.changeRights}</Menu.Item>}
+        <Menu.Item onClick={() => edit(operator)}>{t.operators.changeRights}</Menu.Item>
         <Menu.Item
           onClick={act(async () => {
             show(undefined);
@@ -172,6 +175,26 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   );
 }
 
+interface RightsProps {
+  readonly rights: Rights;
+  readonly onChange: (rights: Rights) => void;
+}
+
+function RightsFields({ rights, onChange }: RightsProps): ReactNode {
+  const t = useTexts();
+  return (
+    <>
+      <Checkbox
+        label={t.operators.owner}
+        description={t.operators.ownerSays}
+        checked={rights.isOwner}
+        onChange={(event) => onChange({ ...rights, isOwner: event.currentTarget.checked })}
+      />
+      {!rights.isOwner && <GrantFields grants={rights.grants} onChange={(grants) => onChange({ ...rights, grants })} />}
+    </>
+  );
+}
+
 interface GrantFieldsProps {
   readonly grants: Grants;
   readonly onChange: (grants: Grants) => void;
@@ -212,8 +235,7 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
   const invite = useAct(consoleApi.inviteOperator);
-  const [isOwner, setOwner] = useState(false);
-  const [grants, setGrants] = useState<Grants>([]);
+  const [rights, setRights] = useState<Rights>({ isOwner: false, grants: [] });
   const form = useForm({
     initialValues: { name: '', address: '' },
     validate: {
@@ -224,9 +246,8 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
   const submit = async () => {
     const { name, address } = form.getValues();
     show(undefined);
-    const { link } = await invite.mutateAsync({
-      body: { name, address, isOwner, grants: isOwner ? [] : grants, language },
-    });
+    const given = rights.isOwner ? { isOwner: true, grants: [] } : rights;
+    const { link } = await invite.mutateAsync({ body: { name, address, ...given, language } });
     show({ ...link, name });
   };
   return (
@@ -239,30 +260,32 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
     >
       <TextInput label={t.access.name} data-autofocus {...form.getInputProps('name')} />
       <TextInput label={t.access.address} type="email" {...form.getInputProps('address')} />
-      <Checkbox
-        label={t.operators.owner}
-        description={t.operators.ownerSays}
-        checked={isOwner}
-        onChange={(event) => setOwner(event.currentTarget.checked)}
-      />
-      {!isOwner && <GrantFields grants={grants} onChange={setGrants} />}
+      <RightsFields rights={rights} onChange={setRights} />
     </FormDialog>
   );
 }
 
-function GrantsDialog({ operator, onClose }: { readonly operator: Operator; readonly onClose: () => void }): ReactNode {
+function RightsDialog({ operator, onClose }: { readonly operator: Operator; readonly onClose: () => void }): ReactNode {
   const t = useTexts();
-  const change = useSave(consoleApi.setGrants);
-  const [grants, setGrants] = useState(operator.grants);
+  const notices = useNotices();
+  const queries = useQueryClient();
+  const setGrants = useAct(consoleApi.setGrants);
+  const change = useAct(consoleApi.changeOperator);
+  const [rights, setRights] = useState<Rights>(operator);
   const params = { operatorId: operator.id };
-  const save = () =>
-    change.save({ params, body: { grants, former: operator.grants } }, ({ operator: saved }) => ({
-      params,
-      body: { grants: operator.grants, former: saved.grants },
-    }));
+  const write = async (former: Rights, { isOwner, grants }: Rights) => {
+    if (grants !== former.grants) await setGrants.mutateAsync({ params, body: { grants, former: former.grants } });
+    if (isOwner !== former.isOwner) await change.mutateAsync({ params, body: { isOwner } });
+    // The rights may be those of the operator of this session.
+    await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
+  };
+  const save = async () => {
+    await write(operator, rights);
+    notices.undoable(t.acts.saved, () => write(rights, operator));
+  };
   return (
     <FormDialog title={t.operators.changeRights} submitText={t.acts.save} submit={save} onClose={onClose}>
-      <GrantFields grants={grants} onChange={setGrants} />
+      <RightsFields rights={rights} onChange={setRights} />
     </FormDialog>
   );
 }

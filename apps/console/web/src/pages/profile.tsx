@@ -111,18 +111,7 @@ function PasswordPanel(): ReactNode {
   };
   return (
     <Panel title={t.access.password}>
-      <Form
-        form={form}
-        submit={submit}
-        maw="28rem"
-        buttons={({ isPending }) => (
-          <Group>
-            <Button type="submit" variant="default" loading={isPending}>
-              {t.profile.changePassword}
-            </Button>
-          </Group>
-        )}
-      >
+      <Form form={form} submit={submit} button={t.profile.changePassword} maw="28rem">
         <PasswordField
           label={t.profile.oldPassword}
           autoComplete="current-password"
@@ -145,7 +134,7 @@ function Sessions(): ReactNode {
   const sessions = useRead(consoleApi.listMySessions, {});
   return (
     <Panel title={t.profile.sessions}>
-      <Text size="sm">{t.profile.sessionsSays}</Text>
+      <Text>{t.profile.sessionsSays}</Text>
       <List
         label={t.profile.sessions}
         of={sessions}

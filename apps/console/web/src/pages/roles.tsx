@@ -1,20 +1,22 @@
-import { Button, Code, Group, Stack, TextInput } from '@mantine/core';
+import { Code, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RoleDetails } from '#console-api';
+import { call } from '../api/call';
 import { useAct, useMay, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
 import { AddButton, ActButton, FormDialog, useNotices, useSave } from '../parts/dialogs';
 import { onText, UrlText } from '../parts/fields';
 import { Form } from '../parts/forms';
 import { Answer, Empty, Page, Panel, RemoveButton } from '../parts/panel';
-import { DataTable, List } from '../table/data-table';
+import { type Column, DataTable, List, RowLink } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { History } from './audit';
 
 const FROM = '/frame/apps/$appId/roles';
+const ROLE = '/frame/apps/$appId/roles/$roleId';
 
 export function RolesPage(): ReactNode {
   const t = useTexts();
@@ -82,7 +84,7 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
 
 export function RolePage(): ReactNode {
   const t = useTexts();
-  const { appId, roleId } = useParams({ from: '/frame/apps/$appId/roles/$roleId' });
+  const { appId, roleId } = useParams({ from: ROLE });
   const may = useMay(appId);
   const navigate = useNavigate();
   const answer = useRead(consoleApi.getRole, { params: { appId, roleId } });
@@ -118,18 +120,28 @@ interface RoleProps {
   readonly role: RoleDetails;
 }
 
+type Kind = 'Users' | 'Roles';
+
 function RolePanels({ appId, role }: RoleProps): ReactNode {
   const t = useTexts();
   const may = useMay(appId);
+  const { after, q } = useSearch({ from: ROLE });
+  const navigate = useNavigate({ from: '/apps/$appId/roles/$roleId' });
   const notices = useNotices();
   const change = useSave(consoleApi.changeRole);
   const params = { appId, roleId: role.objectId };
-  const swap = (kind: 'Users' | 'Roles', id: string, isAdded: boolean) =>
+  const users = useRead(consoleApi.listRoleUsers, { params, query: { after, text: q } });
+  const swap = (kind: Kind, id: string, isAdded: boolean) =>
     change.mutateAsync({ params, body: { [`${isAdded ? 'add' : 'remove'}${kind}`]: [id] } });
-  const act = async (kind: 'Users' | 'Roles', id: string, isAdded: boolean) => {
+  const act = async (kind: Kind, id: string, isAdded: boolean) => {
     const { changed } = await swap(kind, id, isAdded);
     if (changed.includes(id)) notices.undoable(t.acts.saved, () => swap(kind, id, !isAdded));
     else notices.done(t.acts.saved);
+  };
+  const addUser = async (given: string) => {
+    const query = { where: JSON.stringify({ username: given }), limit: 1 };
+    const { items } = await call(consoleApi.listUsers, { params: { appId }, query });
+    await act('Users', items[0]?.objectId ?? given, true);
   };
   const saveAcl = async (ACL: Record<string, unknown>, { ACL: former, updatedAt }: RoleDetails) => {
     const { role: saved } = await change.save({ params, body: { ACL, updatedAt } }, (reply) => ({
@@ -138,79 +150,75 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
     }));
     return saved;
   };
+  const mayWrite = may('roles.write');
+  const columnsOf = (kind: Kind): readonly Column<Member>[] => [
+    {
+      header: t.roles.name,
+      cell: ({ objectId, username, name = username ?? objectId }) => (
+        <RowLink to={`/apps/${appId}/${kind.toLowerCase()}/${encodeURIComponent(objectId)}`}>
+          <bdi>{name}</bdi>
+        </RowLink>
+      ),
+    },
+    { header: t.users.fields.id, cell: ({ objectId }) => <Code>{objectId}</Code> },
+    {
+      header: t.table.acts,
+      cell: ({ objectId, username, name = username ?? objectId }) =>
+        mayWrite && (
+          <RemoveButton
+            label={t.acl.remove(name)}
+            remove={() => void act(kind, objectId, false).catch(notices.failed)}
+          />
+        ),
+    },
+  ];
+  const table = { idOf: ({ objectId }: Member) => objectId, empty: <Empty title={t.roles.noMembers} /> };
   return (
     <Stack>
-      <Members
-        title={t.roles.users}
-        addLabel={t.roles.addUser}
-        members={role.users.map(({ objectId, username }) => ({ id: objectId, name: username ?? objectId }))}
-        isReadOnly={!may('roles.write')}
-        act={(id, isAdded) => act('Users', id, isAdded)}
-      />
-      <Members
-        title={t.roles.roles}
-        addLabel={t.roles.addRole}
-        members={role.roles.map(({ objectId, name }) => ({ id: objectId, name }))}
-        isReadOnly={!may('roles.write')}
-        act={(id, isAdded) => act('Roles', id, isAdded)}
-      />
-      <AclPanel stored={role} isReadOnly={!may('roles.write')} save={saveAcl} />
+      <Panel title={t.roles.users}>
+        {may('users.contact') && (
+          <UrlText
+            label={t.roles.searchUsers}
+            type="search"
+            maw="24rem"
+            value={q}
+            onChange={(text) => void navigate({ search: { q: text } })}
+          />
+        )}
+        <List label={t.roles.users} of={users} page={{ after }} columns={columnsOf('Users')} {...table} />
+        {mayWrite && <AddMember label={t.roles.addUser} add={addUser} />}
+      </Panel>
+      <Panel title={t.roles.roles}>
+        <DataTable label={t.roles.roles} rows={role.roles} columns={columnsOf('Roles')} {...table} />
+        {mayWrite && <AddMember label={t.roles.addRole} add={(id) => act('Roles', id, true)} />}
+      </Panel>
+      <AclPanel stored={role} isReadOnly={!mayWrite} save={saveAcl} />
     </Stack>
   );
 }
 
-interface MembersProps {
-  readonly title: string;
-  readonly addLabel: string;
-  readonly members: readonly { readonly id: string; readonly name: string }[];
-  readonly isReadOnly: boolean;
-  readonly act: (id: string, isAdded: boolean) => Promise<void>;
+interface Member {
+  readonly objectId: string;
+  readonly name?: string;
+  readonly username?: string | null;
 }
 
-function Members({ title, addLabel, members, isReadOnly, act }: MembersProps): ReactNode {
+function AddMember({
+  label,
+  add,
+}: {
+  readonly label: string;
+  readonly add: (given: string) => Promise<void>;
+}): ReactNode {
   const t = useTexts();
-  const notices = useNotices();
-  const [id, setId] = useState('');
-  const add = async () => {
-    await act(id.trim(), true);
-    setId((now) => (now === id ? '' : now));
+  const [given, setGiven] = useState('');
+  const submit = async () => {
+    await add(given.trim());
+    setGiven((now) => (now === given ? '' : now));
   };
   return (
-    <Panel title={title}>
-      <DataTable
-        label={title}
-        rows={members}
-        idOf={(member) => member.id}
-        empty={<Empty title={t.roles.noMembers} />}
-        columns={[
-          { header: t.roles.name, cell: ({ name }) => <bdi>{name}</bdi> },
-          { header: t.users.fields.id, cell: (member) => <Code>{member.id}</Code> },
-          {
-            header: t.table.acts,
-            cell: (member) =>
-              !isReadOnly && (
-                <RemoveButton
-                  label={t.acl.remove(member.name)}
-                  remove={() => void act(member.id, false).catch(notices.failed)}
-                />
-              ),
-          },
-        ]}
-      />
-      {!isReadOnly && (
-        <Form
-          submit={add}
-          buttons={({ isPending }) => (
-            <Group>
-              <Button type="submit" variant="default" loading={isPending}>
-                {t.acts.add}
-              </Button>
-            </Group>
-          )}
-        >
-          <TextInput label={addLabel} value={id} onChange={onText(setId)} required maw="24rem" />
-        </Form>
-      )}
-    </Panel>
+    <Form submit={submit} button={t.acts.add} maw="24rem">
+      <TextInput label={label} value={given} onChange={onText(setGiven)} required withAsterisk={false} />
+    </Form>
   );
 }

@@ -35,7 +35,7 @@ export function SecondFactorsPanel(): ReactNode {
           {t.factors.needed}
         </Alert>
       )}
-      <Text size="sm">{t.factors.says}</Text>
+      <Text>{t.factors.says}</Text>
       <Answer of={factors} lines={3}>
         {(shown) => <FactorList factors={shown} added={added} refresh={refresh} />}
       </Answer>
@@ -91,8 +91,8 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
           ]}
         />
       )}
-      <Text size="sm">{hasCodes ? t.factors.codesOn : t.factors.codesOff}</Text>
-      {(hasCodes || passkeys.length > 0) && <Text size="sm">{t.factors.recoveryLeft(recoveryCodes)}</Text>}
+      <Text>{hasCodes ? t.factors.codesOn : t.factors.codesOff}</Text>
+      {(hasCodes || passkeys.length > 0) && <Text>{t.factors.recoveryLeft(recoveryCodes)}</Text>}
       <Group gap="xs">
         <DialogButton text={t.factors.addPasskey}>
           {(close) => <PasskeyDialog onAdded={added} onClose={close} />}
@@ -147,7 +147,7 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
       submit={submit}
       onClose={onClose}
     >
-      <Text size="sm">{data === undefined ? t.factors.codesSays : t.factors.scan}</Text>
+      <Text>{data === undefined ? t.factors.codesSays : t.factors.scan}</Text>
       {data !== undefined && (
         <>
           <QrCode text={data.uri} />
@@ -168,7 +168,7 @@ function PasskeyDialog({ onAdded, onClose }: AddProps): ReactNode {
   const submit = async () => onAdded(await addPasskey(form.getValues().name.trim()));
   return (
     <FormDialog title={t.factors.addPasskey} submitText={t.acts.continue} form={form} submit={submit} onClose={onClose}>
-      <Text size="sm">{t.factors.passkeySays}</Text>
+      <Text>{t.factors.passkeySays}</Text>
       <TextInput label={t.access.name} maxLength={100} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>
   );
@@ -185,7 +185,7 @@ function RecoveryCodes({
   return (
     <Dialog title={t.factors.recovery} onClose={onClose}>
       <Stack gap="md">
-        <Text size="sm">{t.factors.recoverySays}</Text>
+        <Text>{t.factors.recoverySays}</Text>
         <Code block>{codes.join('\n')}</Code>
         <Group justify="flex-end">
           <CopyButton value={codes.join('\n')} />

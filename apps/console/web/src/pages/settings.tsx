@@ -67,9 +67,7 @@ function GeneralTab({ application }: ApplicationProps): ReactNode {
         {application.secretSettings.map((setting) => (
           <SecretField key={setting.name} appId={application.id} setting={setting} />
         ))}
-        <Text size="sm" c="dimmed">
-          {t.settings.says}
-        </Text>
+        <Text c="dimmed">{t.settings.says}</Text>
       </Stack>
     </Panel>
   );

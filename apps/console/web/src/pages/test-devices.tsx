@@ -100,18 +100,14 @@ function WhyFewer({ appId, devices, count }: WhyFewerProps): ReactNode {
     <>
       {devices.error !== null && <Failure error={devices.error} />}
       {devices.isSuccess && count === 0 && (
-        <Text size="sm" c="dimmed">
+        <Text c="dimmed">
           {t.newPush.noTestDevice}{' '}
           <Link to="/apps/$appId/devices" params={{ appId }}>
             {t.pages.devices}
           </Link>
         </Text>
       )}
-      {missing > 0 && (
-        <Text size="sm" c="dimmed">
-          {t.newPush.missingTestDevices(missing, number(missing))}
-        </Text>
-      )}
+      {missing > 0 && <Text c="dimmed">{t.newPush.missingTestDevices(missing, number(missing))}</Text>}
     </>
   );
 }

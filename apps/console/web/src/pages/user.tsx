@@ -92,12 +92,10 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
   const loginMethods: Readonly<Record<string, string | undefined>> = t.user.loginMethods;
   return (
     <Panel title={isLocked ? t.user.locked : t.user.notLocked}>
-      {!user.hasPassword && <Text size="sm">{t.user.noPassword(user.accounts.map(({ platform }) => platform))}</Text>}
-      {isLocked && lock.lockedUntil !== null && (
-        <Text size="sm">{t.user.lockedSays(formats.time(lock.lockedUntil))}</Text>
-      )}
+      {!user.hasPassword && <Text>{t.user.noPassword(user.accounts.map(({ platform }) => platform))}</Text>}
+      {isLocked && lock.lockedUntil !== null && <Text>{t.user.lockedSays(formats.time(lock.lockedUntil))}</Text>}
       {!isLocked && (
-        <Text size="sm">
+        <Text>
           {lock.failures === 0 ? t.user.noFailures : t.user.failures(lock.failures, formats.number(lock.failures))}
         </Text>
       )}
@@ -118,7 +116,7 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
 function ResetButton({ appId, user }: UserProps): ReactNode {
   const t = useTexts();
   const recipient = user.email ?? user.mobilePhoneNumber;
-  if (recipient === null) return <Text size="sm">{t.user.noRecipient}</Text>;
+  if (recipient === null) return <Text>{t.user.noRecipient}</Text>;
   return (
     <Group>
       <ActButton
@@ -139,7 +137,7 @@ function SessionPanel({ appId, user }: UserProps): ReactNode {
   const input = { params: { appId, userId: user.objectId } };
   return (
     <Panel title={t.user.session}>
-      <Text size="sm">
+      <Text>
         {t.user.changed} <When at={user.updatedAt} isFull /> · {t.user.signedUp} <When at={user.createdAt} isFull />
       </Text>
       {may('users.write') && (
@@ -244,7 +242,7 @@ function AccessForm({ appId, user }: UserProps): ReactNode {
     <Stack>
       <Panel title={t.pages.roles}>
         {user.roles.length === 0 ? (
-          <Text size="sm">{t.user.noRoles}</Text>
+          <Text>{t.user.noRoles}</Text>
         ) : (
           <Group gap="xs">
             {user.roles.map((role) => (

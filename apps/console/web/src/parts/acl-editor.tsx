@@ -106,8 +106,8 @@ export function AclPanel<Stored extends Listed>({ stored, isReadOnly, save }: Ac
   return (
     <Panel title={t.acl.title}>
       <EditForm edit={edit} save={save} theirs={theirs}>
-        {shown === null && <Text size="sm">{t.acl.none}</Text>}
-        {shown !== null && Object.keys(shown).length === 0 && <Text size="sm">{t.acl.empty}</Text>}
+        {shown === null && <Text>{t.acl.none}</Text>}
+        {shown !== null && Object.keys(shown).length === 0 && <Text>{t.acl.empty}</Text>}
         <AclEditor value={shown ?? {}} onChange={edit.type} isReadOnly={isReadOnly} />
       </EditForm>
     </Panel>

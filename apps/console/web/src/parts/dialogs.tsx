@@ -157,9 +157,7 @@ export function Confirm({ title, says, button = title, typed, onConfirm, onClose
       isFinal={typed !== undefined}
       onClose={onClose}
     >
-      <Text size="sm" component="div">
-        {says}
-      </Text>
+      <Text component="div">{says}</Text>
       {typed !== undefined && (
         <TextInput label={t.acts.typeToConfirm(folded(typed))} value={text} onChange={onText(setText)} data-autofocus />
       )}

@@ -23,18 +23,23 @@ export interface FormProps {
   readonly children: ReactNode;
 }
 
+type Buttons = (
+  act: { readonly isPending: boolean; readonly reset: () => void },
+  pass: (act: Act) => void,
+) => ReactNode;
+
 interface FormWithButtons extends FormProps {
-  readonly buttons: (
-    act: { readonly isPending: boolean; readonly reset: () => void },
-    pass: (act: Act) => void,
-  ) => ReactNode;
+  /** The text of its only button. */
+  readonly button?: string;
+  /** Default: that button. */
+  readonly buttons?: Buttons;
 }
 
 /**
  * A form shows the failure of its act above its buttons. A request for a code is none: the form then has a field for it. In a field of an
  * edit Ctrl S saves.
  */
-export function Form({ form, submit, buttons, maw = '100%', children }: FormWithButtons): ReactNode {
+export function Form({ form, submit, button, buttons, maw = '100%', children }: FormWithButtons): ReactNode {
   const queries = useQueryClient();
   const mutationKey = [useId()];
   const act = useMutation({ mutationKey, mutationFn: (chosen: Act) => chosen() });
@@ -58,7 +63,11 @@ export function Form({ form, submit, buttons, maw = '100%', children }: FormWith
         {children}
         {error instanceof SyntaxError && <NoJson problem={error.message} />}
         {!(error instanceof SyntaxError) && <Failure error={asksForCode(error) ? null : error} />}
-        {buttons(act, pass)}
+        {buttons?.(act, pass) ?? (
+          <Button type="submit" variant="default" loading={act.isPending} style={{ alignSelf: 'flex-start' }}>
+            {button}
+          </Button>
+        )}
       </Stack>
     </form>
   );

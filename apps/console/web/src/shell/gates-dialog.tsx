@@ -75,7 +75,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
       others={others.map((way) => ({ ...way, submit: passing(way.submit) }))}
       onClose={() => answer(false)}
     >
-      <Text size="sm">{saysOf(t, gate, open)}</Text>
+      <Text>{saysOf(t, gate, open)}</Text>
       {open.byPassword && (
         <>
           {operator === null ? (
