@@ -113,9 +113,11 @@ function DiscardButton({ discard }: Pick<FormProps, 'discard'>): ReactNode {
   const t = useTexts();
   return (
     discard && (
-      <Button variant="default" onClick={discard}>
-        {t.acts.discard}
-      </Button>
+      <Group>
+        <Button variant="default" onClick={discard}>
+          {t.acts.discard}
+        </Button>
+      </Group>
     )
   );
 }
@@ -140,7 +142,7 @@ function PushForm({ draft, settled, change, discard, forget }: FormProps): React
   );
   return (
     <>
-      <Panel title={t.newPush.who} acts={<DiscardButton discard={discard} />}>
+      <Panel title={t.newPush.who}>
         <Who draft={draft} change={change} />
         {problem !== undefined && <NoJson problem={problem} />}
         {body !== undefined && (
@@ -163,6 +165,7 @@ function PushForm({ draft, settled, change, discard, forget }: FormProps): React
           isCounting={count.isPending || count.isPlaceholderData}
           count={count.isError ? undefined : count.data?.total}
         />
+        <DiscardButton discard={discard} />
       </Panel>
     </>
   );
@@ -174,11 +177,12 @@ function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
   const t = useTexts();
   const { body, problem } = testBodyOf(settled);
   return (
-    <Panel title={t.newPush.what} acts={<DiscardButton discard={discard} />}>
+    <Panel title={t.newPush.what}>
       <What draft={draft} change={change} />
       {problem !== undefined && <NoJson problem={problem} />}
       {body !== undefined && <Preview body={body} />}
       <TestPushButton appId={appId} body={draft === settled ? body : undefined} />
+      <DiscardButton discard={discard} />
     </Panel>
   );
 }

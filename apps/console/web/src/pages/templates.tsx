@@ -174,7 +174,13 @@ function Editor({ params, template }: EditorProps): ReactNode {
             ]}
             onChange={setShown}
           />
-          <Textarea label={t.templates[shown]} rows={18} className="code" {...fieldOf(shown)} />
+          <Textarea
+            label={t.templates[shown]}
+            description={t.templates.variables}
+            rows={18}
+            className="code"
+            {...fieldOf(shown)}
+          />
         </EditForm>
       </Panel>
       <Panel title={t.templates.preview}>

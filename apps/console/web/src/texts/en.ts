@@ -618,6 +618,7 @@ export const en = {
     builtIn: 'built in',
     from: (language: string) => `text of ${language}`,
     source: 'Template',
+    variables: 'Variables: {{link}}, {{username}}, {{email}}, {{appname}}. The link is needed in both parts.',
     part: 'Part',
     subject: 'Subject',
     html: 'HTML',

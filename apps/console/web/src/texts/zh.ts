@@ -591,6 +591,7 @@ export const zh: typeof en = {
     builtIn: '内置',
     from: (language: string) => `沿用 ${language}`,
     source: '模板',
+    variables: '可用变量：{{link}}、{{username}}、{{email}}、{{appname}}。两种正文都必须包含链接。',
     part: '部分',
     subject: '主题',
     html: 'HTML',
