@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi, type ConsoleRoute, type Role, ROLES } from '#console-api';
-import { type FoundUser, lockoutsRpc, userSearchRpc } from '#contracts';
+import { type FoundUser, lockoutsRpc, objectsRpc, userSearchRpc } from '#contracts';
 import { TestConsole, type Visitor } from './console-service.js';
 
 const APP = 'shop';
@@ -68,6 +68,40 @@ it.each([
     expect((await as(role, consoleApi.listUsers, { text: 'ann', in: 'username', mode })).status).toBe(200);
   const asked = { text: 'ann', in: 'username', withoutContactNames };
   expect(console.transport.requestsOf(userSearchRpc.search)).toMatchObject([asked, asked]);
+});
+
+describe('the users of a role', () => {
+  const list = (role: Role, query: Readonly<Record<string, string>>) =>
+    operators.get(role)!.call(consoleApi.listRoleUsers, { params: { appId: APP, roleId: 'role1' }, query });
+
+  beforeEach(() => {
+    console.transport.answer(objectsRpc.find, () => ({
+      results: NAMES.map((username, index) => ({ objectId: `user${index}`, username })),
+    }));
+  });
+
+  it.each([
+    ['viewer', MASKED],
+    ['support', NAMES],
+  ] as const)(
+    'are shown to %s with the names that the role may see, and a place for the next page',
+    async (role, shown) => {
+      const { body } = await list(role, { limit: '2', after: 'user' });
+      const usernames = (body['items'] as { username: string }[]).map(({ username }) => username);
+      expect([usernames, body['next']]).toEqual([shown.slice(0, 2), 'user1']);
+      expect(console.transport.requestsOf(objectsRpc.find)).toMatchObject([
+        { where: { objectId: { $gt: 'user' } }, order: 'objectId', limit: 3 },
+      ]);
+    },
+  );
+
+  it('are found by the beginning of a name, except by roles that may not see names', async () => {
+    expect((await list('viewer', { text: 'ann' })).status).toBe(403);
+    await list('support', { text: 'a.b' });
+    expect(console.transport.requestsOf(objectsRpc.find)).toMatchObject([
+      { where: { username: { $regex: String.raw`^a\.b` } } },
+    ]);
+  });
 });
 
 describe('a page of users', () => {
