@@ -926,7 +926,7 @@ export const en = {
     shortcuts: [
       ['Ctrl K', 'search, jump to a page, an application or a user'],
       ['Ctrl /', 'to the search field of users'],
-      ['Ctrl S', 'save the fields of a user'],
+      ['Ctrl S', 'save the form that has the focus'],
       ['Esc', 'close a dialog, clear a selection'],
     ] as readonly (readonly [keys: string, says: string])[],
   },

@@ -890,7 +890,7 @@ export const zh: typeof en = {
     shortcuts: [
       ['Ctrl K', '搜索，跳转到页面、应用或用户'],
       ['Ctrl /', '转到用户搜索框'],
-      ['Ctrl S', '保存用户字段'],
+      ['Ctrl S', '保存光标所在的表单'],
       ['Esc', '关闭对话框，清除选择'],
     ],
   },
