@@ -500,7 +500,7 @@ describe.each(LOOKS)('the pages in $locale', ({ locale, looks }) => {
       await expectLooks(page, url);
     }
     await page.goto(ofApp('pushes/new'));
-    await page.locator('input[type=radio][value=where]').check();
+    await page.locator('.segments input').nth(2).check();
     await expectLooks(page, 'a push by a condition');
   }, 120_000);
 });
