@@ -32,7 +32,7 @@ export const theme = createTheme({
     sizes: { h1: { fontSize: '1.25rem', lineHeight: '1.4' }, h2: { fontSize: '1rem', lineHeight: '1.4' } },
   },
   components: {
-    Button: { defaultProps: { size: 'xs' } },
+    Button: { defaultProps: { size: 'xs', variant: 'default' } },
     Text: { defaultProps: { size: 'sm' } },
     Alert: { defaultProps: { variant: 'light' } },
     Badge: { defaultProps: { variant: 'light', radius: 'sm', tt: 'none', fw: 500 } },

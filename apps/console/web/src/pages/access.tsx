@@ -92,17 +92,11 @@ function AccessForm({ button, submit, form, children, others = [] }: AccessFormP
       submit={entering(submit)}
       buttons={({ isPending }, pass) => (
         <>
-          <Button type="submit" size="sm" mt="xs" loading={isPending}>
+          <Button variant="filled" type="submit" size="sm" mt="xs" loading={isPending}>
             {button}
           </Button>
           {others.map((way) => (
-            <Button
-              key={way.text}
-              variant="default"
-              size="sm"
-              disabled={isPending}
-              onClick={() => pass(entering(way.submit))}
-            >
+            <Button key={way.text} size="sm" disabled={isPending} onClick={() => pass(entering(way.submit))}>
               {way.text}
             </Button>
           ))}

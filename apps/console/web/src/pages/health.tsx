@@ -137,7 +137,7 @@ function DeadLetters(): ReactNode {
                   id: 'acts',
                   header: t.table.acts,
                   cell: (each) => (
-                    <Button variant="default" disabled={each.messages === 0} onClick={() => setService(each.service)}>
+                    <Button disabled={each.messages === 0} onClick={() => setService(each.service)}>
                       {t.health.look}
                     </Button>
                   ),

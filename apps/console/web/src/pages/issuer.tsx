@@ -39,7 +39,7 @@ export function FinishPage(): ReactNode {
       ) : (
         <>
           <Failure error={error} />
-          <Button component={Link} to="/" variant="default">
+          <Button component={Link} to="/">
             {t.issuer.back}
           </Button>
         </>

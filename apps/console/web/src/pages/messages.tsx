@@ -198,7 +198,11 @@ function MessageState({ message }: { readonly message: Message }): ReactNode {
       <Failure error={retry.error} />
       <Group gap="xs" fz="sm">
         {message.status === 'dead' && !isExpired && may('messages.retry') && (
-          <Button loading={retry.isPending} onClick={() => retry.mutate({ params: { appId, messageId: message.id } })}>
+          <Button
+            variant="filled"
+            loading={retry.isPending}
+            onClick={() => retry.mutate({ params: { appId, messageId: message.id } })}
+          >
             {t.messages.retry}
           </Button>
         )}

@@ -114,9 +114,7 @@ function DiscardButton({ discard }: Pick<FormProps, 'discard'>): ReactNode {
   return (
     discard && (
       <Group>
-        <Button variant="default" onClick={discard}>
-          {t.acts.discard}
-        </Button>
+        <Button onClick={discard}>{t.acts.discard}</Button>
       </Group>
     )
   );

@@ -125,7 +125,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <Button variant="default" aria-label={t.operators.actsOf(operator.name)} px={6}>
+        <Button aria-label={t.operators.actsOf(operator.name)} px={6}>
           <Icon name="more" size={16} />
         </Button>
       </Menu.Target>

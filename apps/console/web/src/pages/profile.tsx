@@ -71,7 +71,7 @@ function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
         maw="28rem"
         buttons={({ isPending }) => (
           <Group data-unsaved={form.isDirty()}>
-            <Button type="submit" loading={isPending} disabled={!form.isDirty()}>
+            <Button variant="filled" type="submit" loading={isPending} disabled={!form.isDirty()}>
               {t.acts.save}
             </Button>
           </Group>

@@ -189,7 +189,9 @@ function RecoveryCodes({
         <Code block>{codes.join('\n')}</Code>
         <Group justify="flex-end">
           <CopyButton value={codes.join('\n')} />
-          <Button onClick={onClose}>{t.factors.kept}</Button>
+          <Button variant="filled" onClick={onClose}>
+            {t.factors.kept}
+          </Button>
         </Group>
       </Stack>
     </Dialog>

@@ -38,7 +38,12 @@ export function SendButton({ draftId, body, isCounting, count, onSent }: SendPro
   const reachesNone = count === 0 && body?.['push_time'] === undefined;
   return (
     <Stack gap="sm" align="flex-start">
-      <Button size="sm" disabled={body === undefined || isCounting || reachesNone} onClick={() => setAsked(body)}>
+      <Button
+        variant="filled"
+        size="sm"
+        disabled={body === undefined || isCounting || reachesNone}
+        onClick={() => setAsked(body)}
+      >
         {button}
       </Button>
       {command !== undefined && <Copyable value={command} />}

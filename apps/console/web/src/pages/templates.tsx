@@ -59,7 +59,6 @@ export function TemplatesPage(): ReactNode {
           {TEMPLATE_KINDS.map((kind) => (
             <Button
               key={kind}
-              variant="default"
               disabled={!/^[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,3}$/.test(language)}
               onClick={() =>
                 void navigate({ to: '/apps/$appId/templates/$kind/$language', params: { appId, kind, language } })

@@ -59,7 +59,6 @@ export function TestPushButton({ appId, body }: SendProps): ReactNode {
   return (
     <Stack gap={4} align="flex-start">
       <Button
-        variant="default"
         size="sm"
         disabled={body === undefined || count === 0}
         loading={send.isPending}

@@ -103,11 +103,7 @@ function Conflict({ theirs, base, typed, take }: ConflictProps): ReactNode {
           cell: (name) => (
             <>
               <span className="wrap">{typed[name] ?? '–'}</span>{' '}
-              {name in typed && (
-                <Button variant="default" onClick={() => take(name)}>
-                  {t.user.takeTheirs}
-                </Button>
-              )}
+              {name in typed && <Button onClick={() => take(name)}>{t.user.takeTheirs}</Button>}
             </>
           ),
         },

@@ -53,7 +53,11 @@ export function ConditionFilter(): ReactNode {
         fields={USER_FIELDS}
         onChange={(changed) => setDraft({ on: applied, condition: changed })}
       >
-        {(draft !== undefined || applied !== '') && <Button type="submit">{t.conditions.apply}</Button>}
+        {(draft !== undefined || applied !== '') && (
+          <Button variant="filled" type="submit">
+            {t.conditions.apply}
+          </Button>
+        )}
       </ConditionBuilder>
       {problem !== undefined && <NoJson problem={problem} />}
     </form>

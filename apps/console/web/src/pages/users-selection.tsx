@@ -55,9 +55,7 @@ export function SelectionBar({ chosen, setChosen }: SelectionProps): ReactNode {
           then={clear}
         />
       )}
-      <Button variant="default" onClick={clear}>
-        {t.table.clear}
-      </Button>
+      <Button onClick={clear}>{t.table.clear}</Button>
     </Group>
   );
 }

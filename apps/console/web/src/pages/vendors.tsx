@@ -94,7 +94,7 @@ function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused }: Vend
         input={{ params, body }}
         done={({ problem }) => problem ?? t.credentials.works}
       />
-      <Button variant="default" loading={change.isPending} onClick={() => void toggle().catch(notices.failed)}>
+      <Button loading={change.isPending} onClick={() => void toggle().catch(notices.failed)}>
         {isPaused ? t.credentials.resume : t.credentials.pause}
       </Button>
       <ActButton

@@ -75,9 +75,7 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
             onChange={onText(setSubject)}
             onKeyDown={getHotkeyHandler([['Enter', add]])}
           />
-          <Button variant="default" onClick={add}>
-            {t.acts.add}
-          </Button>
+          <Button onClick={add}>{t.acts.add}</Button>
         </Group>
       )}
     </>

@@ -75,16 +75,11 @@ export function ConditionBuilder({ value, onChange, fields, children }: BuilderP
       </Text>
       <Group gap="xs">
         {json === undefined && (
-          <Button
-            ref={add}
-            variant="default"
-            leftSection={<Icon name="add" size={16} />}
-            onClick={() => change([...rows, NEW_ROW])}
-          >
+          <Button ref={add} leftSection={<Icon name="add" size={16} />} onClick={() => change([...rows, NEW_ROW])}>
             {t.conditions.add}
           </Button>
         )}
-        <Button variant="default" disabled={asRows?.json !== undefined} onClick={toggle}>
+        <Button disabled={asRows?.json !== undefined} onClick={toggle}>
           {json === undefined ? t.conditions.asJson : t.conditions.asForm}
         </Button>
         {children}

@@ -88,14 +88,18 @@ export function FormDialog(props: FormDialogProps): ReactNode {
         buttons={({ isPending }, pass) => (
           <Group justify="flex-end">
             {others.map((way) => (
-              <Button key={way.text} variant="default" disabled={isPending} onClick={() => pass(closing(way.submit))}>
+              <Button key={way.text} disabled={isPending} onClick={() => pass(closing(way.submit))}>
                 {way.text}
               </Button>
             ))}
-            <Button variant="default" onClick={onClose}>
-              {t.acts.cancel}
-            </Button>
-            <Button type="submit" color={isFinal ? 'bad' : 'link'} loading={isPending} disabled={isDisabled}>
+            <Button onClick={onClose}>{t.acts.cancel}</Button>
+            <Button
+              variant="filled"
+              type="submit"
+              color={isFinal ? 'bad' : 'link'}
+              loading={isPending}
+              disabled={isDisabled}
+            >
               {submitText ?? t.acts.create}
             </Button>
           </Group>
@@ -120,7 +124,7 @@ export function DialogButton({ text, name = text, children, ...props }: DialogBu
   const [isOpen, { open: show, close }] = useDisclosure(false);
   return (
     <>
-      <Button {...props} aria-label={name} onClick={show}>
+      <Button variant="filled" {...props} aria-label={name} onClick={show}>
         {text}
       </Button>
       {isOpen && children(close)}
@@ -208,7 +212,7 @@ export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): Rea
   if (title !== undefined && says !== undefined)
     return <AskButton {...question} title={title} says={says} onConfirm={call} />;
   return (
-    <Button variant="default" loading={act.isPending} onClick={() => void call().catch(notices.failed)}>
+    <Button loading={act.isPending} onClick={() => void call().catch(notices.failed)}>
       {question.text}
     </Button>
   );
@@ -262,9 +266,7 @@ export function useNotices(): {
     const message = (
       <Group justify="space-between" wrap="nowrap">
         <span>{text}</span>
-        <Button variant="default" onClick={act}>
-          {t.acts.undo}
-        </Button>
+        <Button onClick={act}>{t.acts.undo}</Button>
       </Group>
     );
     const id = show({ autoClose: UNDO_MS, color: 'good', message });

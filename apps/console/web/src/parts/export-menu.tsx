@@ -41,17 +41,13 @@ export function ExportMenu<R extends ExportRoute>({ text, route, inputOf }: Expo
         <Text role="status" className="figures">
           {t.exports.received(sizeOf(bytes))}
         </Text>
-        <Button variant="default" onClick={() => running.current?.abort()}>
-          {t.exports.stop}
-        </Button>
+        <Button onClick={() => running.current?.abort()}>{t.exports.stop}</Button>
       </Group>
     );
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <Button variant="default" rightSection={<Icon name="down" size={16} />}>
-          {text ?? t.exports.begin}
-        </Button>
+        <Button rightSection={<Icon name="down" size={16} />}>{text ?? t.exports.begin}</Button>
       </Menu.Target>
       <Menu.Dropdown>
         {EXPORT_FORMATS.map((format) => (

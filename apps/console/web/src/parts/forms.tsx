@@ -64,7 +64,7 @@ export function Form({ form, submit, button, buttons, maw = '100%', children }: 
         {error instanceof SyntaxError && <NoJson problem={error.message} />}
         {!(error instanceof SyntaxError) && <Failure error={asksForCode(error) ? null : error} />}
         {buttons?.(act, pass) ?? (
-          <Button type="submit" variant="default" loading={act.isPending} style={{ alignSelf: 'flex-start' }}>
+          <Button type="submit" loading={act.isPending} style={{ alignSelf: 'flex-start' }}>
             {button}
           </Button>
         )}
@@ -161,15 +161,17 @@ export function EditForm<Stored, Typed>(props: EditFormProps<Stored, Typed>): Re
             )}
             <Group gap="xs" data-unsaved={edit.typed !== undefined}>
               {edit.typed !== undefined && !isConflict && (
-                <Button type="submit" loading={isPending}>
+                <Button variant="filled" type="submit" loading={isPending}>
                   {words.save}
                 </Button>
               )}
-              {isConflict && <Button onClick={() => pass(() => edit.store(save, edit.stored))}>{t.keepMine}</Button>}
-              {edit.typed !== undefined && (
-                <Button variant="default" onClick={discard}>
-                  {isConflict ? t.takeTheirs : words.discard}
+              {isConflict && (
+                <Button variant="filled" onClick={() => pass(() => edit.store(save, edit.stored))}>
+                  {t.keepMine}
                 </Button>
+              )}
+              {edit.typed !== undefined && (
+                <Button onClick={discard}>{isConflict ? t.takeTheirs : words.discard}</Button>
               )}
               {acts}
             </Group>

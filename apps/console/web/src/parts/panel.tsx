@@ -115,7 +115,7 @@ function Again({ error, again, answeredAt }: Required<FailureProps>): ReactNode 
       {error instanceof CallError && error.isPassing && (
         <Text>{t.retries(answeredAt === 0 ? undefined : clock(new Date(answeredAt).toISOString()))}</Text>
       )}
-      <Button variant="default" onClick={again} leftSection={<Icon name="again" size={16} />}>
+      <Button onClick={again} leftSection={<Icon name="again" size={16} />}>
         {t.again}
       </Button>
     </>

@@ -38,7 +38,6 @@ export function Frame(): ReactNode {
           </Group>
           <Group gap="xs" wrap="nowrap">
             <Button
-              variant="default"
               onClick={search}
               leftSection={<Icon name="search" size={16} />}
               rightSection={<Kbd size="xs">{t.shell.paletteKeys}</Kbd>}
@@ -131,10 +130,10 @@ function LeaveDialog(): ReactNode {
       <Stack gap="sm">
         <Text>{t.unsavedSays}</Text>
         <Group justify="flex-end">
-          <Button variant="default" onClick={left.reset} data-autofocus>
+          <Button onClick={left.reset} data-autofocus>
             {t.stay}
           </Button>
-          <Button color="bad" onClick={left.proceed}>
+          <Button variant="filled" color="bad" onClick={left.proceed}>
             {t.leave}
           </Button>
         </Group>

@@ -19,7 +19,9 @@ export function PageProblem({ error }: { readonly error: unknown }): ReactNode {
   return (
     <Stack p="md" align="flex-start">
       <Failure error={error instanceof Error ? error : new Error(String(error))} />
-      <Button onClick={() => location.reload()}>{t.states.reload}</Button>
+      <Button variant="filled" onClick={() => location.reload()}>
+        {t.states.reload}
+      </Button>
     </Stack>
   );
 }
