@@ -60,9 +60,8 @@ function errorsPage() {
   return page(
     'Errors',
     'libs/errors/src/errors.ts',
-    `Every failed request is answered with \`{"code": <integer>, "error": "<text>"}\`. Programs decide by \`code\`; the text
-is for people, and is often more precise than the one below. Every error an endpoint can answer is in the
-[API](api.md).`,
+    `Every failed request is answered with \`{"code": <integer>, "error": "<text>"}\`. Programs compare \`code\`; the text may be
+more precise than below. [API](api.md): the errors of each endpoint.`,
     `The HTTP status is ${USUAL_STATUS}, or stands after the code. The header \`Retry-After\`, in seconds:`,
     waits
       .sort((one, other) => one - other)
