@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
 import {
-  accessibilityProblems,
   ApiClient,
   appClient,
   freePorts,
@@ -16,12 +14,11 @@ import {
   useSmtpSink,
   type Visit,
 } from '#testing';
+import { consoleLooks } from './suites/console-looks.suite.js';
 
 const PASSWORD = 'four words are enough';
 const ADA = 'ada@example.com';
 const BO = 'bo@example.com';
-/** A folder for the pictures of README.md and docs/console.md; none are taken without it. */
-const PICTURES = process.env['CONSOLE_PICTURES'];
 
 /** The page and the log must not have it: its reader receives the messages of the device. */
 const INSTALLATION_ID = unique('secret-of-a-device');
@@ -57,7 +54,6 @@ function setUpLink(): string {
 
 const origin = () => new URL(setUpLink()).origin;
 const ofApp = (path: string) => `${origin()}/apps/${server().app.id}/${path}`;
-const heading = (page: Page, name: string | RegExp) => page.getByRole('heading', { level: 1, name });
 
 async function signIn(page: Page, address: string, password: string): Promise<void> {
   await page.goto(`${origin()}/sign-in`);
@@ -443,74 +439,4 @@ describe('the operator console in a browser', () => {
   });
 });
 
-const PAGES = [
-  'overview',
-  'users',
-  // The condition {"level":3}.
-  'users?where=%22%7B%5C%22level%5C%22%3A3%7D%22',
-  'limits',
-  'settings',
-  'settings?tab=keys',
-  'permissions',
-  'roles',
-  'devices',
-  'pushes',
-  'pushes/new',
-  'messages',
-  'templates',
-];
-const LOOKS = [
-  {
-    locale: 'en-GB',
-    looks: [
-      ['light', 1280],
-      ['dark', 1920],
-    ],
-  },
-  {
-    locale: 'zh-CN',
-    looks: [
-      ['light', 390],
-      ['dark', 320],
-    ],
-  },
-] as const;
-
-describe.each(LOOKS)('the pages in $locale', ({ locale, looks }) => {
-  async function expectLooks(page: Page, name: string): Promise<void> {
-    for (const [colorScheme, width] of looks) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height: 900 });
-      await expectAccessible(page, `${name}, ${colorScheme}, ${width} px wide`);
-      await picture(page, `${name.split(/[/?=]/).at(-1) ?? ''}-${width}-${colorScheme}`);
-    }
-  }
-
-  it('are accessible in both themes, and need no second scroll bar', async () => {
-    const { page } = await visit({ locale, reducedMotion: 'reduce' });
-    await page.goto(`${origin()}/sign-in`);
-    await expectLooks(page, 'sign-in');
-    await page.locator('input[type=email]').fill(ADA);
-    await page.locator('input[type=password]').fill(PASSWORD);
-    await page.locator('button[type=submit]').click();
-    await page.waitForURL(/\/apps\//);
-    const deployment = ['apps', 'health', 'audit', 'operators', 'profile'].map((path) => `${origin()}/${path}`);
-    for (const url of [...PAGES.map(ofApp), ...deployment]) {
-      await page.goto(url);
-      await expectLooks(page, url);
-    }
-    await page.goto(ofApp('pushes/new'));
-    await page.locator('.segments input').nth(2).check();
-    await expectLooks(page, 'a push by a condition');
-  }, 120_000);
-});
-
-async function expectAccessible(page: Page, name: string): Promise<void> {
-  await heading(page, /./).waitFor();
-  await expect.poll(() => page.locator('.mantine-Skeleton-root').count(), { message: name }).toBe(0);
-  expect(await accessibilityProblems(page), name).toEqual([]);
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES !== undefined) await page.screenshot({ path: join(PICTURES, `${name}.png`) });
-}
+consoleLooks({ visit, origin, ofApp, operator: { address: ADA, password: PASSWORD } });

@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
@@ -50,6 +51,13 @@ describe('gatepost rescue', () => {
     writeFileSync(join(out, 'export', 'console.tar'), gunzipSync(await archiveOf(server.store, {}, [])));
     const { status, stderr } = await gatepost({ env: {} }, ...args());
     expect([status, stderr]).toEqual([0, expect.stringContaining('"export/console.tar" is taken up.')]);
+  });
+
+  it('refuses a folder that a running process uses', async () => {
+    mkdirSync(join(out, 'rescue.lock'), { recursive: true });
+    writeFileSync(join(out, 'rescue.lock', 'holder'), `${hostname()} ${process.pid}`);
+    const { status, stderr } = await gatepost({ env: {} }, ...args());
+    expect([status, stderr]).toEqual([1, expect.stringContaining(`Process ${process.pid} uses`)]);
   });
 
   it('does not wait for the export where the folder cannot be written', async () => {

@@ -64,7 +64,8 @@ describe('a standby of PostgreSQL, where a name leads before a failover has ende
     for (const work of [lookUp, read, write]) await expect(work()).rejects.toMatchObject(refused);
     const admin = new Client({ connectionString: server.url });
     await admin.connect();
-    await admin.query('SELECT pg_promote()').finally(() => admin.end());
+    await admin.query('SELECT pg_promote()');
+    await admin.end();
     await eventually(async () => {
       expect([await lookUp(), await read(), await write()]).toEqual([[{ one: 1 }], [{ one: 1 }], []]);
     });

@@ -194,6 +194,12 @@ export function settingText(value: ApplicationSettings[keyof ApplicationSettings
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
+/** The text of a key or an entry of a record, which Zod puts below the text of the record, says more. */
+export function settingProblem({ issues: [issue] }: z.ZodError): string {
+  const inner = issue?.code === 'invalid_key' || issue?.code === 'invalid_element' ? issue.issues[0] : undefined;
+  return (inner ?? issue)?.message ?? 'invalid value';
+}
+
 /** Whether neither the console nor the audit log shows the value of a setting. The codes of test numbers let anyone log in as their users. */
 export function isConcealedSetting(name: string): boolean {
   return name === 'testPhones' || SECRET_SETTING_NAMES.some((secret) => secret === name);

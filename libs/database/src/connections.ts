@@ -191,7 +191,8 @@ function endAsReadOnly(lane: Lane): void {
 export function createPool(config: PoolConfig, lookups: LookupConnections): Pool {
   /** When connections to servers without writes end, by `performance.now()`. */
   const ends = new WeakMap<ClientBase, number>();
-  const onConnect = async (client: ClientBase): Promise<void> => {
+  // The pool awaits the hook, although its type returns nothing.
+  const onConnect: (client: ClientBase) => unknown = async (client) => {
     if (await refuseStandby(client)) ends.set(client, performance.now() + READ_ONLY_LIFE_MS);
   };
   const pool = new Pool({ ...config, onConnect });

@@ -14,7 +14,8 @@ describe('after a failover that leaves the connections to the old server open', 
   const nameOf = (url: string) => new URL(url).pathname.slice(1);
   const admin = async (sql: string) => {
     const own = new Database({ url: newUrl, schema: 'public', migrations: [], poolSize: 1, applicationName: 'admin' });
-    await own.query(sql).finally(() => own.close());
+    await own.query(sql);
+    await own.close();
   };
   const write = () => database.transaction((tx) => tx.query('UPDATE things SET number = number'));
   const found = async () => (await database.lookUp<{ name: string }>(LOOK_UP, [1], 'found'))[0]?.name;

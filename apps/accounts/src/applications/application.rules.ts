@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import {
   applicationSettings,
   type ApplicationSettings,
@@ -6,6 +5,7 @@ import {
   secretSettings,
   type SecretSettingName,
   SETTING_NAMES,
+  settingProblem,
 } from '#contracts';
 import { appError } from '#errors';
 
@@ -17,14 +17,8 @@ export function parseSetting(name: string, text: string): Partial<ApplicationSet
     });
   }
   const value = applicationSettings.shape[name].safeParse(jsonOrText(text));
-  if (!value.success) throw appError('INCORRECT_TYPE', { message: `${name}: ${problemOf(value.error)}` });
+  if (!value.success) throw appError('INCORRECT_TYPE', { message: `${name}: ${settingProblem(value.error)}` });
   return { [name]: value.data };
-}
-
-/** The text of a key or an entry of a record, which Zod puts below the text of the record, says more. */
-function problemOf({ issues: [issue] }: z.ZodError): string {
-  const inner = issue?.code === 'invalid_key' || issue?.code === 'invalid_element' ? issue.issues[0] : undefined;
-  return (inner ?? issue)?.message ?? 'invalid value';
 }
 
 export function isSecretSetting(name: string): name is SecretSettingName {

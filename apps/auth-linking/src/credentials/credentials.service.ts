@@ -19,7 +19,7 @@ import {
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { SealedCredentials, Sealer } from '#security';
-import { signingProblem } from '../platforms/platform.rules.js';
+import { signingProblem } from '../platforms/signing-keys.js';
 import { CredentialsRepository, type CredentialsRow } from './credentials.repository.js';
 
 type RowKey = Pick<CredentialsRow, 'appId' | 'platform'>;

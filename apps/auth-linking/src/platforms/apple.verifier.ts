@@ -8,7 +8,6 @@ import {
   verificationDeadline,
 } from './platform-http.js';
 import {
-  appleKey,
   type Claim,
   optionalToken,
   type PlatformVerifier,
@@ -18,6 +17,7 @@ import {
   requireUid,
   unavailable,
 } from './platform.rules.js';
+import { appleKey } from './signing-keys.js';
 
 type Credentials = PlatformCredentials<'lc_apple'>;
 

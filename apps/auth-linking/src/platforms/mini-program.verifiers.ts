@@ -4,7 +4,6 @@ import type { JsonObject, PlatformCredentials, PlatformKind } from '#contracts';
 import type { AppError } from '#errors';
 import { responseErrorCode, responseId, responseOptionalText, type Verify } from './platform-http.js';
 import {
-  alipayKey,
   type Claim,
   optionalToken,
   type Proof,
@@ -13,6 +12,7 @@ import {
   requireToken,
   unavailable,
 } from './platform.rules.js';
+import { alipayKey } from './signing-keys.js';
 
 const miniProgramSession = z.object({
   openid: responseId,

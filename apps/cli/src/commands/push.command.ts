@@ -48,7 +48,7 @@ function send(withServer: WithServer): Command {
       const mistake = mistakeIn(options);
       if (mistake !== undefined) command.error(`error: ${mistake}`);
       return withServer(async (rpc) => {
-        print(await sentPush(rpc, appId, { ...bodyOf(options), req_id: options.reqId ?? newRequestId() }));
+        print(await sentPush(rpc, appId, bodyOf(options), options.reqId ?? newRequestId()));
       });
     });
 }
@@ -58,7 +58,8 @@ function newRequestId(): string {
 }
 
 /** A lost reply leaves open whether the push was accepted; the server answers a repetition with the first answer. @throws StartError */
-async function sentPush(rpc: RpcClient, appId: string, body: JsonObject): Promise<string> {
+async function sentPush(rpc: RpcClient, appId: string, push: JsonObject, reqId: string): Promise<string> {
+  const body = { ...push, req_id: reqId };
   const send = async () => (await rpc.call(pushOperationsRpc.send, { appId, body })).objectId;
   const onlyUnavailable = (error: unknown) => {
     if (!isAppError(error, 'SERVICE_UNAVAILABLE')) throw error;
@@ -66,7 +67,7 @@ async function sentPush(rpc: RpcClient, appId: string, body: JsonObject): Promis
   const objectId = (await send().catch(onlyUnavailable)) ?? (await send().catch(onlyUnavailable));
   if (objectId !== undefined) return objectId;
   throw new StartError(
-    `It is unknown whether the service accepted the push. Repeat the command within five minutes with --req-id ${String(body['req_id'])}: then no device gets it twice.`,
+    `It is unknown whether the service accepted the push. Repeat the command within five minutes with --req-id ${reqId}: then no device gets it twice.`,
   );
 }
 

@@ -41,8 +41,6 @@ const setAge = (ms: number) => {
   utimesSync(holder, time, time);
 };
 
-const inUse = { status: 'rejected', reason: expect.objectContaining({ message: expect.stringContaining(' uses ') }) };
-
 describe('a folder that another process has locked', () => {
   it.each([
     ['lives on this host', `${hostname()} ${process.ppid}`, `Process ${process.ppid} uses`],
@@ -76,7 +74,8 @@ describe('a folder that another process has locked', () => {
       const folders = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
       expect(folders).toHaveLength(1);
       expect(readdirSync(path).filter((name) => name.startsWith('rescue.lock'))).toEqual(['rescue.lock']);
-      expect(results.filter(({ status }) => status === 'rejected')).toEqual(Array(7).fill(inUse));
+      const refusals = results.flatMap((result) => (result.status === 'rejected' ? [String(result.reason)] : []));
+      expect(refusals.filter((text) => text.includes(' uses '))).toHaveLength(7);
       await folders[0]?.save();
       await folders[0]?.close();
     }

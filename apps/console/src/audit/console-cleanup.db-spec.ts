@@ -22,7 +22,7 @@ it('deletes old entries of the audit where the statement on sessions fails', asy
      SELECT gen_random_uuid(), now() - days * interval '1 day', now(), 'Ada', 'console', 'signIn', '{}', 'done', 'r'
        FROM unnest(ARRAY[29, 31]) AS days`,
   );
-  const query = database.query.bind(database) as ConsoleDatabase['query'];
+  const query: ConsoleDatabase['query'] = database.query.bind(database);
   const failing = vi
     .spyOn(database, 'query')
     .mockImplementation((sql, ...rest) =>

@@ -221,7 +221,9 @@ class LaneRun {
       backoff: this.#backoff,
       signal: this.#signal,
       shouldYield: () => this.#shouldYield(),
-      log: (text) => this.tools.logger.debug(`the lane of ${this.lane.appId} ${text}`),
+      log: (text) => {
+        this.tools.logger.debug(`the lane of ${this.lane.appId} ${text}`);
+      },
     });
     this.#isRepeated = true;
     return false;

@@ -163,7 +163,9 @@ export class PushRun {
       backoff: this.#backoff,
       signal: this.signal,
       shouldYield: () => this.#shouldYield(),
-      log: (text) => this.tools.logger.debug(`push ${this.#job.objectId} ${text}`),
+      log: (text) => {
+        this.tools.logger.debug(`push ${this.#job.objectId} ${text}`);
+      },
     });
     if (!hasPaused) return 'waiting';
     this.#repeatedDevices = Math.max(this.#repeatedDevices, REPEATED_PAGES * this.#limit());
