@@ -91,10 +91,7 @@ export function consoleStartError(cause: unknown): unknown {
   return problem === undefined ? cause : new StartError(problem, { cause });
 }
 
-/**
- * @throws ConfigError if the URL has neither https nor a loopback host: passwords would travel unencrypted; if variables of the OpenID
- * Connect issuer are missing
- */
+/** @throws ConfigError for a URL with neither https nor a loopback host (passwords would travel unencrypted), or an incomplete OpenID Connect issuer */
 export function consoleConfig(env: Environment): ConsoleConfig {
   const url = env.GATEPOST_CONSOLE_URL;
   if (url !== undefined && !isSecure(new URL(url)))

@@ -33,7 +33,7 @@ export const grants = z
   .max(500)
   .refine((list) => new Set(list.map(({ appId }) => appId)).size === list.length, 'must name an application once');
 
-/** Null: as the browser says. */
+/** Null: the preference of the browser. */
 const preferences = z.object({
   language: z.enum(LANGUAGES).nullable(),
   timeZone: z.string().max(64).nullable(),
@@ -57,9 +57,8 @@ const session = z.object({
   hasPasswords: z.boolean(),
   issuer: z.string().nullable(),
   operator: me.nullable(),
-  /** Without further use, or at the latest. Null without a session. */
+  /** The end of the session if it is not used any more. Null without a session. */
   endsAt: time.nullable(),
-  /** Expiry of the last proof of identity; null without one. */
   provenUntil: time.nullable(),
   /** The role needs a second factor, and the operator has none: only the own account is accessible. */
   needsSecondFactor: z.boolean(),
@@ -223,7 +222,6 @@ export const accessApi = {
     needsProof: true,
     reply: secondFactors,
   }),
-  /** Ten new codes replace earlier ones. */
   renewRecoveryCodes: route({
     method: 'POST',
     path: '/me/recovery-codes',

@@ -9,7 +9,7 @@ export const SETTING_KINDS = ['flag', 'text', 'list', 'object'] as const;
 const setting = z.object({
   name: z.string(),
   kind: z.enum(SETTING_KINDS),
-  /** As `changeSetting` takes it. */
+  /** The text that `changeSetting` takes. */
   value: z.string(),
   isDefault: z.boolean(),
   /** In English; the page has texts of its own for settings that it knows. */
@@ -19,7 +19,6 @@ const setting = z.object({
 /** A secret setting: its value is never shown. */
 const secretSetting = z.object({ name: z.string(), isSet: z.boolean(), description: z.string() });
 
-/** A replaced key that is still accepted. */
 const oldKey = z.object({
   kind: z.enum(['app', 'master']),
   replacedAt: time,
@@ -41,7 +40,7 @@ const permissionsOfClass = z.object({
 });
 
 const application = listedApplication.extend({
-  /** Public: apps carry it. */
+  /** Public: apps contain it. */
   appKey: z.string(),
   /** A keyed hash of the master key, which is never shown here. */
   masterKeyId: z.string(),
@@ -160,7 +159,7 @@ export const applicationsApi = {
     method: 'PUT',
     path: '/apps/:appId/settings/:name',
     access: 'settings.write',
-    // Test numbers, pages of links and the target of forwarded requests let their owner take users over.
+    // Test numbers, pages of links and the target of forwarded requests can give control of the accounts of users.
     needsProof: true,
     params: ofApp.extend({ name: z.string().regex(/^[A-Za-z]{1,60}$/) }),
     body: z.strictObject({ value: z.string().max(10_000), former: z.string().max(10_000).optional() }),
@@ -192,7 +191,7 @@ export const applicationsApi = {
     method: 'PUT',
     path: '/apps/:appId/class-permissions/:className',
     access: 'permissions.write',
-    // Open permissions give all users away.
+    // Open permissions expose all users.
     needsProof: true,
     params: ofApp.extend({ className: z.enum(CLASS_NAMES) }),
     body: z.strictObject({

@@ -9,7 +9,6 @@ const process = z.object({
   version: z.string(),
   node: z.string(),
   now: time,
-  /** As reported by `/readyz`. */
   problems: z.array(z.string()),
   servers: z.array(
     z.object({
@@ -51,7 +50,6 @@ export const healthApi = {
         z.object({
           problem: z.string(),
           remedy: z.string(),
-          /** The state may be intended. */
           isAdvice: z.boolean(),
         }),
       ),

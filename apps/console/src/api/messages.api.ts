@@ -37,7 +37,6 @@ const messageFilters = z.object({
   to: time.optional(),
 });
 
-/** An attempt to send; `error` is null where it succeeded. */
 const attempt = z.object({ at: time, error: z.string().nullable() });
 
 const listedTemplate = z.object({ kind: z.enum(TEMPLATE_KINDS), language: z.string(), isOwn: z.boolean() });
@@ -86,7 +85,6 @@ export const messagesApi = {
     /** `history`: the last attempts, at most 10. */
     reply: oneMessage.extend({ history: z.array(attempt) }),
   }),
-  /** Sends a dead message again. Fails with NO_EFFECT where it is not dead, or has expired. */
   retryMessage: route({
     method: 'POST',
     path: '/apps/:appId/messages/:messageId/retry',
@@ -123,7 +121,7 @@ export const messagesApi = {
     method: 'PUT',
     path: '/apps/:appId/templates/:kind/:language',
     access: 'templates.write',
-    // A mail can send its link to another server, which could then take users over.
+    // A template can send the link to another server, which then controls the account of the user.
     needsProof: true,
     params: ofTemplate,
     body: givenParts.extend({ former: parts.optional() }),
@@ -148,7 +146,7 @@ export const messagesApi = {
     body: givenParts,
     reply: z.object({ mail: parts }),
   }),
-  /** Sends the mail, with a link that leads nowhere, to the operator's own address. */
+  /** Sends the mail, with a link without effect, to the operator's own address. */
   sendTestMail: route({
     method: 'POST',
     path: '/apps/:appId/templates/:kind/:language/test',

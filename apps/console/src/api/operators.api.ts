@@ -24,7 +24,6 @@ const oneOperator = z.object({ operator });
 /** Shown once, works once. `isMailed`: the operator also gets it by mail. */
 const link = z.object({ url: z.string(), endsAt: time, isMailed: z.boolean() });
 const mailLanguage = z.enum(['en', 'zh']).default('en');
-/** Routes that change one operator. */
 const onOperator = { access: 'operators.write', params: z.object({ operatorId }) } as const;
 
 /** `refused`: an error with status 4xx. `failed`: another error. `unknown`: the process or a service has left no outcome. */

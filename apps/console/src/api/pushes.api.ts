@@ -14,7 +14,6 @@ export const MAX_TEST_DEVICES = 20;
 /** The body of `POST /1.1/push` of the REST API. */
 const pushBody = z.strictObject({ body: json });
 
-/** targeted = delivered + queued + expired + overflowed + unreachable + vendor */
 const deliveryCounts = z.object({
   targeted: count,
   delivered: count,
@@ -22,13 +21,11 @@ const deliveryCounts = z.object({
   expired: count,
   /** Dropped because the device's queue was full. */
   overflowed: count,
-  /** Devices without a delivery channel. */
   unreachable: count,
   /** Devices of vendor channels; absent if there are none. */
   vendor: count.optional(),
 });
 
-/** targeted = accepted + invalid + rejected + expired + waiting */
 const vendorCounts = z.object({
   targeted: count,
   accepted: count,
@@ -78,7 +75,6 @@ const device = z.object({
   isValid: z.boolean(),
   createdAt: time,
   updatedAt: time,
-  /** Null if the connection state is unknown. */
   isConnected: z.boolean().nullable(),
   connectedSince: time.nullable(),
   waiting: count.nullable(),

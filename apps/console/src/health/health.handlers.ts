@@ -106,7 +106,6 @@ export class HealthHandlers {
     return { dropped };
   }
 
-  /** @throws AppError NOT_FOUND in one process, SERVICE_UNAVAILABLE without a reply of the broker */
   private async withLetters<T>(work: (letters: DeadLetters) => Promise<T>): Promise<T> {
     if (this.broker === null) throw appError('NOT_FOUND', { message: 'One process has no dead letters.' });
     const letters = await DeadLetters.open(this.broker.url, this.broker.namespace).catch((cause: unknown) => {

@@ -49,11 +49,7 @@ export class OidcRepository {
     private readonly audit: AuditRepository,
   ) {}
 
-  /**
-   * Signs in the connected operator, the invited one, or a new one with a role by groups. Serializes sign-ins of one account.
-   * @param mapsGroups whether groups give roles
-   * @throws AppError OPERATOR_DISABLED, OIDC_NO_ROLE, OIDC_ADDRESS_UNVERIFIED, OIDC_NOT_INVITED or OIDC_NOT_CONNECTED
-   */
+  /** Signs in the connected operator, the invited one, or a new one with a role by groups; one at a time. @throws AppError OPERATOR_DISABLED, OIDC_… */
   async signIn(account: IssuerAccount, mapsGroups: boolean, source: Source): Promise<string> {
     const { id, refusal } = await this.database.transaction(async (tx) => {
       await lockAccount(tx, account);
@@ -118,7 +114,7 @@ export class OidcRepository {
     return rows.length > 0;
   }
 
-  /** An address is worth as much as the issuer's word, so it connects only an operator without another way to sign in. */
+  /** An address is only as reliable as the issuer, so it connects only an operator without another way to sign in. */
   private async connectFirst(tx: Tx, account: IssuerAccount, mapsGroups: boolean, source: Source): Promise<string> {
     const { address, rights } = account;
     if (address === undefined || !account.isVerified) throw appError('OIDC_ADDRESS_UNVERIFIED');

@@ -213,7 +213,6 @@ export class TestDeviceEntity {
   @PrimaryColumn('text')
   appId!: string;
 
-  /** The object id of the installation. */
   @PrimaryColumn('text')
   deviceId!: string;
 

@@ -1,6 +1,5 @@
 import { ALL_APPLICATIONS, type Grant, type Operator, type Role, ROLES } from '#console-api';
 
-/** Failed attempts within the window until the address is locked. */
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
 /** Acts without a session within the window, such as sign-ins and uses of links. */
@@ -17,7 +16,6 @@ export interface OperatorRow {
   readonly isOwner: boolean;
   readonly isDisabled: boolean;
   readonly hasPassword: boolean;
-  /** To an account of the OpenID Connect issuer. */
   readonly isConnected: boolean;
   readonly hasSecondFactor: boolean;
   readonly language: string | null;

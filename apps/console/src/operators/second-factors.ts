@@ -168,7 +168,6 @@ export class SecondFactors {
   }
 }
 
-/** @throws AppError SECOND_FACTOR_MISMATCH if the check fails, or the reply is malformed */
 async function verified<T extends { readonly verified: boolean }>(check: Promise<T>): Promise<T> {
   const result = await check.catch((error: unknown) => {
     if (error instanceof AppError) throw error;

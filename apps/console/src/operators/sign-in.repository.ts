@@ -20,7 +20,6 @@ export interface SessionRow extends OperatorRow {
   readonly sessionId: string;
   readonly sessionCreatedAt: Date;
   readonly usedAt: Date;
-  /** Without further use, or at the latest. */
   readonly endsAt: Date;
   readonly provenAt: Date | null;
   /** The OpenID Connect issuer is then responsible for second factors. */

@@ -69,7 +69,7 @@ export class SignInService {
       [attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS],
     ]);
     const known = await this.releaseUnlessWrong(reservations, () => this.check(address, given));
-    // Not after a right password alone: its thief could guess codes without limit.
+    // Not after a correct password alone: with a stolen password, codes could be guessed without limit.
     await this.repository.forgetAttempts(attemptKey(address));
     await this.release(reservations);
     return known;
@@ -122,7 +122,6 @@ export class SignInService {
     return { url: `${this.url.origin}/${PATHS[kind]}#${token}`, endsAt: endsAt.toISOString() };
   }
 
-  /** The ends of the locks of addresses that are locked now. */
   async locks(addresses: readonly string[]): Promise<ReadonlyMap<string, Date>> {
     const attempts = await this.repository.attempts(addresses.map(attemptKey));
     const now = this.clock.now();
@@ -159,7 +158,7 @@ export class SignInService {
     try {
       const after = await this.hasher.hash(password);
       const isReplaced = await this.operators.rehash(known.id, { before: known.passwordHash, after });
-      // Another sign-in was first, with a hash of its own.
+      // A concurrent sign-in has replaced the hash.
       return isReplaced ? { id: known.id, passwordHash: after } : await this.compare(address, password);
     } catch (error) {
       // The next sign-in retries it; this one has succeeded, and has used its code.

@@ -40,7 +40,7 @@ export class PushesHandlers {
     const { where, push_time: time } = command.body;
     assertFindsNoAddress(where);
     this.requireFuture(dateOf(time));
-    // A later time finds other devices.
+    // At a later time, the push can match other devices.
     if (!isAbsent(time))
       request.requireProof('A scheduled push needs a proof of identity within the last ten minutes.');
     else if (request.operator.provenUntil === undefined) await this.requireFew(command);
@@ -55,7 +55,6 @@ export class PushesHandlers {
     throw appError('INCORRECT_TYPE', { message: `push_time: ${time.toISOString()} is past. Choose a later time.` });
   }
 
-  /** @throws AppError PROOF_REQUIRED for a push to many devices, or to an unknown number of them */
   private async requireFew(push: { readonly appId: string; readonly body: JsonObject }): Promise<void> {
     const { total, isExact } = await this.rpc.call(pushOperationsRpc.countTargets, push);
     if (isExact && total <= MAX_DEVICES_WITHOUT_PROOF) return;

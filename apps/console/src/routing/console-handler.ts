@@ -36,7 +36,6 @@ export interface SignedIn {
   readonly hasPassword: boolean;
   readonly isConnected: boolean;
   readonly hasSecondFactor: boolean;
-  /** The role needs a second factor, and the operator has none. */
   readonly needsSecondFactor: boolean;
 }
 

@@ -11,10 +11,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/**
- * Without the permission `users.contact`, a search omits addresses and numbers, whose masked characters it would reveal.
- * @throws AppError FORBIDDEN
- */
+/** Without `users.contact`, a search omits addresses and numbers: it would reveal their masked characters. @throws AppError FORBIDDEN */
 export function searchedIn(field: SearchedField, mayContact: boolean): SearchedField {
   if (mayContact || field === 'username' || field === 'id') return field;
   if (field === 'any') return 'username';
