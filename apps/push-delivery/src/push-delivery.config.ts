@@ -67,7 +67,6 @@ export interface PushDeliveryConfig {
 
 export interface VendorsConfig {
   readonly secret: Secret;
-  /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   readonly urls: Readonly<Record<keyof typeof VENDOR_URLS, string>>;
   readonly internalNetworks: readonly string[];

@@ -46,7 +46,6 @@ class PushAccess extends AccessSource {
     super();
   }
 
-  /** @throws AppError UNAUTHORIZED if the application no longer exists */
   async permissionsOf(appId: string): Promise<ClassPermissions> {
     const application = await this.applications.find(appId);
     if (application === null) throw appError('UNAUTHORIZED');

@@ -10,7 +10,6 @@ export interface Deliverable {
 
 interface SessionOptions {
   readonly id: string;
-  /** Whether the protocol has the frames `gap` and `goaway`. */
   readonly hasGatepostExtensions: boolean;
   readonly pingSeconds: number;
   readonly nowMs: number;

@@ -72,7 +72,6 @@ export function isBehind(position: ScanPosition, other: ScanPosition): boolean {
 }
 
 export interface VendorDispatch {
-  /** The channels of an application. @throws AppError SERVICE_UNAVAILABLE */
   channelsOf(appId: string): Promise<readonly VendorChannelKey[]>;
   batchesAdded(): void;
 }

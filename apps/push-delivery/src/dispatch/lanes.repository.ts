@@ -124,15 +124,12 @@ export const PACED = `
     SELECT app_id, count(*) AS running FROM push.notifications
      WHERE status = 'in-queue' AND is_bulk AND flow_control IS NOT NULL AND lease_until > now() GROUP BY app_id
   )`;
-/** Their number, with `PACED`. */
+/** SQL: the number of these pushes of one application, in a statement with `PACED`. */
 export function pacedOf(appId: string): string {
   return `coalesce((SELECT running FROM paced WHERE paced.app_id = ${appId}), 0)`;
 }
 
-/**
- * SQL: a scheduled push that is due gets the next number and waits for its turn. The acceptance of a push does this
- * first for its application, so scheduled pushes precede those accepted after their time.
- */
+/** SQL: a due scheduled push gets the next number. An acceptance does this first, so that scheduled pushes precede those accepted after their time. */
 export function beginDue(condition: string): string {
   return `
     UPDATE push.notifications AS n SET status = 'in-queue', seq = turn.seq, updated_at = now()

@@ -159,7 +159,6 @@ export class InstallationWriter implements ObjectWrites {
     return named ?? this.#lockRegistered(tx, appId, identity);
   }
 
-  /** Creates the installation, or changes the `known` one, if the caller may and the condition is met. */
   async #register(
     tx: Tx,
     context: AccessContext,

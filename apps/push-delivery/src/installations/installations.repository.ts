@@ -36,10 +36,7 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     super(STORAGE, database, queries);
   }
 
-  /**
-   * Locks identities until the transaction ends, including those without an installation. One statement takes all locks in one order,
-   * including the identities that the installations have now, so transactions cannot deadlock here or on rows.
-   */
+  /** Locks identities, stored or not, until the transaction ends: one statement, in one order, with those stored now, so that no deadlock is possible. */
   async lockIdentities(tx: Tx, appId: string, identities: readonly InstallationIdentity[]): Promise<void> {
     const present = await this.presentIdentities(tx, appId, identities);
     const names = new Set([...identities, ...present].flatMap(namesOf));
@@ -144,7 +141,6 @@ export function assertFindable(appId: string, { where }: PushTarget): void {
   compileCount(parseWhere([...where]), INSTALLATION_QUERY_CLASS, pushScope(appId));
 }
 
-/** @throws AppError NOT_FOUND for an unknown class, INVALID_QUERY for one of another service */
 function classOf(className: string): QueryClass {
   if (className === INSTALLATION_QUERY_CLASS.className) return INSTALLATION_QUERY_CLASS;
   if (!CLASS_NAMES.some((name) => name === className)) throw appError('NOT_FOUND');

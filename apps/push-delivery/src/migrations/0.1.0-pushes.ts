@@ -37,10 +37,7 @@ const createInstallations = `
     CONSTRAINT installations_device_token_key UNIQUE (app_id, device_type, device_token)
   )`;
 
-/**
- * A push is its own job. A process that works on it holds its lease; the cursor is its place in the installations.
- * `seq` is the order in which pushes were accepted, and the number that a scheduled one is known by.
- */
+/** A process that works on a push holds its lease; the cursor is its place. `seq`: the order of acceptance, and the number of a scheduled push. */
 const createNotifications = `
   CREATE TABLE push.notifications (
     app_id           text NOT NULL,
@@ -91,7 +88,7 @@ export class AddPushOrigins1796300200000 extends ForwardMigration {
   ];
 }
 
-// Why: as in accounts, a search by a field of installations read every note that writes had left for the index.
+// Why: as in accounts, a search by a field of installations read every pending entry that writes had left for the index.
 export class SearchFieldsAtOnce1796500100000 extends ForwardMigration {
   override readonly statements = [
     'ALTER INDEX push.installations_fields_idx SET (fastupdate = off)',
@@ -99,9 +96,8 @@ export class SearchFieldsAtOnce1796500100000 extends ForwardMigration {
   ];
 }
 
-// Why: imported installations have ids of other characters than hexadecimal digits, and a push remembers how far it has come by an
-// id. So the scan has the one order that Redis and JavaScript have too, whatever the collation of the database. Releases before this one
-// go by `installations_targets_idx`; a later release removes it.
+// Why: imported ids have other characters than hexadecimal digits, and a push stores its place as an id: PostgreSQL, Redis and JavaScript need
+// one order, whatever the collation. Earlier releases use `installations_targets_idx`; a later release removes it.
 export class ScanInByteOrder1796700100000 extends ForwardMigration {
   override readonly statements = [
     'CREATE INDEX installations_scan_idx ON push.installations (app_id, partition, object_id COLLATE "C")',
@@ -113,9 +109,8 @@ export class CreateFieldIndexes1796710100000 extends ForwardMigration {
   override readonly statements = createFieldIndexTables('push');
 }
 
-// Why: pushes of an application are delivered in the order of their acceptance (ADR 34). One process at a time holds the lane of an
-// application. A scheduled push gets its number when it is due, so `seq` is no longer always generated. Releases before this one hold
-// single pushes without a lane: while both run, the order is not kept.
+// Why: an application's pushes are delivered in the order of acceptance (ADR 34): one process holds its lane. A scheduled push gets its
+// number when it is due, so `seq` is not always generated. Earlier releases ignore lanes: while both run, the order is not kept.
 export class OrderPushes1796740100000 extends ForwardMigration {
   override readonly statements = [createLanes, allowNumbers, indexLanes, indexDue];
 }

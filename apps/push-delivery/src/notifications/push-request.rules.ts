@@ -80,7 +80,6 @@ const TOPIC = /^[A-Za-z0-9.-]{1,255}$/;
 /** Apps that once pushed with certificates name teams of any form, as their devices do. */
 const TEAM_ID = /^[^\p{Cc}]{1,64}$/u;
 
-/** The app on Apple devices: `topic` and `apns_team_id`. */
 function parseAppleApp({ topic, apns_team_id: teamId }: JsonObject): Pick<StoredMessage, 'apns'> {
   const apns = {
     ...named('topic', topic, TOPIC, 'topic must be a bundle id such as com.example.app.'),
@@ -161,7 +160,6 @@ function parseConditions({ where, channels, cql, ...others }: JsonObject): JsonO
   return [...parseWhereMember(where), ...parseChannelNames(channels)];
 }
 
-/** The conditions of `POST /1.1/push/devices`. @throws AppError KEY_REQUIRED, INCORRECT_TYPE */
 function parseDevices({ device_type: type, device_ids: ids, vendor }: JsonObject): JsonObject[] {
   if (isLeftOut(type) || isLeftOut(ids))
     throw appError('KEY_REQUIRED', { message: 'device_type and device_ids are required.' });

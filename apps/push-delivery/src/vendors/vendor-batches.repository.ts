@@ -33,10 +33,7 @@ export interface LaneClaimLimits {
 
 class NotRecorded extends Error {}
 
-/**
- * Runs in the transaction that records the progress: each device is in one batch, and a badge is counted up once. The record comes last,
- * because renewals and claims wait for the rows that it locks. @returns undefined where `record` does: nothing is added
- */
+/** In one transaction: each device is in one batch, a badge grows once. `record` comes last, as renewals and claims wait for the rows that it locks. */
 export async function recordWithShares<Result>(
   database: PushDatabase,
   { appId, shares }: { readonly appId: string; readonly shares: readonly VendorShare[] },
@@ -174,7 +171,7 @@ export const sumOf = (one: string, other: string): string => `
              FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every
             GROUP BY key) AS summed)`;
 
-/** SQL: with the push, or a day from now. */
+/** SQL: the expiry of the push, at most a day from now. */
 export const END = `least(push.expires_at, now() + interval '1 day')`;
 
 /** The lock of a push keeps a concurrent removal from failing the statement. */
@@ -205,10 +202,7 @@ const CLAIM_LIMIT = `coalesce(($4::jsonb->>(app_id || ' ' || lane))::integer, $6
 
 const IS_DUE = 'batch.next_at <= now() AND (lease_until IS NULL OR lease_until <= now())';
 
-/**
- * One look into the index for each lane and its room, however many batches wait. The spare ones take the place of those that other
- * processes claim at the same moment.
- */
+/** One index look-up for each lane and its room, however many batches wait. Spare batches replace those that other processes claim meanwhile. */
 const CLAIM = `
   WITH RECURSIVE lanes AS (
     (SELECT app_id, lane FROM push.vendor_batches WHERE is_bulk = $1 ORDER BY app_id, lane LIMIT 1)

@@ -82,7 +82,6 @@ export class VendorChannels implements OnApplicationShutdown {
     return new AndroidChannel({ protocol: this.#protocol(opened), outbound, clock: this.clock, title });
   }
 
-  /** @returns undefined if the credentials work @throws AppError NOT_FOUND */
   async check(appId: string, key: Key): Promise<CheckProblem | undefined> {
     const opened = await this.credentialsOf(appId, key);
     if (opened === undefined) throw noCredentials(key);

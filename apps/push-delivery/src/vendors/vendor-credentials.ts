@@ -74,7 +74,6 @@ export class VendorCredentials {
     });
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE */
   async channelsOf(appId: string): Promise<readonly VendorChannelKey[]> {
     return (await this.#known.get(appId)).rows.flatMap(({ vendor: name, profile, part, shown }) => {
       const vendor = VENDORS.find((known) => known === name);
@@ -108,10 +107,7 @@ export class VendorCredentials {
     });
   }
 
-  /**
-   * @param check undefined: the vendor is not asked @returns the credentials, and why the vendor could not be asked
-   * @throws AppError INCORRECT_TYPE, which never names the value; NOT_FOUND for an unknown application
-   */
+  /** @param check undefined: the vendor is not asked @throws AppError INCORRECT_TYPE, which never names the value; NOT_FOUND for an unknown application */
   async set(
     { appId, vendor, profile, fields }: Omit<RpcData<typeof vendorsRpc.set>, 'isUnchecked'>,
     check?: CredentialCheck,
@@ -136,19 +132,16 @@ export class VendorCredentials {
     await this.#announce(appId, change === 'resume' ? lanesOf(key) : []);
   }
 
-  /** @throws AppError NOT_FOUND */
   async remove({ appId, vendor, profile, part }: RpcData<typeof vendorsRpc.remove>): Promise<void> {
     const key = { vendor, profile, part };
     if (!(await this.repository.remove({ appId, ...key }))) throw noCredentials(key);
     await this.#announce(appId, []);
   }
 
-  /** @throws Error if a row was sealed with another secret: no push would reach its vendor */
   async assertSecretFits(): Promise<void> {
     this.#sealed.assertSecretFits(await this.repository.findAny());
   }
 
-  /** @throws AppError NOT_FOUND, SERVICE_UNAVAILABLE */
   async webPushKey(appId: string): Promise<string> {
     const key = { vendor: 'web-push', profile: DEFAULT_PROFILE, part: '' } as const;
     const row = (await this.#known.get(appId)).rows.find((one) => isNamed(one, key));

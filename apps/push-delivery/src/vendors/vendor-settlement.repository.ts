@@ -12,10 +12,7 @@ export interface Settled {
 export class VendorSettlementRepository {
   constructor(private readonly database: PushDatabase) {}
 
-  /**
-   * @param answers of the lane since the last record; undefined: recorded later @returns undefined if the lease is lost
-   * or the push was removed: nothing is recorded
-   */
+  /** @param answers since the last record; undefined: recorded later @returns undefined if the lease is lost or the push removed: nothing is recorded */
   async settle(batch: VendorBatch, settlement: Settlement, answers?: LaneAnswers): Promise<Settled | undefined> {
     const { counts, reasons, doubtfulReasons, dead, proven, remaining, delayMs, isAttempt, isAnswered } = settlement;
     const [row] = await this.database.query<Settled & { isHeld: boolean }>(
@@ -85,13 +82,9 @@ const MAX_UNPROVEN = 10;
 
 const IS_TOO_MANY = `doubtful > ${MAX_DOUBTFUL_SHARE} * (good + doubtful)`;
 
-/**
- * The doubt about a lane, decided under the lock of its row, so that all senders share it. Doubtful tokens are dead
- * - where the operator trusts the lane, or
- * - where the vendor has accepted a token with these credentials and the lane is not in doubt. Apple reports dead tokens otherwise
- *   (410), so there they must also be few.
- * A lane comes into doubt with too many doubtful answers. It stays so until enough answers in a row have few of them.
- */
+// A lane's doubt, decided under the lock of its row, for all senders. Doubtful tokens are dead where the operator trusts the lane, or where the
+// vendor has accepted a token with these credentials and the lane is not in doubt; at Apple, which reports dead tokens with 410, they must also
+// be few. Too many doubtful answers bring a lane into doubt, until enough answers in a row have few of them.
 const JUDGE = `
   known AS (
     SELECT lane.*, CASE WHEN lane.doubted_at IS NULL
@@ -130,16 +123,14 @@ const ARE_DEAD = 'coalesce((SELECT is_dead FROM verdict), false)';
 const DOUBTFUL_REASONS = `
   (SELECT coalesce(jsonb_object_agg(key || CASE WHEN ${ARE_DEAD} THEN '' ELSE ' in doubt' END, value), '{}') FROM jsonb_each($11::jsonb))`;
 
-/** The day of a batch begins anew at each look at its lane while that is paused. */
+/** While a lane is paused, each check of it starts the day of its batches anew. */
 const NEW_END = `
   (SELECT ${END} FROM push.notifications AS push, push.vendor_lanes AS lane
     WHERE push.app_id = held.app_id AND push.object_id = held.object_id
       AND lane.app_id = held.app_id AND lane.lane = held.lane AND lane.paused_at IS NOT NULL)`;
 
-/**
- * A token is dead only if it is still the one that was sent to and the app has not saved the installation since, as a
- * device can register it again. Tokens of Apple devices that take development pushes belong to the other environment.
- */
+// A token is dead only if it is the one that was sent to and the app has not saved the installation since: a device can register it again.
+// Tokens of Apple devices that take development pushes belong to the other environment.
 const SETTLE = `
   WITH held AS (
     SELECT id, app_id, object_id, lane, split_part(lane, '/', 1) AS vendor FROM push.vendor_batches

@@ -42,7 +42,6 @@ export type ServerFrame =
       readonly kind: 'loggedIn';
       readonly installationId: string;
       readonly i: number | undefined;
-      /** Longest interval between frames. */
       readonly heartbeatSeconds: number;
     }
   | { readonly kind: 'loggedOut'; readonly i: number | undefined }
