@@ -38,7 +38,6 @@ export interface AccountsConfig {
   readonly databasePool: number;
   readonly baseUrl?: string | undefined;
   readonly secret: Secret;
-  /** Secrets that still open stored values; only `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   readonly passwordCost: number;
   readonly passwordQueueLimit: number;

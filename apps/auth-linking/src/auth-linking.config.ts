@@ -18,7 +18,6 @@ export interface AuthLinkingConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
-  /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   /** Addresses that replace the documented ones of platforms. */
   readonly platformUrls: ReadonlyMap<string, string>;

@@ -31,7 +31,6 @@ export interface MailConfig {
   readonly databaseUrl: string;
   readonly databasePool: number;
   readonly secret: Secret;
-  /** Older secrets, for opening only; `secret` seals. */
   readonly acceptedSecrets: readonly Secret[];
   /** The public address of the API, the beginning of links in mails. */
   readonly baseUrl: string;

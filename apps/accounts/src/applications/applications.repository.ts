@@ -133,7 +133,6 @@ export class ApplicationsRepository {
     return this.find(id, tx);
   }
 
-  /** @param sealed null removes the secret */
   async changeForwardSecret(tx: Tx, id: string, sealed: string | null): Promise<ApplicationRow | undefined> {
     await applicationsIn(tx).update({ id }, { sealedForwardSecret: sealed });
     return this.find(id, tx);

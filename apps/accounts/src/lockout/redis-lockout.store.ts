@@ -13,11 +13,8 @@ import type {
   SettleOutcome,
 } from './lockout.rules.js';
 
-/**
- * The start of each transition. Keys: times of failures by method and attempt, expiries of reservations by attempt, ends of locks by user,
- * and the failures that led to the lock; all are sorted sets that expire with their last member; and a key that never exists (RedisScript).
- * `lockedFor` is 0 without a lock.
- */
+// Sorted sets that expire with their last member: failures by time, reservations by expiry, locks by end, the failures that led to the lock. The
+// last key never exists (RedisScript). `lockedFor` is 0 without a lock.
 const BEGIN = `${NOW}
 local failures, reservations, locks, lockFailures = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local user, attempt = ARGV[1], ARGV[2]

@@ -55,7 +55,6 @@ export class MailTokens {
     return this.sealer.seal(this.create(token, user), sealedTokenContext(token));
   }
 
-  /** @returns undefined where the format is wrong */
   read(shown: string): ReceivedToken | undefined {
     if (!HEXADECIMAL.test(shown)) return undefined;
     const bytes = Buffer.from(shown, 'hex');

@@ -63,14 +63,12 @@ export class PhoneNumbersController {
     return entry;
   }
 
-  /** POST /1.1/requestLoginSmsCode. */
   @RpcHandler(phoneNumbersRpc.requestLoginCode)
   async requestLoginCode({ caller, body }: Data<'requestLoginCode'>): Reply<'requestLoginCode'> {
     await this.sendToProven(caller, 'login', body);
     return {};
   }
 
-  /** POST /1.1/requestPasswordResetBySmsCode. */
   @RpcHandler(phoneNumbersRpc.requestPasswordReset)
   async requestPasswordReset({ caller, body }: Data<'requestPasswordReset'>): Reply<'requestPasswordReset'> {
     await this.sendToProven(caller, 'reset', body);

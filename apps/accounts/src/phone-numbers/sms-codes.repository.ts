@@ -68,7 +68,6 @@ const keyOf = ({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey) =
   userId,
 ];
 const OF_KEY = 'app_id = $1 AND purpose = $2 AND mobile_phone_number = $3 AND user_id = $4';
-/** Whether the new code equals the stored one, which has not expired. */
 const IS_SAME = 'codes.code_hash = ANY ($9) AND codes.expires_at > $8';
 
 /** Codes that were sent to phone numbers. Single statements verify and redeem them, so concurrent requests cannot redeem a code twice. */

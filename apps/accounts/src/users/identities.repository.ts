@@ -22,7 +22,6 @@ export interface IdentityCount {
   readonly unverified: number;
 }
 
-/** The columns in which the identities of one user differ. */
 const OWN_COLUMNS = columnsOf(IdentityEntity, { except: ['appId', 'userId'] });
 const INSERT = `
   INSERT INTO accounts.identities (app_id, user_id, ${OWN_COLUMNS.map(({ name }) => name).join(', ')})

@@ -24,7 +24,7 @@ export type UserMatch = Omit<FoundUser, 'lockedUntil' | 'createdAt' | 'updatedAt
   readonly lowerUsername: string;
 };
 
-/** A page is empty. */
+/** The one row of an empty page. */
 interface NoMatch {
   readonly objectId: null;
 }
@@ -36,7 +36,7 @@ interface UserMatches {
   readonly total: BoundedCount | undefined;
 }
 
-/** Of the custom fields in one page, which are loaded only up to this size. */
+/** The custom fields of one page are loaded up to this size, those of its first user always. */
 const MAX_FIELDS_BYTES = 8 * 1_024 * 1_024;
 const FIELDS_OF = `
   SELECT id, fields FROM (
@@ -47,13 +47,13 @@ const FIELDS_OF = `
 
 /** Users that a search for a frequent text reads in its order, before it uses the index of the text. */
 const NEARBY_USERS = 20_000;
-/** The same once it is known that more users match than are collected. */
+/** As `NEARBY_USERS`, once more users are known to match than are collected. */
 const FAR_USERS = 100_000;
-/** Expected matches from which a page of them is looked for next to its place, because to collect them takes longer. */
+/** From this number of expected matches on, a page is read near its place in the order: to collect all matches takes longer. */
 const FREQUENT = { prefix: 20_000, contains: 4_000 };
-/** Matches of a part that are collected, counted and sorted. Those that are not next to the place are seldom more. */
+/** Matches of a part of a text that are collected, counted and sorted. Of more matches, a page is usually found near its place. */
 const MAX_COLLECTED_PARTS = 20_000;
-/** A large application stays one for this time, whatever is deleted. */
+/** An application counts as large for this time, even if users are deleted meanwhile. */
 const LARGE_MS = 600_000;
 /** After this time no further statement begins: its own three seconds would outlast the caller. */
 const MAX_ELAPSED_MS = 1_500;
@@ -61,16 +61,12 @@ const MAX_ELAPSED_MS = 1_500;
 /** Searches the users of one application, on the connections for queries with their timeout of 3 seconds (ADR 42). */
 @Injectable()
 export class UserSearchRepository {
-  /** Ids of large applications: to count their users again and again would take longer than to read a page. */
+  /** Ids of large applications: to count their users for each search would take longer than to read a page. */
   readonly #large = new LRUCache<string, true>({ max: 10_000, ttl: LARGE_MS });
 
   constructor(private readonly queries: QueryDatabase) {}
 
-  /**
-   * One page. Matches of a prefix alone are collected first. Else PostgreSQL's statistics name frequent texts: a page of those is near its
-   * place in the order of the search, whose index is read. Of other texts, up to `maxCollected` matches are collected, counted and sorted.
-   * @throws AppError INVALID_QUERY for a `where` that cannot be compiled, QUERY_TIMED_OUT
-   */
+  /** Collects, counts and sorts up to `maxCollected` matches; reads others in the order of the search. @throws AppError INVALID_QUERY, QUERY_TIMED_OUT */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
     if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
     const startedAt = performance.now();
@@ -99,7 +95,7 @@ export class UserSearchRepository {
     return value <= cap ? { value, isExact: true } : this.estimate(search, cap);
   }
 
-  /** The custom fields by user id: of as many users, in the order of the ids, as fit into a page. Users that are gone are left out. */
+  /** The custom fields by user id, in the order of the ids, as far as they fit into a page. Removed users are left out. */
   async fieldsOf(appId: string, ids: readonly string[]): Promise<ReadonlyMap<string, JsonObject>> {
     const rows = await this.queries.query<{ id: string; fields: JsonObject }>(FIELDS_OF, [appId, ids]);
     return new Map(rows.map(({ id, fields }) => [id, fields]));
@@ -173,7 +169,6 @@ export class UserSearchRepository {
     return (await this.collect(search, Number.MAX_SAFE_INTEGER, within)).users;
   }
 
-  /** @returns undefined where more users match than `maxCollected` */
   private async collectIfFew(search: UserSearch, within: Queryable): Promise<UserMatches | undefined> {
     const most = maxCollected(search);
     const { users, matching } = await this.collect(search, most + 1, within);

@@ -59,7 +59,6 @@ export class CredentialsService {
     return this.#sealed.openOrFail(row, (parts) => joinCredentials(kind, parts)) as PlatformCredentials<Kind>;
   }
 
-  /** @throws AppError SERVICE_UNAVAILABLE if they cannot be read */
   async kinds(appId: string): Promise<ReadonlyMap<string, PlatformKind>> {
     const rows = await this.#rows.get(appId);
     return new Map(rows.map(({ platform, kind }) => [platform, kind as PlatformKind]));
@@ -70,7 +69,6 @@ export class CredentialsService {
     return rows.map((row) => ({ platform: row.platform, kind: row.kind as PlatformKind, ...this.#sealed.show(row) }));
   }
 
-  /** @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist */
   async set({ appId, platform, kind, fields }: RpcData<typeof platformsRpc.set>): Promise<ShownCredentials> {
     const parts = parseCredentials(platform, kind, fields);
     await this.applications.assertKnown(appId);
@@ -87,7 +85,6 @@ export class CredentialsService {
     this.announce(appId);
   }
 
-  /** @throws Error if a stored row was sealed with another secret: no account could be verified */
   async assertSecretFits(): Promise<void> {
     this.#sealed.assertSecretFits(await this.repository.findAny());
   }

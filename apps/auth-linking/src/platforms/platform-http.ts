@@ -83,7 +83,6 @@ function parseObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The verification of one platform, as `PlatformVerifier.verify`. */
 export type Verify<Kind extends PlatformKind> = (
   endpoint: PlatformEndpoint,
   claim: Claim,

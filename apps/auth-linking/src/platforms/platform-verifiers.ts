@@ -46,11 +46,8 @@ const weixinUserInfo = z.object({
 /** The token is of the scope `snsapi_base`, for logins without a question to the user: it opens no profile. */
 const WEIXIN_NO_PROFILE = '48001';
 
-/**
- * WeChat, by the user's profile (GET /sns/userinfo), or where the token opens none, by its validity for the openid (GET /sns/auth), which
- * gives no union id. The response does not name the app of the token, but an openid belongs to one app, so the token of another app never
- * confirms one of ours.
- */
+// WeChat, by the user's profile (GET /sns/userinfo), or where the token opens none, by its validity for the openid (GET /sns/auth), which
+// gives no union id. An openid belongs to one app, so the token of another app never confirms one of ours.
 const verifyWeixin: Verify<'weixin'> = async (endpoint, claim) => {
   const { kind } = endpoint;
   const openid = requireUid(claim);

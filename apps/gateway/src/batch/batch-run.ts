@@ -15,11 +15,7 @@ const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
 /** Rule of the API. */
 export const MAX_BATCH_REQUESTS = 100;
 
-/**
- * Runs the requests one after the other, until the client disconnects or the batch times out. The one that runs then may still complete.
- * @returns the response as JSON: a list of `{success}` or `{error}`, in the order of the requests
- * @throws AppError MALFORMED_JSON where the body is no batch
- */
+/** In order, until the client disconnects or time is up; the request that runs then may complete. @returns JSON @throws AppError MALFORMED_JSON */
 export async function runBatch(request: FastifyRequest, timeoutMs: number): Promise<string> {
   const batchResponse = new BatchResponse();
   const endsAt = performance.now() + timeoutMs;

@@ -85,10 +85,7 @@ function parseChildren(children: JsonValue): ObjectWrite['children'] {
   });
 }
 
-/**
- * An object may be changed several times, but two objects need different ids: the keys of the response. A registration finds its device by
- * its content: the SDKs for iOS send several of one device in a save.
- */
+// Two objects need different ids, the keys of the response. A registration finds its device by content: iOS SDKs send several of one device.
 function assertIdsAreClear(writes: readonly ObjectWrite[]): void {
   const objects = new Map<string, string>();
   for (const { internalId, className, objectId } of writes) {

@@ -30,7 +30,7 @@ const HOP_BY_HOP = [
   'transfer-encoding',
   'upgrade',
 ];
-/** Of a client, but not for the target: those that this server sets itself, cookies of the domain, and addresses that may be invented. */
+/** Headers of a client that the target does not get: those that this server sets itself, cookies of the domain, and addresses that can be forged. */
 const KEPT_FROM_TARGET = new Set([
   ...HOP_BY_HOP,
   'cf-connecting-ip',
@@ -69,7 +69,7 @@ const KEPT_FROM_CLIENT = new Set([
   'x-request-id',
 ]);
 const KEPT_FROM_CLIENT_PREFIXES = ['access-control-', 'ratelimit-', 'x-gatepost-'];
-/** A browser that opens the answer as a page of this host runs nothing of it. */
+/** If a browser opens the answer as a page of this host, no script in it runs. */
 const AS_A_PAGE = { 'content-security-policy': "default-src 'none'; sandbox", 'x-content-type-options': 'nosniff' };
 /** Control characters would end the header; Node.js refuses them as well. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -197,7 +197,6 @@ export async function sendBuffered(
     .send(isEmptyJson ? '{}' : bytes);
 }
 
-/** @throws AppError OBJECT_TOO_LARGE, or FORWARD_FAILED where the answer stops in its middle */
 async function readBuffered(body: Readable): Promise<Buffer> {
   const bytes = await readUpTo(MAX_MESSAGE_BYTES, body).catch((error: unknown) => {
     throw appError('FORWARD_FAILED', { cause: new Error(String((error as { code?: unknown }).code)) });

@@ -22,10 +22,10 @@ import {
 const IDENTITY_LIFETIME = '60s';
 /** Role names in an identity, in bytes: servers accept few KiB of headers. */
 const MAX_ROLE_BYTES = 4_096;
-/** The longest time between the clients of one application and its server is that of a cloud function. */
+/** The time limit of a cloud function: no other request between clients and the server of an application takes longer. */
 const MAX_CONNECTIONS = 256;
 const NO_BODY = new Set([204, 304]);
-/** HTTP defines no greater status (RFC 9110, 15), but its parser lets them pass. */
+/** HTTP defines no greater status (RFC 9110, 15), but the parser of Node.js accepts them. */
 const MAX_STATUS = 599;
 const utf8 = new TextEncoder();
 
@@ -76,11 +76,7 @@ export class Forwarder implements OnApplicationShutdown {
     this.#ownOrigin = new URL(baseUrl).origin;
   }
 
-  /**
-   * @returns false where the request is not forwarded
-   * @throws AppError FORWARD_LOOP, FORWARD_FAILED, FORWARD_TIMED_OUT, PAYLOAD_TOO_LARGE, or SERVICE_UNAVAILABLE where the target cannot be
-   *   reached
-   */
+  /** @returns false where nothing is forwarded @throws AppError FORWARD_LOOP, FORWARD_FAILED, FORWARD_TIMED_OUT, PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE */
   async forward(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<boolean> {
     const application = await this.applications.find(caller.appId);
     const { forwardUrl, forwardPaths } = application?.settings ?? { forwardUrl: '', forwardPaths: [] };

@@ -15,10 +15,7 @@ export const RequestCaller = createParamDecorator((_: unknown, context: Executio
   callerOf(requestOf(context)),
 );
 
-/**
- * For `GET /1.1/users/me` alone: the SDKs of Python, PHP and Swift send the token of `become` only in the query, and the PHP SDK sends
- * another one in the header at the same time.
- */
+/** For `GET /1.1/users/me` alone: SDKs (Python, PHP, Swift) send the token of `become` in the query; that of PHP sends another in the header. */
 export const CallerByQuery = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   const request = requestOf(context);
   const { session_token: token } = request.query as Record<string, unknown>;

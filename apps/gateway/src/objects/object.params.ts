@@ -12,7 +12,6 @@ import { appError } from '#errors';
 
 type Params = Record<string, unknown>;
 
-/** @throws AppError INVALID_QUERY */
 export function parseListQuery(params: Params): ObjectListQuery {
   const order = textParam(params, 'order');
   const count = isOn(params, 'count');
@@ -26,7 +25,6 @@ export function parseListQuery(params: Params): ObjectListQuery {
   };
 }
 
-/** @throws AppError INVALID_QUERY */
 export function parseReadOptions(params: Params): ObjectReadOptions {
   const keys = parseKeys(params);
   const include = textParam(params, 'include');
@@ -37,12 +35,10 @@ export function parseReadOptions(params: Params): ObjectReadOptions {
   };
 }
 
-/** @throws AppError INVALID_QUERY */
 export function parseWriteOptions(params: Params): ObjectWriteOptions {
   return { ...parseCondition(params), returnNew: returnsNew(params) };
 }
 
-/** @throws AppError INVALID_QUERY */
 export function parseCondition(params: Params): { where?: unknown } {
   const where = textParam(params, 'where');
   return where === undefined || where === '' ? {} : { where: parseWhere(where) };

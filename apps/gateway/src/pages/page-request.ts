@@ -114,7 +114,6 @@ function malformed(): Error {
   return appError('MALFORMED_JSON', { message: 'The form is malformed.' });
 }
 
-/** The two fields of the form; a missing one is empty. */
 export function newPasswordOf(fields: FormFields): { password: string; repeat: string } {
   return { password: fields.get('password') ?? '', repeat: fields.get('repeat') ?? '' };
 }

@@ -47,7 +47,6 @@ export interface PageView {
   readonly status?: number;
   readonly retryAfterSeconds?: number | undefined;
   readonly icon: PageIcon;
-  /** Shown above the title, where it is known. */
   readonly applicationName?: string | null;
   readonly title: string;
   readonly leads: readonly Sentence[];

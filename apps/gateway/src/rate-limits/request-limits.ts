@@ -76,9 +76,7 @@ type GroupsOfBody = (body: unknown) => readonly RateLimitGroup[];
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The groups, in addition to `requests`, in which a request of the route counts. */
     rateLimitGroups?: readonly RateLimitGroup[];
-    /** The further groups in which a request of the route counts because of its body. */
     rateLimitGroupsOf?: GroupsOfBody;
   }
 }

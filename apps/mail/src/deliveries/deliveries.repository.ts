@@ -8,7 +8,6 @@ import type { ChannelName, ClaimedRow, QueuedRow, RecipientRow, Settlement } fro
 /** From the clock of the database, so that all processes use the same window. */
 const WINDOW_START = 'to_timestamp(floor(extract(epoch FROM now()) / $3) * $3)';
 
-/** The condition of deliveries that are not settled. */
 export const WAITING = `status IN ('queued', 'failed')`;
 const POSTPONED_AT_ONCE = 1_000;
 /** Retries end after this time, even if the link is valid for longer. */
@@ -126,10 +125,7 @@ export class DeliveriesRepository {
     return dropped.length;
   }
 
-  /**
-   * Drops earlier codes for the same use, dead ones too, so that operators cannot retry them. One that is being sent may still arrive.
-   * @returns whether a later code was added before, as events may arrive in any order
-   */
+  /** Drops earlier codes for the use, also dead ones (no retry); one being sent may arrive. @returns whether a later one exists: events have no order */
   async dropReplaced(tx: Tx, code: ReplacingCode, reason: string): Promise<boolean> {
     const { appId, kind, recipient, userId, asOf } = code;
     const sameUse = `channel = 'sms' AND app_id = $1 AND kind = $2 AND recipient = $3 AND user_id IS NOT DISTINCT FROM $4`;
@@ -207,7 +203,7 @@ export class RecipientsRepository {
 }
 
 const MAX_LOGGED_ATTEMPTS = 10;
-/** The log with one more attempt: the oldest one makes room for it. */
+/** The log with one more attempt, for which a full log drops the oldest one. */
 const LOGGED_ATTEMPT = `
   (CASE WHEN jsonb_array_length(d.attempt_log) >= ${MAX_LOGGED_ATTEMPTS} THEN d.attempt_log - 0 ELSE d.attempt_log END)
     || jsonb_build_object('at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),

@@ -89,7 +89,6 @@ export class DeliveriesController {
     return { delivery: await this.find(wanted) };
   }
 
-  /** @throws AppError NOT_FOUND, NO_EFFECT if the delivery is not dead or has expired */
   @RpcHandler(deliveriesRpc.retry)
   async retry(wanted: Data<'retry'>): Reply<'retry'> {
     const row = await this.log.revive(wanted);

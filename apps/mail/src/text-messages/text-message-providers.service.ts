@@ -49,7 +49,6 @@ export class TextMessageProvidersService {
     return { kind, ...this.#sealed.show(row) };
   }
 
-  /** @throws AppError INCORRECT_TYPE if the fields do not match the kind, NOT_FOUND if the application does not exist */
   async set({ appId, kind, fields }: RpcData<typeof textMessageProvidersRpc.set>): Promise<ShownTextMessageProvider> {
     const parts = parseProvider(kind, fields);
     await this.applications.assertKnown(appId);
@@ -65,7 +64,6 @@ export class TextMessageProvidersService {
     if (!isRemoved) throw appError('NOT_FOUND', { message: `Application "${appId}" has no text message provider.` });
   }
 
-  /** @throws Error if a stored row was sealed with another secret: no text message could be sent */
   async assertSecretFits(): Promise<void> {
     this.#sealed.assertSecretFits(await this.repository.findAny());
   }
