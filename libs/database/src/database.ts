@@ -126,10 +126,7 @@ export class Database implements SqlExecutor {
     return result;
   }
 
-  /**
-   * As `transaction`, but a deadlock with other transactions repeats it from the beginning. The work may only change the database: it
-   * keeps nothing from a run that was rolled back, and callbacks of that run are not called.
-   */
+  /** As `transaction`, but a deadlock repeats it: the work only changes the database, and keeps nothing of a rolled-back run. Its callbacks are dropped. */
   repeatable<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return repeatDeadlocked(MAX_RUNS, () => this.transaction(work));
   }

@@ -177,8 +177,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
       return result?.status === 'rejected' ? [{ id, reason: result.reason as unknown }] : [];
     });
     const left = new Set(failed.map(({ id }) => id));
-    // A broker that confirms nothing of a batch in time counts as unavailable. An event counts as refused where others of the batch were
-    // confirmed.
+    // A broker that confirms nothing in time is unavailable. An event counts as refused only where others of the batch were confirmed.
     const isNoneTaken = left.size === rows.length;
     const isUnavailable = ({ reason }: { reason: unknown }) =>
       !(reason instanceof RefusedEvent) && (isNoneTaken || this.isUnavailable(reason));

@@ -29,10 +29,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/**
- * As over the broker. The outbox provides durability: an event counts as published when its handlers have finished. It rejects with
- * RefusedEvent where one of them fails for another reason than SERVICE_UNAVAILABLE.
- */
+/** As over the broker; the outbox makes events durable. Publishing ends with the handlers: RefusedEvent where one fails, unless with SERVICE_UNAVAILABLE. */
 export class InProcessTransport implements Transport {
   readonly #servers: InProcessServer[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();

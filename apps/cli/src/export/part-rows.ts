@@ -25,7 +25,6 @@ export interface PartSource {
   readonly isCompressed: boolean;
 }
 
-/** Unreadable bytes become a last problem row. */
 export async function* rowsOf(
   part: ExportPart,
   source: PartSource,

@@ -10,7 +10,7 @@ const FILE_ROWS = 10_000;
 const FILE_BYTES = 16 * 1024 * 1024;
 /** LeanCloud stamps `updatedAt` before it stores a row, and the clocks of its servers differ. */
 const OVERLAP_MS = 10 * 60_000;
-/** Rows beyond twice the count: the server repeats itself. */
+/** A scan with so many rows beyond twice the count fails: the server repeats rows. */
 const SURPLUS_ROWS = 100_000;
 const OBJECT_ID = /^[0-9a-f]{24}$/;
 /** Falls back to a smaller page where LeanCloud fails to deliver one. 1,000 is the limit of the endpoint. */
@@ -91,7 +91,6 @@ async function copyClass(context: RescueContext, state: ClassState, names: reado
   await context.folder.save();
 }
 
-/** `GET /1.1/classes/<Class>?count=1&limit=0` @throws RequestError */
 async function countRows({ api }: RescueContext, name: string, since: string | null): Promise<number> {
   const where: Record<string, string> = since === null ? {} : { where: JSON.stringify(whereOf(since, null)) };
   const text = await api.get(`classes/${name}`, { count: '1', limit: '0', ...where });

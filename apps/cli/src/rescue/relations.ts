@@ -6,7 +6,7 @@ import type { RelationState } from './manifest.schema.js';
 import { attempt, eachAtOnce, headerOf, isPlainName, type RescueContext, RUN_AGAIN } from './rescue-context.js';
 
 const PAGE_ROWS = 1_000;
-/** Most owners between two files; a killed run repeats them. */
+/** Owners at most whose members are read before a file is written; a killed run repeats them. */
 const OWNERS_AT_ONCE = 500;
 const FILE_LINES = 10_000;
 const FILE_OWNERS = 20_000;
@@ -121,7 +121,6 @@ async function membersOf(context: RescueContext, relation: Relation, owner: stri
   return [...ids];
 }
 
-/** `where={"$relatedTo":…}`, by pages. @throws RequestError */
 async function readMembers(
   { api }: RescueContext,
   { class: className, field, target }: Relation,

@@ -43,10 +43,7 @@ export function isPlainName(name: string): boolean {
   return CLASS_NAME.test(name);
 }
 
-/**
- * Names that a case-insensitive file system would mix up, and names that Windows reserves, get a suffix; the first line of the file
- * has the original name.
- */
+/** Names that a file system without case mixes up, or Windows reserves, get a suffix; the first line of the file has the original. */
 export function fileNameOf(name: string, all: readonly string[]): string {
   const isShared = all.some((other) => other !== name && other.toLowerCase() === name.toLowerCase());
   if (!isShared && !DEVICE_NAME.test(name)) return name;

@@ -25,7 +25,6 @@ const MANIFEST = 'manifest.json';
 const LOCK = 'rescue.lock';
 const HOLDER = 'holder';
 const LOCK_REFRESH_MS = 10_000;
-/** Older locks are stale. */
 const LOCK_LIFE_MS = 60_000;
 /** A row of LeanCloud has at most 128 KB, a user with many platforms somewhat more. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;

@@ -133,10 +133,7 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return this.first(tx.query(sql, [appId, objectId], `${table}.lock.${rowLock}`));
   }
 
-  /**
-   * In the order of the ids, the stronger locks in a second step: then only transactions hold it up that refer to the objects, and one that
-   * refers to several does so in the same order.
-   */
+  /** In the order of ids, stronger locks second: only transactions that refer to the objects hold it up, and those lock several in the same order. */
   async lockMany(tx: Tx, appId: string, objects: readonly LockedObject[]): Promise<void> {
     const { table } = this.statements;
     const strong = objects.filter(({ rowLock }) => rowLock === 'UPDATE');
