@@ -6,9 +6,9 @@ import type { RelationState } from './manifest.schema.js';
 import { attempt, eachAtOnce, headerOf, isPlainName, type RescueContext, RUN_AGAIN } from './rescue-context.js';
 
 const PAGE_ROWS = 1_000;
-/** Owners at most whose members are read before a file is written; a killed run repeats them. */
 const OWNERS_AT_ONCE = 500;
 const FILE_LINES = 10_000;
+/** Owners at most between two files; a killed run repeats them. */
 const FILE_OWNERS = 20_000;
 /** Members may change between two pages: a relation whose count does not fit is read again. */
 const READS = 3;

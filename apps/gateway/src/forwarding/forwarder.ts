@@ -22,7 +22,7 @@ import {
 const IDENTITY_LIFETIME = '60s';
 /** Role names in an identity, in bytes: servers accept few KiB of headers. */
 const MAX_ROLE_BYTES = 4_096;
-/** The time limit of a cloud function: no other request between clients and the server of an application takes longer. */
+/** Connections to the server of one application. A cloud function can hold one for as long as it runs. */
 const MAX_CONNECTIONS = 256;
 const NO_BODY = new Set([204, 304]);
 /** HTTP defines no greater status (RFC 9110, 15), but the parser of Node.js accepts them. */
