@@ -1,12 +1,12 @@
 import { TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { Link, Navigate, useNavigate } from '@tanstack/react-router';
+import { Navigate, useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useAct, useApplications, useMay } from '../api/queries';
 import { AddButton, FormDialog } from '../parts/dialogs';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { List } from '../table/data-table';
+import { List, RowLink } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
@@ -29,7 +29,7 @@ export function ApplicationsPage(): ReactNode {
   const t = useTexts();
   const mayCreate = useMay('*')('apps.create');
   const applications = useApplications();
-  const button = <AddButton text={t.applications.create}>{(close) => <NewApplication onClose={close} />}</AddButton>;
+  const button = <AddButton text={t.applications.create} dialog={<NewApplication />} />;
   return (
     <Page title={t.shell.applicationsTitle} acts={mayCreate && button}>
       <Panel>
@@ -47,11 +47,7 @@ export function ApplicationsPage(): ReactNode {
           columns={[
             {
               header: t.applications.name,
-              cell: ({ id, name }) => (
-                <Link to="/apps/$appId/overview" params={{ appId: id }}>
-                  <bdi>{name}</bdi>
-                </Link>
-              ),
+              cell: ({ id, name }) => <RowLink to={`/apps/${id}/overview`}>{name}</RowLink>,
             },
             { header: t.applications.id, cell: ({ id }) => id, from: 'sm' },
             { header: t.common.createdAt, cell: ({ createdAt }) => <When at={createdAt} /> },
@@ -62,7 +58,7 @@ export function ApplicationsPage(): ReactNode {
   );
 }
 
-function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNode {
+function NewApplication(): ReactNode {
   const t = useTexts();
   const create = useAct(consoleApi.createApplication);
   const navigate = useNavigate();
@@ -79,7 +75,7 @@ function NewApplication({ onClose }: { readonly onClose: () => void }): ReactNod
     await navigate({ to: '/apps/$appId/overview', params: { appId: application.id } });
   };
   return (
-    <FormDialog title={t.applications.create} form={form} submit={submit} onClose={onClose}>
+    <FormDialog title={t.applications.create} form={form} submit={submit}>
       <TextInput label={t.applications.name} data-autofocus {...form.getInputProps('name')} />
       <TextInput label={t.applications.id} description={t.applications.idSays} {...form.getInputProps('id')} />
     </FormDialog>

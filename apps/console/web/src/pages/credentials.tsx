@@ -1,7 +1,7 @@
 import { Badge, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useApp, useRead } from '../api/queries';
 import { ActButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Answer, Empty, Panel } from '../parts/panel';
@@ -42,11 +42,10 @@ interface FormProps {
   /** A further field of the key of the credentials, by its label. */
   readonly name?: { readonly label: string; readonly initial: string };
   readonly submit: (kind: string, fields: Record<string, string>, name: string) => Promise<unknown>;
-  readonly onClose: () => void;
 }
 
 /** A form of the fields that the chosen kind needs. */
-export function CredentialsForm({ title, kinds, stored, name, submit, onClose }: FormProps): ReactNode {
+export function CredentialsForm({ title, kinds, stored, name, submit }: FormProps): ReactNode {
   const t = useTexts();
   const [kind, setKind] = useState((kinds.find((each) => each.kind === stored) ?? kinds[0])?.kind ?? '');
   const [given, setGiven] = useState<Record<string, string>>({});
@@ -57,7 +56,7 @@ export function CredentialsForm({ title, kinds, stored, name, submit, onClose }:
     return submit(kind, Object.fromEntries(filled.filter(([, value]) => value !== '')), chosenName.trim());
   };
   return (
-    <FormDialog title={title} submitText={t.acts.save} submit={save} onClose={onClose}>
+    <FormDialog title={title} submitText={t.acts.save} submit={save}>
       <NativeSelect
         label={t.credentials.kind}
         value={kind}
@@ -102,18 +101,14 @@ function CredentialField({
   );
 }
 
-export interface TabProps {
-  readonly appId: string;
-}
-
-export function PlatformsTab({ appId }: TabProps): ReactNode {
+export function PlatformsTab(): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
-  const may = useMay(appId)('platforms.write');
+  const { appId, may } = useApp();
   const notices = useNotices();
   const platforms = useRead(consoleApi.listPlatforms, { params: { appId } });
   const set = useAct(consoleApi.setPlatform);
-  const formOf = (initial: string, stored?: string) => (close: () => void) => (
+  const formOf = (initial: string, stored?: string) => (
     <CredentialsForm
       title={t.credentials.add}
       kinds={platforms.data?.kinds ?? []}
@@ -124,16 +119,11 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
         await set.mutateAsync({ params, body: { kind, fields } });
         notices.done(t.acts.saved);
       }}
-      onClose={close}
     />
   );
-  const addButton = (
-    <DialogButton text={t.credentials.add} variant="default">
-      {formOf('')}
-    </DialogButton>
-  );
+  const addButton = <DialogButton text={t.credentials.add} variant="default" dialog={formOf('')} />;
   return (
-    <Panel title={t.settings.tabs.platforms} acts={may && addButton}>
+    <Panel title={t.settings.tabs.platforms} acts={may('platforms.write') && addButton}>
       <Answer of={platforms}>
         {({ items, accounts }) => (
           <>
@@ -154,11 +144,9 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
                 {
                   header: t.table.acts,
                   cell: ({ platform, kind }) =>
-                    may && (
+                    may('platforms.write') && (
                       <Group gap={4}>
-                        <DialogButton text={t.acts.change} variant="default">
-                          {formOf(platform, kind)}
-                        </DialogButton>
+                        <DialogButton text={t.acts.change} variant="default" dialog={formOf(platform, kind)} />
                         <ActButton
                           text={t.acts.remove}
                           title={t.credentials.remove(platform)}
@@ -179,9 +167,9 @@ export function PlatformsTab({ appId }: TabProps): ReactNode {
   );
 }
 
-export function TextMessagesTab({ appId }: TabProps): ReactNode {
+export function TextMessagesTab(): ReactNode {
   const t = useTexts();
-  const may = useMay(appId)('platforms.write');
+  const { appId, may } = useApp();
   const notices = useNotices();
   const answer = useRead(consoleApi.getTextMessageProvider, { params: { appId } });
   const set = useAct(consoleApi.setTextMessageProvider);
@@ -200,10 +188,12 @@ export function TextMessagesTab({ appId }: TabProps): ReactNode {
                 <Stored stored={provider} />
               </Stack>
             )}
-            {may && (
+            {may('platforms.write') && (
               <Group gap="xs">
-                <DialogButton text={provider === null ? t.credentials.setProvider : t.acts.change} variant="default">
-                  {(close) => (
+                <DialogButton
+                  text={provider === null ? t.credentials.setProvider : t.acts.change}
+                  variant="default"
+                  dialog={
                     <CredentialsForm
                       title={t.credentials.setProvider}
                       kinds={kinds}
@@ -212,10 +202,9 @@ export function TextMessagesTab({ appId }: TabProps): ReactNode {
                         await set.mutateAsync({ params: { appId }, body: { kind, fields } });
                         notices.done(t.acts.saved);
                       }}
-                      onClose={close}
                     />
-                  )}
-                </DialogButton>
+                  }
+                />
                 {provider !== null && (
                   <ActButton
                     text={t.acts.remove}

@@ -1,16 +1,16 @@
 import { Badge, Checkbox, Code, Group, TextInput } from '@mantine/core';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type Device } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useMay, useRead } from '../api/queries';
+import { useApp, useRead } from '../api/queries';
 import { ActButton, useSave } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { onText, UrlText, useUrlFilters } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
-import { type Column, List } from '../table/data-table';
+import { type Column, List, RowLink } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { History } from './audit';
@@ -23,14 +23,13 @@ const CONNECTED_EVERY_MS = 2_000;
 
 export function DevicesPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: FROM });
+  const { appId, may } = useApp();
   const search = useSearch({ from: FROM });
   const isConnected = search.connected === true;
   const { change, filter } = useUrlFilters(search);
   const textFilter = (name: 'type' | 'channel' | 'user', label: string) => (
     <UrlText label={label} disabled={isConnected} {...filter(name)} />
   );
-  const may = useMay(appId);
   const { after } = search;
   const filters = { deviceType: search.type, channel: search.channel, userId: search.user };
   return (
@@ -58,42 +57,38 @@ export function DevicesPage(): ReactNode {
             onChange={(event) => change({ connected: event.currentTarget.checked ? true : undefined })}
           />
         </Group>
-        {isConnected ? (
-          <ConnectedDevices appId={appId} query={{ after }} />
-        ) : (
-          <DeviceList appId={appId} query={{ after, ...filters }} hasPager />
-        )}
+        {isConnected ? <ConnectedDevices query={{ after }} /> : <DeviceList query={{ after, ...filters }} hasPager />}
       </Panel>
     </Page>
   );
 }
 
 interface DeviceListProps {
-  readonly appId: string;
   readonly query: NonNullable<CallInput<typeof consoleApi.listDevices>['query']>;
   readonly hasPager?: boolean;
 }
 
 /** Devices, newest first, with their connections now. */
-export function DeviceList({ appId, query, hasPager = false }: DeviceListProps): ReactNode {
+export function DeviceList({ query, hasPager = false }: DeviceListProps): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const devices = useRead(consoleApi.listDevices, { params: { appId }, query }, { everyMs: EVERY_MS });
-  const columns = useDeviceColumns(appId);
   return (
     <List
       label={t.pages.devices}
       of={devices}
       lines={8}
       idOf={({ objectId }) => objectId}
-      columns={columns}
+      columns={useDeviceColumns()}
       empty={<Empty title={t.devices.none} says={t.devices.noneSays} />}
       {...(hasPager ? { page: query } : {})}
     />
   );
 }
 
-function ConnectedDevices({ appId, query }: Pick<DeviceListProps, 'appId' | 'query'>): ReactNode {
+function ConnectedDevices({ query }: Pick<DeviceListProps, 'query'>): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const input = { params: { appId }, query: { after: query.after } };
   const devices = useRead(consoleApi.listConnectedDevices, input, { everyMs: CONNECTED_EVERY_MS });
   return (
@@ -103,45 +98,41 @@ function ConnectedDevices({ appId, query }: Pick<DeviceListProps, 'appId' | 'que
       page={query}
       lines={8}
       idOf={({ objectId }) => objectId}
-      columns={useDeviceColumns(appId)}
+      columns={useDeviceColumns()}
       empty={<Empty title={t.devices.noneConnected} />}
     />
   );
 }
 
-function useDeviceColumns(appId: string): readonly Column<Device>[] {
+function useDeviceColumns(): readonly Column<Device>[] {
   const t = useTexts();
-  const isTest = useIsTestDevice(appId);
+  const { appId } = useApp();
+  const isTest = useIsTestDevice();
   const { number } = useFormats();
   return [
     {
-      id: 'id',
       header: t.devices.device,
       cell: ({ objectId }) => (
         <Group gap="xs">
-          <Link to="/apps/$appId/devices/$deviceId" params={{ appId, deviceId: objectId }}>
-            {objectId}
-          </Link>
+          <RowLink to={`/apps/${appId}/devices/${objectId}`}>{objectId}</RowLink>
           {isTest?.(objectId) === true && <Badge>{t.devices.isTest}</Badge>}
         </Group>
       ),
     },
-    { id: 'type', header: t.devices.type, cell: ({ deviceType }) => deviceType },
-    { id: 'state', header: t.users.state, cell: (device) => <Connection device={device} /> },
+    { header: t.devices.type, cell: ({ deviceType }) => deviceType },
+    { header: t.users.state, cell: (device) => <Connection device={device} /> },
     {
-      id: 'channels',
       header: t.devices.channels,
       from: 'md',
       cell: ({ channels }) => (channels.length === 0 ? '–' : <bdi>{channels.join(', ')}</bdi>),
     },
     {
-      id: 'waiting',
       header: t.devices.waiting,
       from: 'sm',
       isNumber: true,
       cell: ({ waiting }) => (waiting === null ? '–' : number(waiting)),
     },
-    { id: 'updatedAt', header: t.devices.updatedAt, from: 'sm', cell: ({ updatedAt }) => <When at={updatedAt} /> },
+    { header: t.devices.updatedAt, from: 'sm', cell: ({ updatedAt }) => <When at={updatedAt} /> },
   ];
 }
 
@@ -158,16 +149,17 @@ function Connection({ device }: { readonly device: Device }): ReactNode {
 
 export function DevicePage(): ReactNode {
   const t = useTexts();
-  const { appId, deviceId } = useParams({ from: '/frame/apps/$appId/devices/$deviceId' });
-  const may = useMay(appId);
+  const { deviceId } = useParams({ from: '/frame/apps/$appId/devices/$deviceId' });
+  const { appId, may } = useApp();
   const navigate = useNavigate();
   const answer = useRead(consoleApi.getDevice, { params: { appId, deviceId } }, { everyMs: EVERY_MS });
   return (
     <Page
       title={t.devices.one}
+      back={{ to: `/apps/${appId}/devices`, text: t.devices.back }}
       acts={
         <>
-          <TestDeviceButton appId={appId} deviceId={deviceId} />
+          <TestDeviceButton deviceId={deviceId} />
           {may('devices.write') && (
             <ActButton
               title={t.devices.delete}
@@ -183,9 +175,6 @@ export function DevicePage(): ReactNode {
         </>
       }
     >
-      <Link to="/apps/$appId/devices" params={{ appId }}>
-        {t.devices.back}
-      </Link>
       <Answer of={answer}>
         {({ device }) => (
           <Panel title={device.deviceType}>
@@ -195,12 +184,10 @@ export function DevicePage(): ReactNode {
               <Connection device={device} />
               {device.connectedSince !== null && <When at={device.connectedSince} />}
               {device.userId !== null && (
-                <Link to="/apps/$appId/users/$userId" params={{ appId, userId: device.userId }}>
-                  {t.messages.openUser}
-                </Link>
+                <RowLink to={`/apps/${appId}/users/${device.userId}`}>{t.messages.openUser}</RowLink>
               )}
             </Group>
-            <ChannelsField key={deviceId} appId={appId} device={device} />
+            <ChannelsField key={deviceId} device={device} />
             <Code block className="wrap">
               {JSON.stringify(device.fields, undefined, 2)}
             </Code>
@@ -234,9 +221,9 @@ function operationOf({ added, removed }: ChannelChange): Record<string, unknown>
 }
 
 /** The channels of a device, saved with Undo; those that the device has changed since the edit began stay. */
-function ChannelsField({ appId, device }: { readonly appId: string; readonly device: Device }): ReactNode {
+function ChannelsField({ device }: { readonly device: Device }): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const change = useSave(consoleApi.changeDevice);
   const edit = useEdit<Device, string>(device, ({ channels }) => channels);
   const shown = edit.base.channels.join(', ');

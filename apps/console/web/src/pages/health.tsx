@@ -131,10 +131,9 @@ function DeadLetters(): ReactNode {
               rows={services}
               idOf={(each) => each.service}
               columns={[
-                { id: 'service', header: t.health.service, cell: (each) => each.service },
-                { id: 'messages', header: t.health.messages, isNumber: true, cell: ({ messages }) => number(messages) },
+                { header: t.health.service, cell: (each) => each.service },
+                { header: t.health.messages, isNumber: true, cell: ({ messages }) => number(messages) },
                 {
-                  id: 'acts',
                   header: t.table.acts,
                   cell: (each) => (
                     <Button disabled={each.messages === 0} onClick={() => setService(each.service)}>

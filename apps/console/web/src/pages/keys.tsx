@@ -1,7 +1,7 @@
 import { Badge, Checkbox, Code, Group, NativeSelect, Stack, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
-import { useAct, useMay } from '../api/queries';
+import { useAct, useApp } from '../api/queries';
 import { ActButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Copyable, Panel } from '../parts/panel';
@@ -16,7 +16,7 @@ interface ApplicationProps {
 /** The keys of an application. The master key is not among the answers of the server: the command line shows it. */
 export function KeysTab({ application }: ApplicationProps): ReactNode {
   const t = useTexts();
-  const may = useMay(application.id)('keys.rotate');
+  const may = useApp().may('keys.rotate');
   const { appKey, masterKeyId, masterKeyCommand } = application;
   return (
     <Stack>
@@ -36,9 +36,7 @@ export function KeysTab({ application }: ApplicationProps): ReactNode {
       {application.oldKeys.length > 0 && <OldKeys application={application} />}
       {may && (
         <Group>
-          <DialogButton text={t.keys.rotate}>
-            {(close) => <RotateDialog appId={application.id} onClose={close} />}
-          </DialogButton>
+          <DialogButton text={t.keys.rotate} dialog={<RotateDialog appId={application.id} />} />
         </Group>
       )}
     </Stack>
@@ -47,7 +45,7 @@ export function KeysTab({ application }: ApplicationProps): ReactNode {
 
 function OldKeys({ application }: ApplicationProps): ReactNode {
   const t = useTexts();
-  const may = useMay(application.id)('keys.rotate');
+  const may = useApp().may('keys.rotate');
   const hasOld = (wanted: 'app' | 'master') => application.oldKeys.some(({ kind }) => kind === wanted);
   return (
     <Panel title={t.keys.old}>
@@ -71,10 +69,7 @@ function OldKeys({ application }: ApplicationProps): ReactNode {
             says={t.keys.revokeSays}
             typed={application.id}
             route={consoleApi.revokeOldKeys}
-            input={{
-              params: { appId: application.id },
-              body: { appKey: hasOld('app'), masterKey: hasOld('master') },
-            }}
+            input={{ params: { appId: application.id }, body: { appKey: hasOld('app'), masterKey: hasOld('master') } }}
             done={() => t.keys.revoked}
           />
         </Group>
@@ -85,7 +80,7 @@ function OldKeys({ application }: ApplicationProps): ReactNode {
 
 const HOUR_S = 3_600;
 
-function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
+function RotateDialog({ appId }: { readonly appId: string }): ReactNode {
   const t = useTexts();
   const notices = useNotices();
   const rotate = useAct(consoleApi.rotateKeys);
@@ -104,10 +99,7 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
     <Checkbox
       label={t.keys[name]}
       checked={kinds[name]}
-      onChange={(event) => {
-        const { checked } = event.currentTarget;
-        setKinds((old) => ({ ...old, [name]: checked }));
-      }}
+      onChange={(event) => setKinds({ ...kinds, [name]: event.currentTarget.checked })}
     />
   );
   return (
@@ -116,7 +108,6 @@ function RotateDialog({ appId, onClose }: { readonly appId: string; readonly onC
       submitText={t.keys.rotate}
       submit={submit}
       isDisabled={!kinds.appKey && !kinds.masterKey}
-      onClose={onClose}
     >
       <Text>{t.keys.rotateSays}</Text>
       {choice('appKey')}

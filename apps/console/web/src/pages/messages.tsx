@@ -1,14 +1,14 @@
-import { Badge, Button, Group, Text } from '@mantine/core';
+import { Badge, Group, Text } from '@mantine/core';
 import { useLocation, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type Message } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useAct, useApp, useRead, useTimeZone } from '../api/queries';
+import { useApp, useRead, useTimeZone } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { Choice, DayFilters, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
-import { Answer, Empty, Failure, Page, Panel } from '../parts/panel';
+import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { keptState, List, RowLink } from '../table/data-table';
 import { useFormats, useNow, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -31,12 +31,7 @@ export function MessagesPage(): ReactNode {
   const timeZone = useTimeZone();
   const recipient = useRecipient();
   const { filter } = useUrlFilters(search);
-  const filters = {
-    ...chosen,
-    ...momentsOf({ since, until }, timeZone),
-    userId: user,
-    recipient: recipient.value,
-  };
+  const filters = { ...chosen, ...momentsOf({ since, until }, timeZone), userId: user, recipient: recipient.value };
   return (
     <Page
       title={t.pages.messages}
@@ -61,7 +56,7 @@ export function MessagesPage(): ReactNode {
           <UrlText label={t.devices.user} {...filter('user')} />
           <DayFilters filter={filter} />
         </Group>
-        <MessageList appId={appId} query={{ ...filters, after }} hasPager />
+        <MessageList query={{ ...filters, after }} hasPager />
       </Panel>
     </Page>
   );
@@ -98,14 +93,14 @@ function RetryAllButton(): ReactNode {
 }
 
 interface MessageListProps {
-  readonly appId: string;
   readonly query: NonNullable<CallInput<typeof consoleApi.listMessages>['query']>;
   readonly hasPager?: boolean;
 }
 
 /** Mails and text messages, newest first; a change of their state appears by itself. */
-export function MessageList({ appId, query, hasPager = false }: MessageListProps): ReactNode {
+export function MessageList({ query, hasPager = false }: MessageListProps): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const messages = useRead(consoleApi.listMessages, { params: { appId }, query }, { everyMs: EVERY_MS });
   const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
   return (
@@ -173,7 +168,6 @@ function MessageState({ message }: { readonly message: Message }): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();
   const formats = useFormats();
-  const retry = useAct(consoleApi.retryMessage);
   const isExpired = Date.parse(message.expiresAt) <= useNow();
   const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
   return (
@@ -195,16 +189,13 @@ function MessageState({ message }: { readonly message: Message }): ReactNode {
           message.status !== 'sent' &&
           t.messages.nextAt(formats.time(message.nextAttemptAt))}
       </Text>
-      <Failure error={retry.error} />
       <Group gap="xs" fz="sm">
         {message.status === 'dead' && !isExpired && may('messages.retry') && (
-          <Button
-            variant="filled"
-            loading={retry.isPending}
-            onClick={() => retry.mutate({ params: { appId, messageId: message.id } })}
-          >
-            {t.messages.retry}
-          </Button>
+          <ActButton
+            text={t.messages.retry}
+            route={consoleApi.retryMessage}
+            input={{ params: { appId, messageId: message.id } }}
+          />
         )}
         {message.userId !== null && <OfUser message={message} userId={message.userId} />}
       </Group>

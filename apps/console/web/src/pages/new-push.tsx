@@ -155,7 +155,7 @@ function PushForm({ draft, settled, change, discard, forget }: FormProps): React
       </Panel>
       <Panel title={t.newPush.when}>
         <Times draft={draft} change={change} isLate={isLate} />
-        <TestPushButton appId={appId} body={ready(testBodyOf(settled).body)} />
+        <TestPushButton body={ready(testBodyOf(settled).body)} />
         <SendButton
           draftId={draft.id}
           body={ready(isLate ? undefined : complete)}
@@ -171,7 +171,6 @@ function PushForm({ draft, settled, change, discard, forget }: FormProps): React
 
 /** For operators whose pushes go to their own test devices only. */
 function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
-  const { appId } = useApp();
   const t = useTexts();
   const { body, problem } = testBodyOf(settled);
   return (
@@ -179,7 +178,7 @@ function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
       <What draft={draft} change={change} />
       {problem !== undefined && <NoJson problem={problem} />}
       {body !== undefined && <Preview body={body} />}
-      <TestPushButton appId={appId} body={draft === settled ? body : undefined} />
+      <TestPushButton body={draft === settled ? body : undefined} />
       <DiscardButton discard={discard} />
     </Panel>
   );

@@ -3,13 +3,14 @@ import { useForm } from '@mantine/form';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
-import { useAct } from '../api/queries';
+import { useAct, useApp } from '../api/queries';
 import { FormDialog } from '../parts/dialogs';
 import { PasswordField } from '../parts/fields';
 import { useTexts } from '../texts/texts';
 
-export function NewUser({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
+export function NewUser(): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const create = useAct(consoleApi.createUser);
   const navigate = useNavigate();
   const form = useForm({
@@ -26,7 +27,7 @@ export function NewUser({ appId, onClose }: { readonly appId: string; readonly o
     await navigate({ to: '/apps/$appId/users/$userId', params: { appId, userId: user.objectId } });
   };
   return (
-    <FormDialog title={t.users.create} form={form} submit={submit} onClose={onClose}>
+    <FormDialog title={t.users.create} form={form} submit={submit}>
       <TextInput label={t.users.fields.username} data-autofocus {...form.getInputProps('username')} />
       <PasswordField label={t.access.password} autoComplete="new-password" {...form.getInputProps('password')} />
       <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />

@@ -6,7 +6,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
 import { sessionQuery, useAct, useApplications, useMay, useRead, useSession } from '../api/queries';
 import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
-import { onText } from '../parts/fields';
+import { onText, optionsOf } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Copyable, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
@@ -17,7 +17,6 @@ import { useLanguage, useTexts } from '../texts/texts';
 /** With the name of the operator whom it is for. */
 type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'] & { readonly name: string };
 type Rights = Pick<Operator, 'isOwner' | 'grants'>;
-type Grants = Rights['grants'];
 
 export function OperatorsPage(): ReactNode {
   const t = useTexts();
@@ -28,11 +27,7 @@ export function OperatorsPage(): ReactNode {
   return (
     <Page
       title={t.pages.operators}
-      acts={
-        mayInvite && (
-          <AddButton text={t.operators.invite}>{(close) => <InviteDialog show={setLink} onClose={close} />}</AddButton>
-        )
-      }
+      acts={mayInvite && <AddButton text={t.operators.invite} dialog={<InviteDialog show={setLink} />} />}
     >
       {link !== undefined && <LinkAlert link={link} />}
       <Panel>
@@ -182,6 +177,14 @@ interface RightsProps {
 
 function RightsFields({ rights, onChange }: RightsProps): ReactNode {
   const t = useTexts();
+  const { data } = useApplications();
+  const applications = [{ id: '*', name: t.operators.allApplications }, ...(data?.items ?? [])];
+  const roleOn = (id: string) => rights.grants.find(({ appId }) => appId === id)?.role ?? '';
+  const grant = (id: string, chosen: string) => {
+    const role = ROLES.find((each) => each === chosen);
+    const others = rights.grants.filter(({ appId }) => appId !== id);
+    onChange({ ...rights, grants: role === undefined ? others : [...others, { appId: id, role }] });
+  };
   return (
     <>
       <Checkbox
@@ -190,48 +193,24 @@ function RightsFields({ rights, onChange }: RightsProps): ReactNode {
         checked={rights.isOwner}
         onChange={(event) => onChange({ ...rights, isOwner: event.currentTarget.checked })}
       />
-      {!rights.isOwner && <GrantFields grants={rights.grants} onChange={(grants) => onChange({ ...rights, grants })} />}
+      {!rights.isOwner && (
+        <Stack gap="xs" role="group" aria-label={t.operators.rights}>
+          {applications.map(({ id, name }) => (
+            <NativeSelect
+              key={id}
+              label={name}
+              value={roleOn(id)}
+              data={[{ value: '', label: t.operators.noRole }, ...optionsOf(t.operators.roles)]}
+              onChange={onText((chosen) => grant(id, chosen))}
+            />
+          ))}
+        </Stack>
+      )}
     </>
   );
 }
 
-interface GrantFieldsProps {
-  readonly grants: Grants;
-  readonly onChange: (grants: Grants) => void;
-}
-
-function GrantFields({ grants, onChange }: GrantFieldsProps): ReactNode {
-  const t = useTexts();
-  const { data } = useApplications();
-  const applications = [{ id: '*', name: t.operators.allApplications }, ...(data?.items ?? [])];
-  return (
-    <Stack gap="xs" role="group" aria-label={t.operators.rights}>
-      {applications.map(({ id, name }) => (
-        <NativeSelect
-          key={id}
-          label={name}
-          value={grants.find(({ appId }) => appId === id)?.role ?? ''}
-          data={[
-            { value: '', label: t.operators.noRole },
-            ...ROLES.map((value) => ({ value, label: t.operators.roles[value] })),
-          ]}
-          onChange={onText((value) => {
-            const role = ROLES.find((each) => each === value);
-            const others = grants.filter(({ appId }) => appId !== id);
-            onChange(role === undefined ? others : [...others, { appId: id, role }]);
-          })}
-        />
-      ))}
-    </Stack>
-  );
-}
-
-interface InviteProps {
-  readonly show: (link: Link | undefined) => void;
-  readonly onClose: () => void;
-}
-
-function InviteDialog({ show, onClose }: InviteProps): ReactNode {
+function InviteDialog({ show }: Pick<ActsProps, 'show'>): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
   const invite = useAct(consoleApi.inviteOperator);
@@ -251,13 +230,7 @@ function InviteDialog({ show, onClose }: InviteProps): ReactNode {
     show({ ...link, name });
   };
   return (
-    <FormDialog
-      title={t.operators.invite}
-      submitText={t.operators.invite}
-      form={form}
-      submit={submit}
-      onClose={onClose}
-    >
+    <FormDialog title={t.operators.invite} submitText={t.operators.invite} form={form} submit={submit}>
       <TextInput label={t.access.name} data-autofocus {...form.getInputProps('name')} />
       <TextInput label={t.access.address} type="email" {...form.getInputProps('address')} />
       <RightsFields rights={rights} onChange={setRights} />

@@ -1,8 +1,7 @@
 import { NativeSelect, TextInput } from '@mantine/core';
-import { useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, CLASS_NAMES, CLASS_OPERATIONS, consoleApi } from '#console-api';
-import { useMay, useRead } from '../api/queries';
+import { useApp, useRead } from '../api/queries';
 import { DialogButton, FormDialog, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Answer, Page, Panel } from '../parts/panel';
@@ -23,8 +22,7 @@ interface Edited {
 /** The permissions of a class as a whole. */
 export function PermissionsPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: '/frame/apps/$appId/permissions' });
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const answer = useRead(consoleApi.getApplication, { params: { appId } });
   return (
     <Page title={t.pages.permissions}>
@@ -37,10 +35,7 @@ export function PermissionsPage(): ReactNode {
                 rows={CLASS_OPERATIONS}
                 idOf={(operation) => operation}
                 columns={[
-                  {
-                    header: t.permissions.operation,
-                    cell: (operation) => t.permissions.operations[operation],
-                  },
+                  { header: t.permissions.operation, cell: (operation) => t.permissions.operations[operation] },
                   {
                     header: t.permissions.who,
                     cell: (operation) => <Who permission={application.classPermissions[className][operation]} />,
@@ -53,19 +48,14 @@ export function PermissionsPage(): ReactNode {
                           text={t.acts.change}
                           variant="default"
                           name={`${t.acts.change} ${t.permissions.changeOf(className, t.permissions.operations[operation])}`}
-                        >
-                          {(close) => (
+                          dialog={
                             <PermissionDialog
-                              appId={appId}
-                              edited={{
-                                className,
-                                operation,
-                                permission: application.classPermissions[className][operation],
-                              }}
-                              onClose={close}
+                              className={className}
+                              operation={operation}
+                              permission={application.classPermissions[className][operation]}
                             />
-                          )}
-                        </DialogButton>
+                          }
+                        />
                       ),
                   },
                 ]}
@@ -84,21 +74,17 @@ function Who({ permission }: { readonly permission: Permission }): ReactNode {
   return permission.length === 0 ? t.permissions.groups.masterKey : <bdi>{permission.join(', ')}</bdi>;
 }
 
-type Choice = 'everyone' | 'users' | 'listed' | 'masterKey';
+const GROUPS = ['everyone', 'users', 'listed', 'masterKey'] as const;
+type Choice = (typeof GROUPS)[number];
 
 function groupOf(permission: Permission): Choice {
   if (!Array.isArray(permission)) return permission;
   return permission.length === 0 ? 'masterKey' : 'listed';
 }
 
-interface DialogProps {
-  readonly appId: string;
-  readonly edited: Edited;
-  readonly onClose: () => void;
-}
-
-function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
+function PermissionDialog(edited: Edited): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const change = useSave(consoleApi.changeClassPermission);
   // The save fails if another operator has changed the permissions that this form was opened with.
   const [{ className, operation, permission }] = useState(edited);
@@ -107,15 +93,11 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
   const [list, setList] = useState(listed.join(', '));
   const params = { appId, className };
   const save = () => {
-    const lists: Readonly<Record<string, Permission>> = {
-      everyone: 'everyone',
-      users: 'users',
-      masterKey: [],
-      listed: listOf(list),
-    };
+    const subjects = group === 'listed' ? listOf(list) : [];
+    const chosen = group === 'everyone' || group === 'users' ? group : subjects;
     const operations = [operation];
-    const chosen = { operations, permission: lists[group] ?? [], former: permission };
-    return change.save({ params, body: chosen }, ({ application }) => ({
+    const body = { operations, permission: chosen, former: permission };
+    return change.save({ params, body }, ({ application }) => ({
       params,
       body: { operations, permission, former: application.classPermissions[className][operation] },
     }));
@@ -125,15 +107,11 @@ function PermissionDialog({ appId, edited, onClose }: DialogProps): ReactNode {
       title={t.permissions.changeOf(className, t.permissions.operations[operation])}
       submitText={t.acts.save}
       submit={save}
-      onClose={onClose}
     >
       <NativeSelect
         label={t.permissions.who}
         value={group}
-        data={(['everyone', 'users', 'listed', 'masterKey'] as const).map((value) => ({
-          value,
-          label: t.permissions.groups[value],
-        }))}
+        data={GROUPS.map((value) => ({ value, label: t.permissions.groups[value] }))}
         onChange={onText((value) => setGroup(value as Choice))}
       />
       {group === 'listed' && (

@@ -2,7 +2,7 @@ import { Code, Group, Progress, Stack, Text } from '@mantine/core';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type PushDetails } from '#console-api';
-import { useApp, useMay, useRead } from '../api/queries';
+import { useApp, useRead } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { Answer, Copyable, Empty, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -18,8 +18,8 @@ type Counts = PushDetails['platforms'][string];
 
 export function PushPage(): ReactNode {
   const t = useTexts();
-  const { appId, pushId } = useParams({ from: '/frame/apps/$appId/pushes/$pushId' });
-  const may = useMay(appId);
+  const { pushId } = useParams({ from: '/frame/apps/$appId/pushes/$pushId' });
+  const { appId, may } = useApp();
   const answer = useRead(
     consoleApi.getPush,
     { params: { appId, pushId } },

@@ -1,9 +1,9 @@
 import { Badge } from '@mantine/core';
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useApp, useRead } from '../api/queries';
-import { Choice, optionsOf } from '../parts/fields';
+import { Choice, optionsOf, useUrlFilters } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Empty, Page, Panel } from '../parts/panel';
 import { List, RowLink } from '../table/data-table';
@@ -24,8 +24,9 @@ export function PushesPage(): ReactNode {
   const t = useTexts();
   const { number, percent } = useFormats();
   const { appId, may } = useApp();
-  const { status, after } = useSearch({ from: FROM });
-  const navigate = useNavigate({ from: '/apps/$appId/pushes' });
+  const search = useSearch({ from: FROM });
+  const { status, after } = search;
+  const { filter } = useUrlFilters(search);
   const input = { params: { appId }, query: { status, after } };
   const pushes = useRead(consoleApi.listPushes, input, { everyMs: EVERY_MS });
   const newPush = (may('pushes.send') || may('pushes.test')) && (
@@ -37,13 +38,7 @@ export function PushesPage(): ReactNode {
   return (
     <Page title={t.pages.pushes} acts={newPush}>
       <Panel>
-        <Choice
-          label={t.messages.status}
-          maw="14rem"
-          value={status}
-          options={optionsOf(t.pushes.statuses)}
-          onChange={(chosen) => void navigate({ search: { status: chosen } })}
-        />
+        <Choice label={t.messages.status} maw="14rem" options={optionsOf(t.pushes.statuses)} {...filter('status')} />
         <List
           label={t.pages.pushes}
           of={pushes}

@@ -1,13 +1,13 @@
 import { Code, Stack, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RoleDetails } from '#console-api';
 import { call } from '../api/call';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useApp, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
 import { AddButton, ActButton, FormDialog, useNotices, useSave } from '../parts/dialogs';
-import { onText, UrlText } from '../parts/fields';
+import { onText, UrlText, useUrlFilters } from '../parts/fields';
 import { Form } from '../parts/forms';
 import { Answer, Empty, Page, Panel, RemoveButton } from '../parts/panel';
 import { type Column, DataTable, List, RowLink } from '../table/data-table';
@@ -20,25 +20,15 @@ const ROLE = '/frame/apps/$appId/roles/$roleId';
 
 export function RolesPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: FROM });
-  const { q, after } = useSearch({ from: FROM });
-  const may = useMay(appId);
-  const navigate = useNavigate({ from: '/apps/$appId/roles' });
+  const { appId, may } = useApp();
+  const search = useSearch({ from: FROM });
+  const { q, after } = search;
+  const { filter } = useUrlFilters(search);
   const roles = useRead(consoleApi.listRoles, { params: { appId }, query: { text: q, after } });
-  const button = may('roles.write') && (
-    <AddButton text={t.roles.create}>{(close) => <NewRole appId={appId} onClose={close} />}</AddButton>
-  );
   return (
-    <Page title={t.pages.roles} acts={button}>
+    <Page title={t.pages.roles} acts={may('roles.write') && <AddButton text={t.roles.create} dialog={<NewRole />} />}>
       <Panel>
-        <UrlText
-          label={t.roles.search}
-          type="search"
-          size="sm"
-          maw="24rem"
-          value={q}
-          onChange={(text) => void navigate({ search: { q: text } })}
-        />
+        <UrlText label={t.roles.search} type="search" size="sm" maw="24rem" {...filter('q')} />
         <List
           label={t.pages.roles}
           of={roles}
@@ -48,11 +38,7 @@ export function RolesPage(): ReactNode {
           columns={[
             {
               header: t.roles.name,
-              cell: ({ objectId, name }) => (
-                <Link to="/apps/$appId/roles/$roleId" params={{ appId, roleId: objectId }}>
-                  {name}
-                </Link>
-              ),
+              cell: ({ objectId, name }) => <RowLink to={`/apps/${appId}/roles/${objectId}`}>{name}</RowLink>,
             },
             { header: t.common.updatedAt, cell: ({ updatedAt }) => <When at={updatedAt} /> },
           ]}
@@ -62,8 +48,9 @@ export function RolesPage(): ReactNode {
   );
 }
 
-function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose: () => void }): ReactNode {
+function NewRole(): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const create = useAct(consoleApi.createRole);
   const navigate = useNavigate();
   const form = useForm({
@@ -76,7 +63,7 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
     await navigate({ to: '/apps/$appId/roles/$roleId', params: { appId, roleId: role.objectId } });
   };
   return (
-    <FormDialog title={t.roles.create} form={form} submit={submit} onClose={onClose}>
+    <FormDialog title={t.roles.create} form={form} submit={submit}>
       <TextInput label={t.roles.name} description={t.roles.nameRule} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>
   );
@@ -84,14 +71,15 @@ function NewRole({ appId, onClose }: { readonly appId: string; readonly onClose:
 
 export function RolePage(): ReactNode {
   const t = useTexts();
-  const { appId, roleId } = useParams({ from: ROLE });
-  const may = useMay(appId);
+  const { roleId } = useParams({ from: ROLE });
+  const { appId, may } = useApp();
   const navigate = useNavigate();
   const answer = useRead(consoleApi.getRole, { params: { appId, roleId } });
   const name = answer.data?.role.name ?? roleId;
   return (
     <Page
       title={name}
+      back={{ to: `/apps/${appId}/roles`, text: t.roles.back }}
       acts={
         may('roles.write') && (
           <ActButton
@@ -106,27 +94,20 @@ export function RolePage(): ReactNode {
         )
       }
     >
-      <Link to="/apps/$appId/roles" params={{ appId }}>
-        {t.roles.back}
-      </Link>
-      <Answer of={answer}>{({ role }) => <RolePanels key={role.objectId} appId={appId} role={role} />}</Answer>
+      <Answer of={answer}>{({ role }) => <RolePanels key={role.objectId} role={role} />}</Answer>
       <History query={{ appId, target: roleId }} />
     </Page>
   );
 }
 
-interface RoleProps {
-  readonly appId: string;
-  readonly role: RoleDetails;
-}
-
 type Kind = 'Users' | 'Roles';
 
-function RolePanels({ appId, role }: RoleProps): ReactNode {
+function RolePanels({ role }: { readonly role: RoleDetails }): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
-  const { after, q } = useSearch({ from: ROLE });
-  const navigate = useNavigate({ from: '/apps/$appId/roles/$roleId' });
+  const { appId, may } = useApp();
+  const search = useSearch({ from: ROLE });
+  const { after, q } = search;
+  const { filter } = useUrlFilters(search);
   const notices = useNotices();
   const change = useSave(consoleApi.changeRole);
   const params = { appId, roleId: role.objectId };
@@ -155,9 +136,7 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
     {
       header: t.roles.name,
       cell: ({ objectId, username, name = username ?? objectId }) => (
-        <RowLink to={`/apps/${appId}/${kind.toLowerCase()}/${encodeURIComponent(objectId)}`}>
-          <bdi>{name}</bdi>
-        </RowLink>
+        <RowLink to={`/apps/${appId}/${kind.toLowerCase()}/${encodeURIComponent(objectId)}`}>{name}</RowLink>
       ),
     },
     { header: t.users.fields.id, cell: ({ objectId }) => <Code>{objectId}</Code> },
@@ -176,15 +155,7 @@ function RolePanels({ appId, role }: RoleProps): ReactNode {
   return (
     <Stack>
       <Panel title={t.roles.users}>
-        {may('users.contact') && (
-          <UrlText
-            label={t.roles.searchUsers}
-            type="search"
-            maw="24rem"
-            value={q}
-            onChange={(text) => void navigate({ search: { q: text } })}
-          />
-        )}
+        {may('users.contact') && <UrlText label={t.roles.searchUsers} type="search" maw="24rem" {...filter('q')} />}
         <List label={t.roles.users} of={users} page={{ after }} columns={columnsOf('Users')} {...table} />
         {mayWrite && <AddMember label={t.roles.addUser} add={addUser} />}
       </Panel>
@@ -203,13 +174,12 @@ interface Member {
   readonly username?: string | null;
 }
 
-function AddMember({
-  label,
-  add,
-}: {
+interface AddMemberProps {
   readonly label: string;
   readonly add: (given: string) => Promise<void>;
-}): ReactNode {
+}
+
+function AddMember({ label, add }: AddMemberProps): ReactNode {
   const t = useTexts();
   const [given, setGiven] = useState('');
   const submit = async () => {

@@ -37,7 +37,7 @@ export function SecondFactorsPanel(): ReactNode {
       )}
       <Text>{t.factors.says}</Text>
       <Answer of={factors} lines={3}>
-        {(shown) => <FactorList factors={shown} added={added} refresh={refresh} />}
+        {(shown) => <FactorList factors={shown} added={added} />}
       </Answer>
       {recoveryCodes !== undefined && (
         <RecoveryCodes codes={recoveryCodes} onClose={() => setRecoveryCodes(undefined)} />
@@ -58,11 +58,11 @@ function useRefresh(): () => Promise<void> {
 interface FactorListProps {
   readonly factors: Factors;
   readonly added: (factors: ChangedFactors) => Promise<void>;
-  readonly refresh: () => Promise<void>;
 }
 
-function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
+function FactorList({ factors, added }: FactorListProps): ReactNode {
   const t = useTexts();
+  const refresh = useRefresh();
   const { hasCodes, recoveryCodes, passkeys } = factors;
   return (
     <Stack gap="sm">
@@ -94,12 +94,12 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
       <Text>{hasCodes ? t.factors.codesOn : t.factors.codesOff}</Text>
       {(hasCodes || passkeys.length > 0) && <Text>{t.factors.recoveryLeft(recoveryCodes)}</Text>}
       <Group gap="xs">
-        <DialogButton text={t.factors.addPasskey}>
-          {(close) => <PasskeyDialog onAdded={added} onClose={close} />}
-        </DialogButton>
-        <DialogButton text={hasCodes ? t.factors.replaceCodes : t.factors.addCodes} variant="default">
-          {(close) => <CodesDialog onAdded={added} onClose={close} />}
-        </DialogButton>
+        <DialogButton text={t.factors.addPasskey} dialog={<PasskeyDialog added={added} />} />
+        <DialogButton
+          text={hasCodes ? t.factors.replaceCodes : t.factors.addCodes}
+          variant="default"
+          dialog={<CodesDialog added={added} />}
+        />
         {hasCodes && (
           <ActButton
             title={t.factors.removeCodes}
@@ -119,13 +119,8 @@ function FactorList({ factors, added, refresh }: FactorListProps): ReactNode {
   );
 }
 
-interface AddProps {
-  readonly onAdded: (factors: ChangedFactors) => Promise<void>;
-  readonly onClose: () => void;
-}
-
 /** Shows a new secret, and confirms it by a first code. */
-function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
+function CodesDialog({ added }: Pick<FactorListProps, 'added'>): ReactNode {
   const t = useTexts();
   const begin = useAct(consoleApi.beginOneTimeCodes);
   const confirm = useAct(consoleApi.confirmOneTimeCodes);
@@ -135,7 +130,7 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
   });
   const { data } = begin;
   const submit = async () => {
-    if (data !== undefined) return onAdded(await confirm.mutateAsync({ body: form.getValues() }));
+    if (data !== undefined) return added(await confirm.mutateAsync({ body: form.getValues() }));
     await begin.mutateAsync({});
     return false;
   };
@@ -145,7 +140,6 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
       submitText={data === undefined ? t.acts.continue : t.factors.confirm}
       form={data && form}
       submit={submit}
-      onClose={onClose}
     >
       <Text>{data === undefined ? t.factors.codesSays : t.factors.scan}</Text>
       {data !== undefined && (
@@ -159,28 +153,27 @@ function CodesDialog({ onAdded, onClose }: AddProps): ReactNode {
   );
 }
 
-function PasskeyDialog({ onAdded, onClose }: AddProps): ReactNode {
+function PasskeyDialog({ added }: Pick<FactorListProps, 'added'>): ReactNode {
   const t = useTexts();
   const form = useForm({
     initialValues: { name: '' },
     validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
   });
-  const submit = async () => onAdded(await addPasskey(form.getValues().name.trim()));
+  const submit = async () => added(await addPasskey(form.getValues().name.trim()));
   return (
-    <FormDialog title={t.factors.addPasskey} submitText={t.acts.continue} form={form} submit={submit} onClose={onClose}>
+    <FormDialog title={t.factors.addPasskey} submitText={t.acts.continue} form={form} submit={submit}>
       <Text>{t.factors.passkeySays}</Text>
       <TextInput label={t.access.name} maxLength={100} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>
   );
 }
 
-function RecoveryCodes({
-  codes,
-  onClose,
-}: {
+interface RecoveryCodesProps {
   readonly codes: readonly string[];
   readonly onClose: () => void;
-}): ReactNode {
+}
+
+function RecoveryCodes({ codes, onClose }: RecoveryCodesProps): ReactNode {
   const t = useTexts();
   return (
     <Dialog title={t.factors.recovery} onClose={onClose}>

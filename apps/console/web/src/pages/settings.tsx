@@ -1,8 +1,7 @@
 import { Badge, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useApp, useRead } from '../api/queries';
 import { AskButton, useNotices, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
@@ -13,22 +12,14 @@ import { PlatformsTab, TextMessagesTab } from './credentials';
 import { KeysTab } from './keys';
 import { VendorsTab } from './vendors';
 
-const FROM = '/frame/apps/$appId/settings';
-const TABS = ['general', 'keys', 'platforms', 'texts', 'vendors'] as const;
-
 export function SettingsPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: FROM });
-  const { tab = 'general' } = useSearch({ from: FROM });
-  const navigate = useNavigate({ from: '/apps/$appId/settings' });
+  const { appId } = useApp();
   const answer = useRead(consoleApi.getApplication, { params: { appId } });
   return (
     <Page title={t.pages.settings}>
       <PageTabs
-        tabs={TABS}
-        shown={tab}
         labels={t.settings.tabs}
-        onChange={(shown) => void navigate({ search: { tab: shown } })}
         panels={{
           general: (
             <Answer of={answer} lines={10}>
@@ -40,9 +31,9 @@ export function SettingsPage(): ReactNode {
               {({ application }) => <KeysTab application={application} />}
             </Answer>
           ),
-          platforms: <PlatformsTab appId={appId} />,
-          texts: <TextMessagesTab appId={appId} />,
-          vendors: <VendorsTab appId={appId} />,
+          platforms: <PlatformsTab />,
+          texts: <TextMessagesTab />,
+          vendors: <VendorsTab />,
         }}
       />
     </Page>
@@ -62,10 +53,10 @@ function GeneralTab({ application }: ApplicationProps): ReactNode {
     <Panel>
       <Stack gap="md">
         {application.settings.map((setting) => (
-          <SettingField key={setting.name} appId={application.id} setting={setting} />
+          <SettingField key={setting.name} setting={setting} />
         ))}
         {application.secretSettings.map((setting) => (
-          <SecretField key={setting.name} appId={application.id} setting={setting} />
+          <SecretField key={setting.name} setting={setting} />
         ))}
         <Text c="dimmed">{t.settings.says}</Text>
       </Stack>
@@ -79,15 +70,11 @@ function useDescription({ name, description }: Setting | Secret): string {
   return known[name] ?? description;
 }
 
-interface FieldProps<Item> {
-  readonly appId: string;
-  readonly setting: Item;
-}
-
 /** A flag is saved at once, all with Undo. */
-function SettingField({ appId, setting }: FieldProps<Setting>): ReactNode {
+function SettingField({ setting }: { readonly setting: Setting }): ReactNode {
   const t = useTexts();
-  const mayWrite = useMay(appId)('settings.write');
+  const { appId, may } = useApp();
+  const mayWrite = may('settings.write');
   const notices = useNotices();
   const change = useSave(consoleApi.changeSetting);
   const edit = useEdit<Setting, string>(setting, ({ value }) => value);
@@ -138,14 +125,15 @@ function SettingField({ appId, setting }: FieldProps<Setting>): ReactNode {
   );
 }
 
-function SecretField({ appId, setting }: FieldProps<Secret>): ReactNode {
+function SecretField({ setting }: { readonly setting: Secret }): ReactNode {
   const t = useTexts();
+  const { appId, may } = useApp();
   const { name, isSet } = setting;
   const change = useAct(consoleApi.changeSetting);
   const notices = useNotices();
   const edit = useEdit<Secret, string>(setting, () => name);
   const says = useDescription(setting);
-  const mayWrite = useMay(appId)('settings.write');
+  const mayWrite = may('settings.write');
   const save = async (value: string) => {
     await change.mutateAsync({ params: { appId, name }, body: { value } });
     notices.done(t.acts.saved);

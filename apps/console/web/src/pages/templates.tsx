@@ -1,15 +1,15 @@
 import { Badge, Button, Code, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useApp, useRead } from '../api/queries';
 import { ActButton, useNotices } from '../parts/dialogs';
 import { onText, Segments } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { List } from '../table/data-table';
+import { List, RowLink } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { History } from './audit';
 
@@ -19,7 +19,7 @@ type Parts = Partial<Pick<Template, 'subject' | 'html' | 'text'>>;
 
 export function TemplatesPage(): ReactNode {
   const t = useTexts();
-  const { appId } = useParams({ from: '/frame/apps/$appId/templates' });
+  const { appId } = useApp();
   const navigate = useNavigate();
   const [language, setLanguage] = useState('');
   const templates = useRead(consoleApi.listTemplates, { params: { appId } });
@@ -35,9 +35,7 @@ export function TemplatesPage(): ReactNode {
             {
               header: t.messages.kind,
               cell: ({ kind, language: tag }) => (
-                <Link to="/apps/$appId/templates/$kind/$language" params={{ appId, kind, language: tag }}>
-                  {t.messages.kinds[kind]}
-                </Link>
+                <RowLink to={`/apps/${appId}/templates/${kind}/${tag}`}>{t.messages.kinds[kind]}</RowLink>
               ),
             },
             { header: t.templates.language, cell: ({ language: tag }) => tag },
@@ -101,13 +99,11 @@ function KnownTemplate(params: TemplateProps): ReactNode {
   const { appId, kind, language } = params;
   const answer = useRead(consoleApi.getTemplate, { params: { appId, kind, language } });
   return (
-    <Page title={`${t.messages.kinds[kind]} · ${language}`}>
-      <Group fz="sm">
-        <Link to="/apps/$appId/templates" params={{ appId }}>
-          {t.templates.back}
-        </Link>
-        {answer.data !== undefined && <OriginBadge language={language} template={answer.data.template} />}
-      </Group>
+    <Page
+      title={`${t.messages.kinds[kind]} · ${language}`}
+      back={{ to: `/apps/${appId}/templates`, text: t.templates.back }}
+      acts={answer.data && <OriginBadge language={language} template={answer.data.template} />}
+    >
       <Answer of={answer} lines={12}>
         {({ template }) => <Editor params={params} template={template} />}
       </Answer>
@@ -129,7 +125,7 @@ interface EditorProps {
 
 function Editor({ params, template }: EditorProps): ReactNode {
   const t = useTexts();
-  const mayWrite = useMay(params.appId)('templates.write');
+  const mayWrite = useApp().may('templates.write');
   const change = useAct(consoleApi.setTemplate);
   const reset = useAct(consoleApi.resetTemplate);
   const notices = useNotices();

@@ -1,13 +1,15 @@
 import { useMemo } from 'react';
 import type { ListedUser } from '#console-api';
+import { useApp } from '../api/queries';
 import { Checked, LockedBadge } from '../parts/states';
 import { type Column, RowLink } from '../table/data-table';
 import { When } from '../texts/format';
 import { type Texts, useTexts } from '../texts/texts';
 
 /** The columns of the list of users. They stay the same objects, so that rows are not drawn again. */
-export function useUserColumns(appId: string): readonly Column<ListedUser>[] {
+export function useUserColumns(): readonly Column<ListedUser>[] {
   const t = useTexts();
+  const { appId } = useApp();
   return useMemo(() => columnsOf(t, appId), [t, appId]);
 }
 

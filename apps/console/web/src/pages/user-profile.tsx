@@ -1,7 +1,7 @@
 import { Button, Textarea, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
-import { useMay } from '../api/queries';
+import { useApp } from '../api/queries';
 import { useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
@@ -10,15 +10,10 @@ import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { changesBetween, type Typed, typedOf, valuesOf } from './user-profile.rules';
 
-interface ProfileProps {
-  readonly appId: string;
-  readonly user: UserDetails;
-}
-
 /** The fields of a user. A save carries the time of the user that was read: it never overwrites what another has changed since. */
-export function ProfileForm({ appId, user }: ProfileProps): ReactNode {
+export function ProfileForm({ user }: { readonly user: UserDetails }): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const change = useSave(consoleApi.changeUser);
   const edit = useEdit<UserDetails, Partial<Typed>>(user, typedOf);
   const { base, typed = {} } = edit;

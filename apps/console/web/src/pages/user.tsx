@@ -1,8 +1,8 @@
 import { Badge, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useNavigate, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
-import { useMay, useRead } from '../api/queries';
+import { useApp, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
 import { ActButton, folded, useSave } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
@@ -17,15 +17,10 @@ import { MessageList } from './messages';
 import { ProfileForm } from './user-profile';
 import { valuesOf } from './user-profile.rules';
 
-const FROM = '/frame/apps/$appId/users/$userId';
-const TABS = ['profile', 'access', 'accounts', 'messages', 'devices', 'history'] as const;
-
 export function UserPage(): ReactNode {
   const t = useTexts();
-  const { appId, userId } = useParams({ from: FROM });
-  const { tab = 'profile' } = useSearch({ from: FROM });
-  const navigate = useNavigate({ from: '/apps/$appId/users/$userId' });
-  const may = useMay(appId);
+  const { userId } = useParams({ from: '/frame/apps/$appId/users/$userId' });
+  const { appId, may } = useApp();
   const answer = useRead(consoleApi.getUser, { params: { appId, userId } });
   const user = answer.data?.user;
   const name = user?.username ?? userId;
@@ -39,12 +34,10 @@ export function UserPage(): ReactNode {
     <Page
       name={name}
       title={<bdi>{name}</bdi>}
-      acts={user !== undefined && may('users.delete') && <DeleteButton appId={appId} user={user} />}
+      back={{ to: `/apps/${appId}/users`, text: t.users.back }}
+      acts={user !== undefined && may('users.delete') && <DeleteButton user={user} />}
     >
       <Group gap="sm" fz="sm">
-        <Link to="/apps/$appId/users" params={{ appId }}>
-          {t.users.back}
-        </Link>
         <Group gap={2}>
           <span>{userId}</span>
           <CopyButton value={userId} />
@@ -52,24 +45,21 @@ export function UserPage(): ReactNode {
         <LockedBadge until={user?.lockedUntil ?? null} />
       </Group>
       <PageTabs
-        tabs={TABS}
-        shown={tab}
         labels={t.user.tabs}
-        onChange={(shown) => void navigate({ search: { tab: shown } })}
         panels={{
           profile: ofUser((shown) => (
             <SimpleGrid cols={{ base: 1, lg: 2 }}>
-              <ProfileForm key={userId} appId={appId} user={shown} />
+              <ProfileForm key={userId} user={shown} />
               <Stack>
-                <LockPanel appId={appId} user={shown} />
-                <SessionPanel appId={appId} user={shown} />
+                <LockPanel user={shown} />
+                <SessionPanel user={shown} />
               </Stack>
             </SimpleGrid>
           )),
-          access: ofUser((shown) => <AccessForm key={userId} appId={appId} user={shown} />),
-          accounts: ofUser((shown) => <AccountsPanel appId={appId} user={shown} />),
-          messages: listed(<MessageList key={userId} appId={appId} query={{ userId }} />),
-          devices: listed(<DeviceList key={userId} appId={appId} query={{ userId }} />),
+          access: ofUser((shown) => <AccessForm key={userId} user={shown} />),
+          accounts: ofUser((shown) => <AccountsPanel user={shown} />),
+          messages: listed(<MessageList key={userId} query={{ userId }} />),
+          devices: listed(<DeviceList key={userId} query={{ userId }} />),
           history: ofUser(() => <History key={userId} query={{ appId, target: userId }} />),
         }}
       />
@@ -78,15 +68,14 @@ export function UserPage(): ReactNode {
 }
 
 interface UserProps {
-  readonly appId: string;
   readonly user: UserDetails;
 }
 
 /** Whether the login is locked and why, and what ends the lock. */
-function LockPanel({ appId, user }: UserProps): ReactNode {
+function LockPanel({ user }: UserProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();
-  const may = useMay(appId);
+  const { may } = useApp();
   const { lock } = user;
   const isLocked = lock.lockedUntil !== null;
   const loginMethods: Readonly<Record<string, string | undefined>> = t.user.loginMethods;
@@ -108,13 +97,14 @@ function LockPanel({ appId, user }: UserProps): ReactNode {
           ))}
         </ul>
       )}
-      {may('users.write') && <ResetButton appId={appId} user={user} />}
+      {may('users.write') && <ResetButton user={user} />}
     </Panel>
   );
 }
 
-function ResetButton({ appId, user }: UserProps): ReactNode {
+function ResetButton({ user }: UserProps): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const recipient = user.email ?? user.mobilePhoneNumber;
   if (recipient === null) return <Text>{t.user.noRecipient}</Text>;
   return (
@@ -131,9 +121,9 @@ function ResetButton({ appId, user }: UserProps): ReactNode {
   );
 }
 
-function SessionPanel({ appId, user }: UserProps): ReactNode {
+function SessionPanel({ user }: UserProps): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const input = { params: { appId, userId: user.objectId } };
   return (
     <Panel title={t.user.session}>
@@ -165,9 +155,9 @@ function SessionPanel({ appId, user }: UserProps): ReactNode {
   );
 }
 
-function AccountsPanel({ appId, user }: UserProps): ReactNode {
+function AccountsPanel({ user }: UserProps): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   return (
     <Panel>
       <DataTable
@@ -207,8 +197,9 @@ function AccountsPanel({ appId, user }: UserProps): ReactNode {
   );
 }
 
-function DeleteButton({ appId, user }: UserProps): ReactNode {
+function DeleteButton({ user }: UserProps): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const navigate = useNavigate();
   return (
     <ActButton
@@ -226,9 +217,9 @@ function DeleteButton({ appId, user }: UserProps): ReactNode {
 }
 
 /** Roles and access list of a user. */
-function AccessForm({ appId, user }: UserProps): ReactNode {
+function AccessForm({ user }: UserProps): ReactNode {
   const t = useTexts();
-  const may = useMay(appId);
+  const { appId, may } = useApp();
   const change = useSave(consoleApi.changeUser);
   const inputOf = ({ updatedAt }: UserDetails, changes: Record<string, unknown>) => ({
     params: { appId, userId: user.objectId },

@@ -20,16 +20,14 @@ import { SelectionBar } from './users-selection';
 
 export function UsersPage(): ReactNode {
   const t = useTexts();
-  const { appId, may } = useApp();
+  const { may } = useApp();
   return (
     <Page
       title={t.pages.users}
       acts={
         <>
           {may('users.export') && <ExportUsers />}
-          {may('users.write') && (
-            <AddButton text={t.users.create}>{(close) => <NewUser appId={appId} onClose={close} />}</AddButton>
-          )}
+          {may('users.write') && <AddButton text={t.users.create} dialog={<NewUser />} />}
         </>
       }
     >
@@ -176,11 +174,11 @@ function UserList(): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const search = useSearch({ from: FROM });
-  const { appId, may } = useApp();
+  const { may } = useApp();
   const input = useUsersInput();
   const users = useRead(consoleApi.listUsers, input);
   const queries = useQueryClient();
-  const columns = useUserColumns(appId);
+  const columns = useUserColumns();
   const isInOne = search.in !== undefined && search.in !== 'any';
   const plain = <Empty title={t.users.none} says={t.users.noneSays} />;
   const empty = useEmpty(plain, isInOne ? t.users.notFoundSays : '');
@@ -201,11 +199,7 @@ function UserList(): ReactNode {
             isOld={users.isPlaceholderData}
             selection={
               may('users.write') || may('users.delete') || may('users.export')
-                ? {
-                    ids: chosen,
-                    change: setChosen,
-                    nameOf: ({ username, objectId }) => username ?? objectId,
-                  }
+                ? { ids: chosen, change: setChosen, nameOf: ({ username, objectId }) => username ?? objectId }
                 : undefined
             }
           />

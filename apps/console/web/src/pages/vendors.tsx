@@ -1,13 +1,13 @@
 import { Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
-import { useAct, useMay, useRead } from '../api/queries';
+import { useAct, useApp, useRead } from '../api/queries';
 import { ActButton, DialogButton, useNotices, useSave } from '../parts/dialogs';
 import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { CredentialsForm, Stored, type TabProps } from './credentials';
+import { CredentialsForm, Stored } from './credentials';
 
 type Vendor = RouteReply<typeof consoleApi.listVendors>['items'][number];
 type Lanes = RouteReply<typeof consoleApi.listVendors>['lanes'];
@@ -15,14 +15,14 @@ type Lanes = RouteReply<typeof consoleApi.listVendors>['lanes'];
 const lanesOf = ({ vendor, profile, part }: Vendor, lanes: Lanes) =>
   lanes.filter(({ lane }) => lane.startsWith(`${vendor}/${profile}/${part}/`));
 
-export function VendorsTab({ appId }: TabProps): ReactNode {
+export function VendorsTab(): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
-  const may = useMay(appId)('platforms.write');
+  const { appId, may } = useApp();
   const notices = useNotices();
   const vendors = useRead(consoleApi.listVendors, { params: { appId } });
   const set = useAct(consoleApi.setVendor);
-  const form = (close: () => void) => (
+  const form = (
     <CredentialsForm
       title={t.credentials.add}
       kinds={vendors.data?.kinds ?? []}
@@ -31,16 +31,11 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
         const { problem } = await set.mutateAsync({ params: { appId }, body: { vendor, profile, fields } });
         notices.done(problem === null ? t.acts.saved : t.credentials.savedWith(problem));
       }}
-      onClose={close}
     />
   );
-  const addButton = (
-    <DialogButton text={t.credentials.add} variant="default">
-      {form}
-    </DialogButton>
-  );
+  const addButton = <DialogButton text={t.credentials.add} variant="default" dialog={form} />;
   return (
-    <Panel title={t.settings.tabs.vendors} acts={may && addButton}>
+    <Panel title={t.settings.tabs.vendors} acts={may('platforms.write') && addButton}>
       <Answer of={vendors}>
         {({ items, lanes }) => (
           <DataTable
@@ -60,8 +55,8 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
               {
                 header: t.table.acts,
                 cell: (each) =>
-                  may && (
-                    <VendorActs appId={appId} vendor={each} isPaused={each.lanes.some(({ isPaused }) => isPaused)} />
+                  may('platforms.write') && (
+                    <VendorActs vendor={each} isPaused={each.lanes.some(({ isPaused }) => isPaused)} />
                   ),
               },
             ]}
@@ -72,13 +67,14 @@ export function VendorsTab({ appId }: TabProps): ReactNode {
   );
 }
 
-interface VendorActsProps extends TabProps {
+interface VendorActsProps {
   readonly vendor: Vendor;
   readonly isPaused: boolean;
 }
 
-function VendorActs({ appId, vendor: { vendor, profile, part }, isPaused }: VendorActsProps): ReactNode {
+function VendorActs({ vendor: { vendor, profile, part }, isPaused }: VendorActsProps): ReactNode {
   const t = useTexts();
+  const { appId } = useApp();
   const notices = useNotices();
   const change = useSave(consoleApi.changeVendorLanes);
   const body = { vendor, profile, part };

@@ -1,7 +1,7 @@
 import { Button, type ButtonProps, Group, Modal, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { type NotificationData, notifications } from '@mantine/notifications';
-import { type ReactNode, useEffect, useState } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import type { ConsoleRoute, RouteReply } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct } from '../api/queries';
@@ -60,23 +60,19 @@ interface FormDialogProps extends FormProps {
   readonly others?: readonly Way[];
   /** Its act cannot be undone. */
   readonly isFinal?: boolean;
-  readonly onClose: () => void;
+  /** Default: closes the dialog of the button. */
+  readonly onClose?: () => void;
 }
+
+/** Closes the dialog of a `DialogButton`. */
+const Close = createContext<() => void>(() => undefined);
 
 /** A form in a dialog, which closes after its act, unless the act answers false; it stays open with the reason where the act fails. */
 export function FormDialog(props: FormDialogProps): ReactNode {
-  const {
-    title,
-    submitText,
-    form,
-    submit,
-    isDisabled = false,
-    others = [],
-    isFinal = false,
-    onClose,
-    children,
-  } = props;
+  const { title, submitText, form, submit, isDisabled = false, others = [], isFinal = false, children } = props;
   const t = useTexts();
+  const close = useContext(Close);
+  const { onClose = close } = props;
   const closing = (act: FormProps['submit']) => async () => {
     if ((await act()) !== false) onClose();
   };
@@ -115,19 +111,18 @@ interface DialogButtonProps extends Omit<ButtonProps, 'children'> {
   readonly text: string;
   /** For screen readers. Default: the text. */
   readonly name?: string;
-  /** The dialog. */
-  readonly children: (close: () => void) => ReactNode;
+  readonly dialog: ReactNode;
 }
 
 /** A button that opens a dialog. */
-export function DialogButton({ text, name = text, children, ...props }: DialogButtonProps): ReactNode {
+export function DialogButton({ text, name = text, dialog, ...props }: DialogButtonProps): ReactNode {
   const [isOpen, { open: show, close }] = useDisclosure(false);
   return (
     <>
       <Button variant="filled" {...props} aria-label={name} onClick={show}>
         {text}
       </Button>
-      {isOpen && children(close)}
+      {isOpen && <Close value={close}>{dialog}</Close>}
     </>
   );
 }
@@ -145,21 +140,20 @@ interface ConfirmProps {
   /** The text that has to be typed, for what cannot be undone. */
   readonly typed?: string;
   readonly onConfirm: () => Promise<unknown>;
-  readonly onClose: () => void;
+  readonly onClose?: () => void;
 }
 
 /** Asks before an act that has no undo. */
-export function Confirm({ title, says, button = title, typed, onConfirm, onClose }: ConfirmProps): ReactNode {
+export function Confirm({ says, button, typed, onConfirm, ...dialog }: ConfirmProps): ReactNode {
   const t = useTexts();
   const [text, setText] = useState('');
   return (
     <FormDialog
-      title={title}
-      submitText={button}
+      {...dialog}
+      submitText={button ?? dialog.title}
       submit={onConfirm}
       isDisabled={typed !== undefined && folded(text) !== folded(typed)}
       isFinal={typed !== undefined}
-      onClose={onClose}
     >
       <Text component="div">{says}</Text>
       {typed !== undefined && (
@@ -192,11 +186,7 @@ interface ActButtonProps<R extends ConsoleRoute> extends Partial<Omit<AskButtonP
 export function AskButton({ text: given, ...confirm }: AskButtonProps): ReactNode {
   const text = given ?? confirm.title;
   const look = confirm.typed === undefined ? { variant: 'default' } : { variant: 'light', color: 'bad' };
-  return (
-    <DialogButton text={text} {...look}>
-      {(close) => <Confirm button={text} {...confirm} onClose={close} />}
-    </DialogButton>
-  );
+  return <DialogButton text={text} {...look} dialog={<Confirm button={text} {...confirm} />} />;
 }
 
 /** A button that calls a route: where it has a title and says what the act does, after a question, else at once. */

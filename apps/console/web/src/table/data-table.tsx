@@ -7,7 +7,6 @@ import { Answer, Empty } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 
 export interface Column<Row> {
-  readonly id?: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
   /** The narrowest screen that shows the column; absent: every screen. */
@@ -55,9 +54,9 @@ export function DataTable<Row>(props: DataTableProps<Row>): ReactNode {
                 />
               </Table.Th>
             )}
-            {columns.map(({ header, id = header, from, isNumber = false }) => (
+            {columns.map(({ header, from, isNumber = false }) => (
               <Table.Th
-                key={id}
+                key={header}
                 scope="col"
                 {...(from === undefined ? {} : { visibleFrom: from })}
                 className={isNumber ? 'number' : ''}
@@ -99,10 +98,10 @@ function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>)
               />
             </td>
           )}
-          {columns.map(({ header, id = header, cell, from, isNumber = false }, place) => {
+          {columns.map(({ header, cell, from, isNumber = false }, place) => {
             const Cell = place === 0 ? 'th' : 'td';
             return (
-              <Cell key={id} className={classesOf(from, isNumber)} {...(place === 0 ? { scope: 'row' } : {})}>
+              <Cell key={header} className={classesOf(from, isNumber)} {...(place === 0 ? { scope: 'row' } : {})}>
                 {cell(row)}
               </Cell>
             );
