@@ -1,5 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query';
 import {
+  type AnyRoute,
   createRootRouteWithContext,
   createRoute,
   createRouter,
@@ -23,8 +24,47 @@ const maybe = <Schema extends z.ZodMiniType>(schema: Schema) => z.catch(z.option
 const oneOf = <const Values extends readonly string[]>(...values: Values) => maybe(z.enum(values));
 const text = () => maybe(z.string());
 const flag = () => maybe(z.boolean());
-const page = () => z.object({ after: text() });
+const listed = () => z.object({ after: text() });
 const days = () => ({ since: maybe(z.iso.date()), until: maybe(z.iso.date()) });
+
+const signInSearch = () => z.object({ to: text() });
+const userSearch = () =>
+  z.extend(listed(), {
+    q: text(),
+    in: oneOf('any', 'username', 'email', 'phone', 'id'),
+    mode: oneOf('prefix', 'contains'),
+    emailVerified: flag(),
+    phoneVerified: flag(),
+    hasPassword: flag(),
+    platform: text(),
+    where: text(),
+    ...days(),
+    order: oneOf('newest', 'oldest', 'username'),
+  });
+const userTab = () => z.object({ tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history') });
+const found = () => z.extend(listed(), { q: text() });
+const deviceSearch = () => z.extend(listed(), { type: text(), channel: text(), user: text(), connected: flag() });
+const pushSearch = () => z.extend(listed(), { status: oneOf('scheduled', 'in-queue', 'done', 'error') });
+const draftSearch = () => z.object({ from: text() });
+const messageSearch = () =>
+  z.extend(listed(), {
+    status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
+    channel: oneOf('mail', 'sms'),
+    kind: text(),
+    ...days(),
+    user: text(),
+  });
+const settingsTab = () => z.object({ tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors') });
+const auditSearch = () =>
+  z.extend(listed(), {
+    operator: text(),
+    app: text(),
+    action: text(),
+    target: text(),
+    open: text(),
+    ...days(),
+    outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
+  });
 
 /** Makes the schema of a page's URL when the page is opened: to make all of them takes a slow processor as long as a page. */
 function searchOf<Search>(schema: () => z.ZodMiniType<Search>): (search: Record<string, unknown>) => Search {
@@ -33,25 +73,25 @@ function searchOf<Search>(schema: () => z.ZodMiniType<Search>): (search: Record<
 }
 
 const plain = (): z.ZodMiniType<object> => z.object({});
-/** @param schema of what a page's URL has besides the path */
-const at = <Parent, const Path extends string, Search = object>(
+/** @param search the schema of what the page's URL has besides the path */
+const page = <
+  Parent extends AnyRoute,
+  const Path extends string,
+  Module extends Record<string, unknown>,
+  Search = object,
+>(
   parent: Parent,
   path: Path,
-  schema: () => z.ZodMiniType<Search> = plain as () => z.ZodMiniType<Search>,
-) => ({ getParentRoute: () => parent, path, validateSearch: searchOf(schema) });
+  load: () => Promise<Module>,
+  name: keyof Module,
+  search: () => z.ZodMiniType<Search> = plain as () => z.ZodMiniType<Search>,
+) => createRoute({ getParentRoute: () => parent, path, component: lazy(load, name), validateSearch: searchOf(search) });
 
-const signIn = createRoute({
-  ...at(root, '/sign-in', () => z.object({ to: text() })),
-  component: lazy(() => import('./pages/access'), 'SignInPage'),
-});
+const signIn = page(root, '/sign-in', () => import('./pages/access'), 'SignInPage', signInSearch);
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
-  createRoute({ ...at(root, path), component: lazy(() => import('./pages/access'), 'LinkPage') }),
+  page(root, path, () => import('./pages/access'), 'LinkPage'),
 );
-
-const finish = createRoute({
-  ...at(root, '/api/oidc/callback'),
-  component: lazy(() => import('./pages/issuer'), 'FinishPage'),
-});
+const finish = page(root, '/api/oidc/callback', () => import('./pages/issuer'), 'FinishPage');
 
 /** The frame around the pages of an operator who is signed in. */
 const frame = createRoute({
@@ -69,102 +109,35 @@ const frame = createRoute({
   },
 });
 
-const app = createRoute(at(frame, '/apps/$appId'));
+const app = createRoute({ getParentRoute: () => frame, path: '/apps/$appId' });
 
 const ofApplication = [
-  createRoute({ ...at(app, '/overview'), component: lazy(() => import('./pages/overview'), 'OverviewPage') }),
-  createRoute({
-    ...at(app, '/users', () =>
-      z.extend(page(), {
-        q: text(),
-        in: oneOf('any', 'username', 'email', 'phone', 'id'),
-        mode: oneOf('prefix', 'contains'),
-        emailVerified: flag(),
-        phoneVerified: flag(),
-        hasPassword: flag(),
-        platform: text(),
-        where: text(),
-        ...days(),
-        order: oneOf('newest', 'oldest', 'username'),
-      }),
-    ),
-    component: lazy(() => import('./pages/users'), 'UsersPage'),
-  }),
-  createRoute({ ...at(app, '/limits', page), component: lazy(() => import('./pages/limits'), 'LimitsPage') }),
-  createRoute({
-    ...at(app, '/users/$userId', () =>
-      z.object({ tab: oneOf('profile', 'access', 'accounts', 'messages', 'devices', 'history') }),
-    ),
-    component: lazy(() => import('./pages/user'), 'UserPage'),
-  }),
-  createRoute({
-    ...at(app, '/roles', () => z.extend(page(), { q: text() })),
-    component: lazy(() => import('./pages/roles'), 'RolesPage'),
-  }),
-  createRoute({
-    ...at(app, '/roles/$roleId'),
-    validateSearch: searchOf(() => z.extend(page(), { q: text() })),
-    component: lazy(() => import('./pages/roles'), 'RolePage'),
-  }),
-  createRoute({
-    ...at(app, '/devices', () => z.extend(page(), { type: text(), channel: text(), user: text(), connected: flag() })),
-    component: lazy(() => import('./pages/devices'), 'DevicesPage'),
-  }),
-  createRoute({ ...at(app, '/devices/$deviceId'), component: lazy(() => import('./pages/devices'), 'DevicePage') }),
-  createRoute({
-    ...at(app, '/pushes', () => z.extend(page(), { status: oneOf('scheduled', 'in-queue', 'done', 'error') })),
-    component: lazy(() => import('./pages/pushes'), 'PushesPage'),
-  }),
-  createRoute({
-    ...at(app, '/pushes/new', () => z.object({ from: text() })),
-    component: lazy(() => import('./pages/new-push'), 'NewPushPage'),
-  }),
-  createRoute({ ...at(app, '/pushes/$pushId'), component: lazy(() => import('./pages/push'), 'PushPage') }),
-  createRoute({
-    ...at(app, '/messages', () =>
-      z.extend(page(), {
-        status: oneOf('queued', 'failed', 'sent', 'dead', 'dropped'),
-        channel: oneOf('mail', 'sms'),
-        kind: text(),
-        ...days(),
-        user: text(),
-      }),
-    ),
-    component: lazy(() => import('./pages/messages'), 'MessagesPage'),
-  }),
-  createRoute({ ...at(app, '/messages/$messageId'), component: lazy(() => import('./pages/messages'), 'MessagePage') }),
-  createRoute({ ...at(app, '/templates'), component: lazy(() => import('./pages/templates'), 'TemplatesPage') }),
-  createRoute({
-    ...at(app, '/templates/$kind/$language'),
-    component: lazy(() => import('./pages/templates'), 'TemplatePage'),
-  }),
-  createRoute({ ...at(app, '/permissions'), component: lazy(() => import('./pages/permissions'), 'PermissionsPage') }),
-  createRoute({
-    ...at(app, '/settings', () => z.object({ tab: oneOf('general', 'keys', 'platforms', 'texts', 'vendors') })),
-    component: lazy(() => import('./pages/settings'), 'SettingsPage'),
-  }),
+  page(app, '/overview', () => import('./pages/overview'), 'OverviewPage'),
+  page(app, '/users', () => import('./pages/users'), 'UsersPage', userSearch),
+  page(app, '/limits', () => import('./pages/limits'), 'LimitsPage', listed),
+  page(app, '/users/$userId', () => import('./pages/user'), 'UserPage', userTab),
+  page(app, '/roles', () => import('./pages/roles'), 'RolesPage', found),
+  page(app, '/roles/$roleId', () => import('./pages/roles'), 'RolePage', found),
+  page(app, '/devices', () => import('./pages/devices'), 'DevicesPage', deviceSearch),
+  page(app, '/devices/$deviceId', () => import('./pages/devices'), 'DevicePage'),
+  page(app, '/pushes', () => import('./pages/pushes'), 'PushesPage', pushSearch),
+  page(app, '/pushes/new', () => import('./pages/new-push'), 'NewPushPage', draftSearch),
+  page(app, '/pushes/$pushId', () => import('./pages/push'), 'PushPage'),
+  page(app, '/messages', () => import('./pages/messages'), 'MessagesPage', messageSearch),
+  page(app, '/messages/$messageId', () => import('./pages/messages'), 'MessagePage'),
+  page(app, '/templates', () => import('./pages/templates'), 'TemplatesPage'),
+  page(app, '/templates/$kind/$language', () => import('./pages/templates'), 'TemplatePage'),
+  page(app, '/permissions', () => import('./pages/permissions'), 'PermissionsPage'),
+  page(app, '/settings', () => import('./pages/settings'), 'SettingsPage', settingsTab),
 ] as const;
 
 const ofDeployment = [
-  createRoute({ ...at(frame, '/'), component: lazy(() => import('./pages/applications'), 'HomePage') }),
-  createRoute({ ...at(frame, '/apps'), component: lazy(() => import('./pages/applications'), 'ApplicationsPage') }),
-  createRoute({ ...at(frame, '/health'), component: lazy(() => import('./pages/health'), 'HealthPage') }),
-  createRoute({
-    ...at(frame, '/audit', () =>
-      z.extend(page(), {
-        operator: text(),
-        app: text(),
-        action: text(),
-        target: text(),
-        open: text(),
-        ...days(),
-        outcome: oneOf('begun', 'done', 'refused', 'failed', 'unknown'),
-      }),
-    ),
-    component: lazy(() => import('./pages/audit'), 'AuditPage'),
-  }),
-  createRoute({ ...at(frame, '/operators'), component: lazy(() => import('./pages/operators'), 'OperatorsPage') }),
-  createRoute({ ...at(frame, '/profile'), component: lazy(() => import('./pages/profile'), 'ProfilePage') }),
+  page(frame, '/', () => import('./pages/applications'), 'HomePage'),
+  page(frame, '/apps', () => import('./pages/applications'), 'ApplicationsPage'),
+  page(frame, '/health', () => import('./pages/health'), 'HealthPage'),
+  page(frame, '/audit', () => import('./pages/audit'), 'AuditPage', auditSearch),
+  page(frame, '/operators', () => import('./pages/operators'), 'OperatorsPage'),
+  page(frame, '/profile', () => import('./pages/profile'), 'ProfilePage'),
 ] as const;
 
 const routes = root.addChildren([

@@ -6,7 +6,6 @@ export const THEME_KEY = 'gatepost-theme';
 // The colours are those of the mailed-link pages (PALETTE in apps/gateway/src/html): one look for everything that Gatepost shows.
 // Shade 6 is the colour on light ground, shade 3 the one on dark ground; both reach 4.5:1 there.
 
-/** Ten of them, from light to dark. */
 const shades = (colors: string) => colors.split(' ') as unknown as MantineColorsTuple;
 
 const link = shades('#e7f0fb #d0e2f8 #a9cbff #8ab8ff #5c9bf2 #2f7bdc #0b57b0 #08468e #073a75 #052c5a');

@@ -93,7 +93,6 @@ export async function call<R extends ConsoleRoute>(
   return (await response.json().catch(() => undefined)) as RouteReply<R>;
 }
 
-/** A file that the page has read. */
 export interface ReadFile {
   readonly file: Blob;
   readonly name: string;

@@ -74,7 +74,6 @@ interface Way {
   readonly submit: () => Promise<Session>;
 }
 
-/** The way by the issuer; none without one. */
 function useIssuer(): readonly Way[] {
   const t = useTexts();
   const { to } = useSearch({ strict: false });
@@ -124,7 +123,6 @@ export function SignInPage(): ReactNode {
   );
 }
 
-/** Shown if the issuer is the only way to sign in. */
 function IssuerForm(): ReactNode {
   const t = useTexts();
   const [way] = useIssuer();

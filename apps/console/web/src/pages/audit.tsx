@@ -91,7 +91,6 @@ interface AuditListProps {
   readonly opened?: string | undefined;
 }
 
-/** Acts of operators, newest first. */
 export function AuditList({ query, hasPager = false, opened }: AuditListProps): ReactNode {
   const t = useTexts();
   const entries = useRead(consoleApi.listAudit, { query });

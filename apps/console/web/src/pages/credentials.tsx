@@ -37,14 +37,12 @@ export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
 interface FormProps {
   readonly title: string;
   readonly kinds: readonly Kind[];
-  /** The kind that is stored. Default: the first. */
   readonly stored?: string | undefined;
   /** A further field of the key of the credentials, by its label. */
   readonly name?: { readonly label: string; readonly initial: string };
   readonly submit: (kind: string, fields: Record<string, string>, name: string) => Promise<unknown>;
 }
 
-/** A form of the fields that the chosen kind needs. */
 export function CredentialsForm({ title, kinds, stored, name, submit }: FormProps): ReactNode {
   const t = useTexts();
   const [kind, setKind] = useState((kinds.find((each) => each.kind === stored) ?? kinds[0])?.kind ?? '');

@@ -68,7 +68,6 @@ interface DeviceListProps {
   readonly hasPager?: boolean;
 }
 
-/** Devices, newest first, with their connections now. */
 export function DeviceList({ query, hasPager = false }: DeviceListProps): ReactNode {
   const t = useTexts();
   const { appId } = useApp();

@@ -97,7 +97,6 @@ interface MessageListProps {
   readonly hasPager?: boolean;
 }
 
-/** Mails and text messages, newest first; a change of their state appears by itself. */
 export function MessageList({ query, hasPager = false }: MessageListProps): ReactNode {
   const t = useTexts();
   const { appId } = useApp();

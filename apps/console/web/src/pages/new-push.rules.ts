@@ -13,7 +13,6 @@ export const INSTALLATION_FIELDS: Fields = {
   updatedAt: 'time',
 };
 
-/** The fields of the form for a new push. */
 export interface Draft {
   /** Drawn for this draft; a part of its request ids. */
   readonly id: string;

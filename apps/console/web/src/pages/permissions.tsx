@@ -19,7 +19,6 @@ interface Edited {
   readonly permission: Permission;
 }
 
-/** The permissions of a class as a whole. */
 export function PermissionsPage(): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();

@@ -46,7 +46,6 @@ export function SecondFactorsPanel(): ReactNode {
   );
 }
 
-/** Reads the session and the factors again. */
 function useRefresh(): () => Promise<void> {
   const queries = useQueryClient();
   return async () => {
@@ -119,7 +118,6 @@ function FactorList({ factors, added }: FactorListProps): ReactNode {
   );
 }
 
-/** Shows a new secret, and confirms it by a first code. */
 function CodesDialog({ added }: Pick<FactorListProps, 'added'>): ReactNode {
   const t = useTexts();
   const begin = useAct(consoleApi.beginOneTimeCodes);

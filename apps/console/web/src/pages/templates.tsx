@@ -192,7 +192,6 @@ function Editor({ params, template }: EditorProps): ReactNode {
   );
 }
 
-/** The parts that another operator has changed, as they are stored now. */
 function Changed({ base, template }: { readonly base: Template; readonly template: Template }): ReactNode {
   const t = useTexts();
   return (['subject', 'html', 'text'] as const)

@@ -1,7 +1,6 @@
 import type { UserDetails } from '#console-api';
 import { objectOf } from '../parts/typed.rules';
 
-/** The fields of the form, as texts. */
 export interface Typed {
   readonly username: string;
   readonly email: string;

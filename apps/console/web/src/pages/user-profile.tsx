@@ -74,7 +74,6 @@ interface ConflictProps {
   readonly take: (name: keyof Typed) => void;
 }
 
-/** The changes of another operator beside the values typed here. */
 function Conflict({ theirs, base, typed, take }: ConflictProps): ReactNode {
   const t = useTexts();
   const names: Readonly<Record<keyof Typed, string>> = {

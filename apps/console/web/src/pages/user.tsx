@@ -71,7 +71,6 @@ interface UserProps {
   readonly user: UserDetails;
 }
 
-/** Whether the login is locked and why, and what ends the lock. */
 function LockPanel({ user }: UserProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();
@@ -216,7 +215,6 @@ function DeleteButton({ user }: UserProps): ReactNode {
   );
 }
 
-/** Roles and access list of a user. */
 function AccessForm({ user }: UserProps): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();

@@ -15,7 +15,6 @@ interface SelectionProps {
   readonly setChosen: (chosen: ReadonlySet<string>) => void;
 }
 
-/** The toolbar of the selected users: export, acts for each of them, deletion, and the end of the selection. */
 export function SelectionBar({ chosen, setChosen }: SelectionProps): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();

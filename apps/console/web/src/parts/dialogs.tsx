@@ -54,7 +54,6 @@ export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
 
 interface FormDialogProps extends FormProps {
   readonly title: string;
-  /** The text of its button. Default: create. */
   readonly submitText?: string;
   readonly isDisabled?: boolean;
   readonly others?: readonly Way[];
@@ -114,7 +113,6 @@ interface DialogButtonProps extends Omit<ButtonProps, 'children'> {
   readonly dialog: ReactNode;
 }
 
-/** A button that opens a dialog. */
 export function DialogButton({ text, name = text, dialog, ...props }: DialogButtonProps): ReactNode {
   const [isOpen, { open: show, close }] = useDisclosure(false);
   return (
@@ -135,7 +133,6 @@ export function AddButton(props: DialogButtonProps): ReactNode {
 interface ConfirmProps {
   readonly title: string;
   readonly says: ReactNode;
-  /** The text of the button that acts. Default: the title. */
   readonly button?: string;
   /** The text that has to be typed, for what cannot be undone. */
   readonly typed?: string;
@@ -169,7 +166,6 @@ export function folded(text: string): string {
 }
 
 interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {
-  /** Default: the title of the dialog. */
   readonly text?: string;
 }
 

@@ -134,7 +134,6 @@ interface EditFormProps<Stored, Typed> extends Omit<FormProps, 'submit' | 'form'
   readonly save: Save<Stored, Typed>;
   /** What is stored now, shown where another operator has changed it since the edit began. */
   readonly theirs?: ReactNode;
-  /** Further buttons. */
   readonly acts?: ReactNode;
 }
 

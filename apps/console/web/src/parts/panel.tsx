@@ -43,7 +43,6 @@ interface PanelProps {
   readonly children: ReactNode;
 }
 
-/** A part of a page with a heading. */
 export function Panel({ title, acts, children }: PanelProps): ReactNode {
   return (
     <Paper withBorder p="md">
@@ -205,7 +204,6 @@ export function Empty({ title, says, command, children }: EmptyProps): ReactNode
   );
 }
 
-/** Takes a row of a list away. */
 export function RemoveButton({ label, remove }: { readonly label: string; readonly remove: () => void }): ReactNode {
   return (
     <ActionIcon variant="subtle" color="gray" size={30} aria-label={label} onClick={remove}>
@@ -224,7 +222,6 @@ export function Copyable({ value }: { readonly value: string }): ReactNode {
   );
 }
 
-/** Copies a value that the page shows. */
 export function CopyButton({ value }: { readonly value: string }): ReactNode {
   const t = useTexts();
   const clipboard = useClipboard({ timeout: 1_500 });

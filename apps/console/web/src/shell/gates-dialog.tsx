@@ -107,7 +107,6 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
 
 interface OpenWays {
   readonly byPassword: boolean;
-  /** The name of the issuer. */
   readonly issuer: string | null;
 }
 
