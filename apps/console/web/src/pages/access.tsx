@@ -8,7 +8,7 @@ import { call } from '../api/call';
 import { goToIssuer, signInByPasskey } from '../api/sign-in';
 import { sessionQuery } from '../api/queries';
 import { CodeField, PasswordField, passwordMistake } from '../parts/fields';
-import { Form, type FormProps, useCode } from '../parts/forms';
+import { Form, type FormProps, useCode, type Way } from '../parts/forms';
 import { Icon } from '../parts/icon';
 import { Answer } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
@@ -66,15 +66,10 @@ export function useEnter(): (session: Session, to?: string) => Promise<void> {
 interface AccessFormProps extends Omit<FormProps, 'submit'> {
   readonly button: string;
   readonly submit: () => Promise<Session>;
-  readonly others?: readonly Way[];
+  readonly others?: readonly Way<Session>[];
 }
 
-interface Way {
-  readonly text: string;
-  readonly submit: () => Promise<Session>;
-}
-
-function useIssuer(): readonly Way[] {
+function useIssuer(): readonly Way<Session>[] {
   const t = useTexts();
   const { to } = useSearch({ strict: false });
   const issuer = useQuery(sessionQuery).data?.issuer ?? null;

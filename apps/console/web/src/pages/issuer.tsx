@@ -51,46 +51,32 @@ export function FinishPage(): ReactNode {
 /** The account of the issuer that signs the operator in. */
 export function IssuerPanel(): ReactNode {
   const t = useTexts();
+  const queries = useQueryClient();
   const { issuer, operator, hasPasswords } = useSession();
   if (issuer === null || operator === null) return null;
   const isOnlyWay = !hasPasswords || !operator.hasPassword;
+  const button = operator.isConnected ? (
+    <ActButton
+      title={t.issuer.disconnect}
+      says={t.issuer.disconnectSays}
+      button={t.acts.remove}
+      route={consoleApi.disconnectOidc}
+      input={{}}
+      done={() => t.acts.saved}
+      then={() => queries.invalidateQueries({ queryKey: sessionQuery.queryKey })}
+    />
+  ) : (
+    <ActButton
+      text={t.issuer.connect}
+      route={consoleApi.connectOidc}
+      input={{}}
+      then={({ url }) => location.assign(url)}
+    />
+  );
   return (
     <Panel title={issuer}>
       <Text>{operator.isConnected ? t.issuer.connected : t.issuer.notConnected}</Text>
-      {!operator.isConnected && <ConnectButton />}
-      {operator.isConnected && (isOnlyWay ? <Text>{t.issuer.onlyWay}</Text> : <DisconnectButton />)}
+      {operator.isConnected && isOnlyWay ? <Text>{t.issuer.onlyWay}</Text> : <Group>{button}</Group>}
     </Panel>
-  );
-}
-
-function ConnectButton(): ReactNode {
-  const t = useTexts();
-  return (
-    <Group>
-      <ActButton
-        text={t.issuer.connect}
-        route={consoleApi.connectOidc}
-        input={{}}
-        then={({ url }) => location.assign(url)}
-      />
-    </Group>
-  );
-}
-
-function DisconnectButton(): ReactNode {
-  const t = useTexts();
-  const queries = useQueryClient();
-  return (
-    <Group>
-      <ActButton
-        title={t.issuer.disconnect}
-        says={t.issuer.disconnectSays}
-        button={t.acts.remove}
-        route={consoleApi.disconnectOidc}
-        input={{}}
-        done={() => t.acts.saved}
-        then={() => queries.invalidateQueries({ queryKey: sessionQuery.queryKey })}
-      />
-    </Group>
   );
 }

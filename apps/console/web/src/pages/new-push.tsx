@@ -1,6 +1,6 @@
 import { Button, Code, Group, NativeSelect, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
-import { Link, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type PushDetails, type RouteReply } from '#console-api';
 import { knownOperator, useApp, useRead, useTimeZone } from '../api/queries';
@@ -8,6 +8,7 @@ import { ConditionBuilder } from '../parts/condition-builder';
 import { NoJson, onText, optionsOf, Segments } from '../parts/fields';
 import { isPast } from '../parts/moments.rules';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { RowLink } from '../table/data-table';
 import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { type Draft, draftOf, INSTALLATION_FIELDS, newDraft, pushBodyOf } from './new-push.rules';
@@ -184,18 +185,15 @@ function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
   );
 }
 
-function fieldOf(
-  name: 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'pace' | 'title',
-  { draft, change }: StepProps,
-) {
-  return {
-    value: draft[name],
-    onChange: onText((text) => change({ [name]: text })),
-  };
+type TextField = 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'pace' | 'title';
+
+function fieldsOf({ draft, change }: StepProps) {
+  return (name: TextField) => ({ value: draft[name], onChange: onText((text) => change({ [name]: text })) });
 }
 
 function Who({ draft, change }: StepProps): ReactNode {
   const t = useTexts();
+  const fieldOf = fieldsOf({ draft, change });
   return (
     <Stack gap="sm">
       <Segments
@@ -205,11 +203,7 @@ function Who({ draft, change }: StepProps): ReactNode {
         onChange={(audience) => change({ audience })}
       />
       {draft.audience === 'channels' && (
-        <TextInput
-          label={t.newPush.audiences.channels}
-          description={t.newPush.channelsSays}
-          {...fieldOf('channels', { draft, change })}
-        />
+        <TextInput label={t.newPush.audiences.channels} description={t.newPush.channelsSays} {...fieldOf('channels')} />
       )}
       {draft.audience === 'where' && (
         <ConditionBuilder
@@ -257,9 +251,9 @@ function Audience({ audience }: AudienceProps): ReactNode {
         <Group gap="xs" fz="sm">
           <span>{t.newPush.sample}</span>
           {sample.map(({ objectId }) => (
-            <Link key={objectId} to="/apps/$appId/devices/$deviceId" params={{ appId, deviceId: objectId }}>
+            <RowLink key={objectId} to={`/apps/${appId}/devices/${objectId}`}>
               {objectId}
-            </Link>
+            </RowLink>
           ))}
         </Group>
       )}
@@ -267,25 +261,21 @@ function Audience({ audience }: AudienceProps): ReactNode {
   );
 }
 
-function What({ draft, change }: StepProps): ReactNode {
+function What(step: StepProps): ReactNode {
   const t = useTexts();
+  const fieldOf = fieldsOf(step);
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Stack gap="sm">
-        <TextInput label={t.newPush.title} {...fieldOf('title', { draft, change })} />
-        <Textarea
-          label={t.newPush.text}
-          required={draft.more === ''}
-          rows={3}
-          {...fieldOf('alert', { draft, change })}
-        />
+        <TextInput label={t.newPush.title} {...fieldOf('title')} />
+        <Textarea label={t.newPush.text} required={step.draft.more === ''} rows={3} {...fieldOf('alert')} />
       </Stack>
       <Textarea
         label={t.newPush.more}
         description={t.newPush.moreSays}
         rows={5}
         className="code"
-        {...fieldOf('more', { draft, change })}
+        {...fieldOf('more')}
       />
     </SimpleGrid>
   );
@@ -328,6 +318,7 @@ function Times({ draft, change, isLate }: StepProps & { readonly isLate: boolean
   const t = useTexts();
   const { number } = useFormats();
   const timeZone = useZoneName();
+  const fieldOf = fieldsOf({ draft, change });
   return (
     <Group gap="lg" align="flex-end">
       <Segments
@@ -341,17 +332,17 @@ function Times({ draft, change, isLate }: StepProps & { readonly isLate: boolean
           label={t.newPush.at(timeZone)}
           type="datetime-local"
           error={isLate && t.newPush.past}
-          {...fieldOf('at', { draft, change })}
+          {...fieldOf('at')}
         />
       )}
       <NativeSelect
         label={t.newPush.expires}
-        {...fieldOf('expiresAfterHours', { draft, change })}
+        {...fieldOf('expiresAfterHours')}
         data={choicesOf(['1', '6', '24', '72'], draft.expiresAfterHours, t.newPush.byDefault, t.newPush.hours)}
       />
       <NativeSelect
         label={t.newPush.pace}
-        {...fieldOf('pace', { draft, change })}
+        {...fieldOf('pace')}
         data={choicesOf(['1000', '5000', '20000'], draft.pace, t.newPush.noPace, (pace) =>
           t.newPush.perSecond(number(pace)),
         )}

@@ -66,14 +66,8 @@ export function SendButton({ draftId, body, isCounting, count, onSent }: SendPro
   );
 }
 
-interface Question {
-  readonly button: string;
-  readonly title: string;
-  readonly says: string;
-}
-
 /** @param at the time of a scheduled push @returns the button, and the title and the text of its dialog */
-function useQuestion(at: unknown, count: number | undefined): Question {
+function useQuestion(at: unknown, count: number | undefined) {
   const { newPush: t } = useTexts();
   const { number, time } = useFormats();
   const zone = useZoneName();

@@ -75,23 +75,18 @@ function LockPanel({ user }: UserProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();
   const { may } = useApp();
-  const { lock } = user;
-  const isLocked = lock.lockedUntil !== null;
+  const { lockedUntil, failures, failedAt, methods } = user.lock;
   const loginMethods: Readonly<Record<string, string | undefined>> = t.user.loginMethods;
+  const failed = failures === 0 ? t.user.noFailures : t.user.failures(failures, formats.number(failures));
   return (
-    <Panel title={isLocked ? t.user.locked : t.user.notLocked}>
+    <Panel title={lockedUntil === null ? t.user.notLocked : t.user.locked}>
       {!user.hasPassword && <Text>{t.user.noPassword(user.accounts.map(({ platform }) => platform))}</Text>}
-      {isLocked && lock.lockedUntil !== null && <Text>{t.user.lockedSays(formats.time(lock.lockedUntil))}</Text>}
-      {!isLocked && (
-        <Text>
-          {lock.failures === 0 ? t.user.noFailures : t.user.failures(lock.failures, formats.number(lock.failures))}
-        </Text>
-      )}
-      {lock.failedAt.length > 0 && (
+      <Text>{lockedUntil === null ? failed : t.user.lockedSays(formats.time(lockedUntil))}</Text>
+      {failedAt.length > 0 && (
         <ul className="list">
-          {lock.failedAt.map((at, index) => (
+          {failedAt.map((at, index) => (
             <li key={`${at} ${index}`}>
-              {formats.time(at)} {loginMethods[lock.methods[index] ?? '']}
+              {formats.time(at)} {loginMethods[methods[index] ?? '']}
             </li>
           ))}
         </ul>

@@ -20,16 +20,12 @@ export function SelectionBar({ chosen, setChosen }: SelectionProps): ReactNode {
   const { appId, may } = useApp();
   const clear = () => setChosen(new Set());
   const isActing = useIsMutating() > 0;
-  useHotkeys([
-    [
-      'Escape',
-      ({ target }) => {
-        // In a dialog or menu the key closes only that, perhaps before this function runs.
-        const isWithin = target instanceof Element && target.closest('[role=dialog], [role=menu]') !== null;
-        if (!isActing && !isWithin) clear();
-      },
-    ],
-  ]);
+  const leave = ({ target }: KeyboardEvent) => {
+    // In a dialog or menu the key closes only that, perhaps before this function runs.
+    const isWithin = target instanceof Element && target.closest('[role=dialog], [role=menu]') !== null;
+    if (!isActing && !isWithin) clear();
+  };
+  useHotkeys([['Escape', leave]]);
   return (
     <Group gap="sm" className="selection" role="toolbar" aria-label={t.table.chosen(chosen.size)}>
       <Text fw={600}>{t.table.chosen(chosen.size)}</Text>

@@ -10,9 +10,9 @@ import { Failure } from './panel';
 type Act = () => Promise<unknown>;
 
 /** A way beside the fields of a form, as a button. */
-export interface Way {
+export interface Way<Reply = unknown> {
   readonly text: string;
-  readonly submit: Act;
+  readonly submit: () => Promise<Reply>;
 }
 
 export interface FormProps {

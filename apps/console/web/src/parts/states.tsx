@@ -4,27 +4,21 @@ import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { Icon } from './icon';
 
-/** An address or a number, and whether the user has proved it. */
-export function Checked({
-  value,
-  isVerified,
-  isNumber = false,
-}: {
+interface CheckedProps {
   readonly value: string | null;
   readonly isVerified: boolean;
   readonly isNumber?: boolean;
-}): ReactNode {
+}
+
+/** An address or a number, and whether the user has proved it. */
+export function Checked({ value, isVerified, isNumber = false }: CheckedProps): ReactNode {
   const t = useTexts();
   if (value === null) return '–';
+  const state = isVerified ? t.users.isVerified : t.users.isNotVerified;
   return (
     <span className={isNumber ? 'checked unbroken' : 'checked'}>
       <bdi>{value}</bdi>
-      <span
-        role="img"
-        aria-label={isVerified ? t.users.isVerified : t.users.isNotVerified}
-        title={isVerified ? t.users.isVerified : t.users.isNotVerified}
-        className={isVerified ? 'is-good' : 'is-quiet'}
-      >
+      <span role="img" aria-label={state} title={state} className={isVerified ? 'is-good' : 'is-quiet'}>
         <Icon name={isVerified ? 'check' : 'close'} size={14} />
       </span>
     </span>

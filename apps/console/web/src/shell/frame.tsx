@@ -66,14 +66,9 @@ export function Frame(): ReactNode {
   );
 }
 
-interface LazyPalette {
-  /** Opens the palette; its first use loads it. */
-  readonly search: () => void;
-  readonly Palette: ComponentType<{ readonly appId: string | undefined }> | undefined;
-}
-
-function usePalette(): LazyPalette {
-  const [loaded, setLoaded] = useState<Pick<LazyPalette, 'Palette'>>();
+/** The first use of the palette loads it. */
+function usePalette() {
+  const [loaded, setLoaded] = useState<{ readonly Palette: ComponentType<{ readonly appId: string | undefined }> }>();
   const { failed } = useNotices();
   const load = async () => {
     try {

@@ -118,9 +118,7 @@ function openWays(session: Session | undefined, operator: Session['operator']): 
   return { byPassword: hasPasswords && operator.hasPassword, issuer: operator.isConnected ? issuer : null };
 }
 
-interface PassWay extends Way {
-  readonly submit: () => Promise<Session>;
-}
+type PassWay = Way<Session>;
 
 /** The open ways, the one of the form first. */
 function useWays(gate: Gate, open: OpenWays, submit: PassWay['submit']): readonly [PassWay, ...PassWay[]] {
