@@ -83,8 +83,9 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
   fastify.addHook('onRequest', async (request, reply) => {
     request.clientAddress = clientAddressOf(request);
     const isForProcess = PROCESS_PATHS.has(request.routeOptions.url ?? '');
-    // Without headers: a stranger does not learn what answers.
-    if (!isForProcess && networks?.includes(request.clientAddress) === false) return reply.code(403).send();
+    // A hop that is no address is refused; for limits the proxy counts instead. No header says what answers.
+    const client = request.ips?.at(-1) ?? request.ip;
+    if (!isForProcess && networks?.includes(client) === false) return reply.code(403).send();
     void reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
     return isForProcess ? undefined : guard(request, reply, url.origins);
   });

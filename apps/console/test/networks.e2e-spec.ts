@@ -6,7 +6,7 @@ let console: TestConsole;
 
 beforeAll(async () => {
   console = await TestConsole.start({
-    GATEPOST_CONSOLE_NETWORKS: '198.51.100.0/24, 2001:db8::/32, 203.0.113.7',
+    GATEPOST_CONSOLE_NETWORKS: '198.51.100.0/24, 2001:db8::/32, 203.0.113.7, 127.0.0.1',
     GATEPOST_TRUSTED_PROXIES: '127.0.0.1',
   });
 });
@@ -25,14 +25,14 @@ function answersTo(forwardedFor: string | undefined): Promise<ConsoleAnswer[]> {
   ]);
 }
 
-it.each(['198.51.100.4', '::ffff:198.51.100.4', '2001:db8::1', '203.0.113.7', '10.0.0.1, 198.51.100.4'])(
+it.each([undefined, '198.51.100.4', '::ffff:198.51.100.4', '2001:db8::1', '203.0.113.7', '10.0.0.1, 198.51.100.4'])(
   'answers the client %s',
   async (address) => {
     expect((await answersTo(address)).slice(0, 2).map(({ status }) => status)).toEqual([200, 400]);
   },
 );
 
-it.each([undefined, '127.0.0.1', '203.0.113.8', '2001:db9::1', '198.51.100.4, 203.0.113.8', 'x'])(
+it.each(['203.0.113.8', '2001:db9::1', '198.51.100.4, 203.0.113.8', 'x', 'unknown', '198.51.100.4:443'])(
   'refuses the client %s without a body, and without headers of its own',
   async (address) => {
     for (const { status, text, headers } of await answersTo(address)) {

@@ -97,10 +97,12 @@ describe('the users of a role', () => {
 
   it('are found by the beginning of a name, except by roles that may not see names', async () => {
     expect((await list('viewer', { text: 'ann' })).status).toBe(403);
-    await list('support', { text: 'a.b' });
-    expect(console.transport.requestsOf(objectsRpc.find)).toMatchObject([
-      { where: { username: { $regex: String.raw`^a\.b` } } },
-    ]);
+    for (const text of ['a.b', '𠮷野', '😀x']) await list('support', { text });
+    expect(console.transport.requestsOf(objectsRpc.find)).toMatchObject(
+      [String.raw`^a\.b`, '^𠮷野', String.raw`^\😀x`].map(($regex) => ({
+        where: { username: { $regex, $options: 'i' } },
+      })),
+    );
   });
 });
 

@@ -128,7 +128,7 @@ export const environment = z.object({
     ),
   GATEPOST_DATABASE_POOL: wholeNumber(2, 200)
     .default(10)
-    .describe("PostgreSQL connections of a process's main pool; all: up to twice as many."),
+    .describe("Connections of a process's main PostgreSQL pool. All pools: up to twice as many and three."),
   GATEPOST_ACCOUNTS_DATABASE_URL: databaseUrl
     .optional()
     .describe('Database URL of the accounts service, if it differs from DATABASE_URL.'),

@@ -76,10 +76,10 @@ const pageUrl = z
   .max(MAX_PAGE_URL_LENGTH, `must have at most ${MAX_PAGE_URL_LENGTH} characters`)
   .refine((url) => url === '' || isPageUrl(url), PAGE_URL_FORM);
 
+const anyUrl = z.url({ protocol: /^https?$/ });
+
 function isPageUrl(url: string): boolean {
-  return (
-    /^https?:\/\/[^/\s\\]\S*$/.test(url) && URL.canParse(url) && !/^[^/]*\/\/[^/]*@/.test(url) && !url.includes('#')
-  );
+  return anyUrl.safeParse(url).success && !/^[^/]*\/\/[^/]*@/.test(url) && !url.includes('#');
 }
 
 const FORWARD_URL_FORM =

@@ -94,7 +94,7 @@ export async function abortableSleep(ms: number, signal: AbortSignal): Promise<v
   await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
-/** By default from 0.1 to 5 seconds. */
+/** Waiting times between attempts, each twice the last; by default from 0.1 to 5 seconds. */
 export class Backoff {
   #lastMs = 0;
 

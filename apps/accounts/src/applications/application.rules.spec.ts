@@ -5,6 +5,8 @@ describe('parseSetting', () => {
   it('reads a value as JSON', () => {
     expect(parseSetting('hideContact', 'true')).toEqual({ hideContact: true });
     expect(parseSetting('hideContact', ' false ')).toEqual({ hideContact: false });
+    const verifyEmailPage = 'HTTPS://Example.com/verify';
+    expect(parseSetting('verifyEmailPage', verifyEmailPage)).toEqual({ verifyEmailPage });
   });
 
   it.each([

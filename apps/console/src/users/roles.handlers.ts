@@ -40,7 +40,7 @@ export class RolesHandlers {
     if (text !== undefined) request.require('users.contact');
     const where = {
       ...memberOf(params.roleId, '_User'),
-      ...(text === undefined ? {} : { username: beginsWith(text) }),
+      ...(text === undefined ? {} : { username: { ...beginsWith(text), $options: 'i' } }),
       ...(after === undefined ? {} : { objectId: { $gt: after } }),
     };
     const found = await this.find(caller, '_User', where, { order: 'objectId', limit: limit + 1 });
@@ -144,7 +144,7 @@ export class RolesHandlers {
 }
 
 function beginsWith(text: string): JsonObject {
-  return { $regex: `^${text.replaceAll(/\W/g, String.raw`\$&`)}` };
+  return { $regex: `^${text.replaceAll(/[^\p{L}\p{N}_]/gu, String.raw`\$&`)}` };
 }
 
 function timesOf(object: JsonObject): { objectId: string; createdAt: string; updatedAt: string } {

@@ -118,6 +118,11 @@ describe.each(['field', 'outer.inner', 'list.0'])('applyChanges to %s', (key) =>
 });
 
 describe('applyChanges along a path', () => {
+  it.each([0, false, '', null])('makes the objects above a path for the value %j', (value) => {
+    expect(apply({}, { 'a.b.c': value })).toEqual({ a: { b: { c: value } } });
+    expect(apply({ a: {} }, { 'a.b.c': value })).toEqual({ a: { b: { c: value } } });
+  });
+
   it.each<[JsonObject, JsonObject, JsonObject]>([
     [{}, { 'address.city': 'Ulm' }, { address: { city: 'Ulm' } }],
     [{ address: { zip: 1 } }, { 'address.city': 'Ulm' }, { address: { zip: 1, city: 'Ulm' } }],

@@ -81,6 +81,8 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message });
 }
 
+const nest = (inner: JsonValue, name: string): JsonValue => ({ [name]: inner });
+
 type Container = JsonObject | JsonValue[];
 
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
@@ -103,8 +105,7 @@ function applyChange(draft: JsonObject, { path, operation }: FieldChange): void 
     const below = path.slice(level + 1);
     if (below.length === 0 || current === undefined) {
       const value = applyOperation(operation, current);
-      const nested = value && below.reduceRight<JsonValue>((inner, part) => ({ [part]: inner }), value);
-      replace(container, name, nested);
+      replace(container, name, value === undefined ? undefined : below.reduceRight(nest, value));
       return;
     }
     container = asContainer(current);
