@@ -33,7 +33,7 @@ export function verdict(isMet) {
 export function machine() {
   const processor = cpus()[0]?.model ?? 'unknown processor';
   const today = new Date().toISOString().slice(0, 10);
-  return `${processor}, ${availableParallelism()}-core, Node ${process.versions.node}, ${today}`;
+  return `${processor} (${availableParallelism()}), Node ${process.versions.node}, ${today}`;
 }
 
 function printRates({ names, results, median }) {

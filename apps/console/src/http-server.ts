@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { extname, join } from 'node:path';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -61,6 +62,13 @@ export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyA
     requestIdHeader: false,
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     genReqId: () => randomUUID(),
+    // Both come before the hooks, which check networks and hosts.
+    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+      void reply.code(400).send();
+    },
+    clientErrorHandler: (_error: Error, socket: Socket) => {
+      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+    },
   });
 }
 

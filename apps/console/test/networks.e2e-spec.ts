@@ -42,6 +42,11 @@ it.each(['203.0.113.8', '2001:db9::1', '198.51.100.4, 203.0.113.8', 'x', 'unknow
   },
 );
 
+it('answers to a malformed URL without a body', async () => {
+  const { status, text } = await console.visitor().send('GET', '/%zz', { headers: {} });
+  expect([status, text]).toEqual([400, '']);
+});
+
 it('answers orchestrators and Prometheus in all networks', async () => {
   const statuses = ['/healthz', '/readyz', '/metrics'].map(async (path) => {
     const { status } = await console.visitor().send('GET', path, { headers: {} });

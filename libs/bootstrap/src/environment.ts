@@ -80,9 +80,7 @@ export const environment = z.object({
     ),
   GATEPOST_RATE_LIMIT_LOGINS: rateLimit
     .default('off')
-    .describe(
-      'Limit of logins per client address and application, and of password changes that include the old password.',
-    ),
+    .describe('Limit of logins, and of password changes with the old password, per client address and application.'),
   GATEPOST_RATE_LIMIT_SIGN_UPS: rateLimit
     .default('off')
     .describe('Limit of sign-ups per client address and application.'),
@@ -123,9 +121,7 @@ export const environment = z.object({
     ),
   GATEPOST_DRAIN_SECONDS: wholeNumber(0, 300)
     .default(0)
-    .describe(
-      'How long /readyz reports "draining" after SIGTERM before the server stops accepting requests, in seconds.',
-    ),
+    .describe('Seconds that /readyz reports "draining" after SIGTERM before the server stops accepting requests.'),
   GATEPOST_DATABASE_POOL: wholeNumber(2, 200)
     .default(10)
     .describe("Connections of a process's main PostgreSQL pool. All pools: up to twice as many and three."),
@@ -211,7 +207,7 @@ export const environment = z.object({
     .describe('Address that the operator console listens on. Default: this machine only.'),
   GATEPOST_CONSOLE_NETWORKS: proxies
     .optional()
-    .describe('Addresses and networks of the clients that the operator console answers, by commas. Unset: all.'),
+    .describe('Addresses and networks of clients that the console answers, separated by commas. Unset: all.'),
   GATEPOST_CONSOLE_URL: httpUrl
     .optional()
     .describe('Public URL of the operator console: https, or http on localhost. Default: http://localhost:<port>.'),

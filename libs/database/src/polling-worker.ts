@@ -185,12 +185,13 @@ export class CleanupJob extends PeriodicJob {
     this.#unneeded = unneeded;
   }
 
-  /** @throws what the first failed statement has thrown, after all statements */
+  /** @throws what the first failed statement has thrown, once no other has rows left */
   async processBatch(): Promise<boolean> {
     const results: PromiseSettledResult<boolean>[] = [];
     for (const rows of this.#unneeded) results.push(...(await Promise.allSettled([cleanUp(this.#database, rows)])));
+    if (results.some((result) => result.status === 'fulfilled' && result.value)) return true;
     const failed = results.find(({ status }) => status === 'rejected');
     if (failed?.status === 'rejected') throw failed.reason;
-    return results.some((result) => result.status === 'fulfilled' && result.value);
+    return false;
   }
 }

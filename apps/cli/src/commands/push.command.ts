@@ -43,7 +43,10 @@ function send(withServer: WithServer): Command {
     .option('--at <time>', 'send later, such as at 2026-01-31T12:00:00Z')
     .option('--expires-in <seconds>', 'lifetime of the push; one week by default', countOf)
     .option('--pace <devices>', 'devices per second, at least 1000', countOf)
-    .option('--req-id <id>', 'the same for each repetition, which sends nothing: 1 to 16 letters and digits')
+    .option(
+      '--req-id <id>',
+      'request id, 1 to 16 letters and digits: a repetition with it within five minutes sends nothing',
+    )
     .action((appId: string, options: SendOptions, command: Command) => {
       const mistake = mistakeIn(options);
       if (mistake !== undefined) command.error(`error: ${mistake}`);
@@ -67,7 +70,7 @@ async function sentPush(rpc: RpcClient, appId: string, push: JsonObject, reqId: 
   const objectId = (await send().catch(onlyUnavailable)) ?? (await send().catch(onlyUnavailable));
   if (objectId !== undefined) return objectId;
   throw new StartError(
-    `It is unknown whether the service accepted the push. Repeat the command within five minutes with --req-id ${reqId}: then no device gets it twice.`,
+    `It is unknown whether the service accepted the push. Repeat the command within five minutes with --req-id ${reqId}: then no device gets it twice. See the log of the service for the reason.`,
   );
 }
 

@@ -172,7 +172,7 @@ function shownColumn(name: string): string {
   return name.slice(0, MAX_SHOWN_LENGTH).replaceAll(/\p{C}/gu, '?');
 }
 
-/** `{"*":true}`, `{"onlySignInUsers":true}`, or users and roles. An unreadable permission closes the operation, which would else be open to all. */
+/** `{"*":true}`, `{"onlySignInUsers":true}`, or users and roles. An unreadable permission closes the operation, which would otherwise be open to all. */
 function permissionOf(value: JsonValue): {
   readonly permission: ClassPermission;
   readonly leftOut: readonly JsonValue[];

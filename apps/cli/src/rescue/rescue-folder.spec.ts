@@ -87,10 +87,27 @@ describe('a folder that another process has locked', () => {
     setAge(MINUTE_MS);
     const successor = await opened();
     vi.advanceTimersByTime(10_000);
-    await vi.waitFor(() => expect(suspended.save()).rejects.toThrow('Another process uses'));
+    await vi.waitFor(() => expect(suspended.save()).rejects.toThrow('Another process has taken over'));
     await suspended.close();
     await expect(successor.save()).resolves.toBeUndefined();
     await successor.close();
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  it('is used where an earlier version has left its lock, a file', async () => {
+    writeFileSync(lock, `${hostname()} ${process.ppid}`);
+    const folder = await opened();
+    await folder.close();
+    expect(existsSync(lock)).toBe(false);
+  });
+
+  it('is not locked by a process that may not use it', async () => {
+    const folder = await opened();
+    await folder.save();
+    await folder.close();
+    await expect(RescueFolder.open(path, 'another', 'https://api.example.com')).rejects.toThrow(
+      'holds the application',
+    );
     expect(existsSync(lock)).toBe(false);
   });
 

@@ -45,7 +45,6 @@ export class RescueFolder {
     this.#refreshing = setInterval(() => void this.refreshLock().catch(() => undefined), LOCK_REFRESH_MS).unref();
   }
 
-  /** @throws StartError if the folder belongs to another application or process, or holds other files */
   static async open(path: string, application: string, api: string): Promise<RescueFolder> {
     try {
       await mkdir(path, { recursive: true, mode: FOLDER_MODE });
@@ -54,8 +53,11 @@ export class RescueFolder {
         throw new StartError(`${path} holds other files. Name an empty or new folder with --out.`);
       await chmod(path, FOLDER_MODE);
       const lockText = await lock(path);
+      const manifest = await readManifest(path, application, api).catch(async (error: unknown) => {
+        await rm(join(path, LOCK), { recursive: true, force: true });
+        throw error;
+      });
       for (const name of SUBFOLDERS) await mkdir(join(path, name), { recursive: true, mode: FOLDER_MODE });
-      const manifest = await readManifest(path, application, api);
       return new RescueFolder(path, manifest, lockText);
     } catch (error) {
       if (error instanceof StartError) throw error;
@@ -104,7 +106,8 @@ export class RescueFolder {
       this.#isSaveDue = true;
       const next = async () => {
         this.#isSaveDue = false;
-        if (this.#isLockLost) throw new StartError(`Another process uses ${this.path}. This process was suspended.`);
+        if (this.#isLockLost)
+          throw new StartError(`Another process has taken over ${this.path}. Run the command again after its end.`);
         this.manifest.import = importedPaths(this.manifest);
         await this.write(MANIFEST, `${JSON.stringify(this.manifest, undefined, 1)}\n`);
       };
@@ -136,7 +139,6 @@ async function sync(path: string): Promise<void> {
   try {
     await handle.sync();
   } catch (error) {
-    // Some systems cannot sync a folder.
     if (!['EINVAL', 'EPERM', 'EISDIR', 'EBADF'].includes(codeOf(error))) throw error;
   } finally {
     await handle.close();
@@ -163,7 +165,7 @@ async function isMoved(source: string, target: string): Promise<boolean> {
     await rename(source, target);
     return true;
   } catch (error) {
-    if (['EEXIST', 'ENOTEMPTY'].includes(codeOf(error))) return false;
+    if (['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].includes(codeOf(error))) return false;
     throw error;
   }
 }
@@ -181,7 +183,6 @@ async function removeStale(file: string): Promise<void> {
   }
 }
 
-/** A guard that a killed process left ends by age, too. */
 async function isMade(guard: string): Promise<boolean> {
   const stats = await stat(guard).catch(() => undefined);
   if (stats !== undefined && Date.now() - stats.mtimeMs >= LOCK_LIFE_MS) await rm(guard, { recursive: true });
@@ -191,8 +192,12 @@ async function isMade(guard: string): Promise<boolean> {
   );
 }
 
+/** @returns undefined without a lock, or for one of an earlier version */
 function textOf(file: string): Promise<string | undefined> {
-  return readFile(join(file, HOLDER), 'utf8').catch(() => undefined);
+  return readFile(join(file, HOLDER), 'utf8').catch((error: unknown) => {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return undefined;
+    throw error;
+  });
 }
 
 function inUse(path: string, holder: string): StartError {
@@ -273,7 +278,6 @@ function rowIn(line: string): Record<string, unknown>[] {
   return row === undefined ? [] : [row];
 }
 
-/** Undefined for a header, an empty line, and anything but a JSON object. */
 export function parseRow(line: string): Record<string, unknown> | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
