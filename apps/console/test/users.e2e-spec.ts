@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi, type ConsoleRoute, type Role, ROLES } from '#console-api';
 import { type FoundUser, lockoutsRpc, objectsRpc, userSearchRpc } from '#contracts';
+import { appError } from '#errors';
 import { TestConsole, type Visitor } from './console-service.js';
 
 const APP = 'shop';
@@ -104,6 +105,19 @@ describe('the users of a role', () => {
       })),
     );
   });
+});
+
+it('an access list of a role is written only where the role is as the operator has seen it', async () => {
+  console.transport.answer(objectsRpc.get, () => ({ object: { objectId: 'role1', name: 'staff', ACL: {} } }));
+  console.transport.answer(objectsRpc.find, () => ({ results: [] }));
+  console.transport.fail(objectsRpc.update, appError('NO_EFFECT'));
+  const updatedAt = '2026-01-31T12:00:00.000Z';
+  const change = { params: { appId: APP, roleId: 'role1' }, body: { ACL: { '*': { read: true } }, updatedAt } };
+  const { status, body } = await owner.call(consoleApi.changeRole, change);
+  expect([status, body['error']]).toEqual([400, expect.stringContaining('has changed since')]);
+  expect(console.transport.requestsOf(objectsRpc.update)).toMatchObject([
+    { where: { updatedAt: { __type: 'Date', iso: updatedAt } } },
+  ]);
 });
 
 describe('a page of users', () => {
