@@ -32,11 +32,6 @@ describe('the page on security', () => {
     expect(named.filter((text) => !isTest(text))).toEqual([]);
   });
 
-  it.each(rows)('names files that are there: %.60s', (row) => {
-    const files = [...row.matchAll(/`((?:apps|libs|test|deploy)\/[^`*]+\.ts)`/g)].map(([, file = '']) => file);
-    expect(files.filter((file) => !existsSync(new URL(file, ROOT)))).toEqual([]);
-  });
-
   it.each(['`test/nothing.ts` "is there"', '`test/deployment/security-page.spec.ts`', '', `${ITSELF} "names tests"`])(
     'takes nothing else for a test: %s',
     (text) => {

@@ -31,7 +31,7 @@ const intervals = readdirSync('apps', { recursive: true, encoding: 'utf8' })
   .filter((name) => /\/src\/.*(?<!spec)\.ts$/.test(name))
   .map((name) => textOf(join('apps', name)))
   .flatMap((text) =>
-    Array.from(text.matchAll(/name: '([\w-]+)', intervalMs: (\w+)/g), ([, job, constant]): [string, number] => [
+    Array.from(text.matchAll(/name: '([\w-]+)',\s+intervalMs: (\w+)/g), ([, job, constant]): [string, number] => [
       job ?? '',
       Number(new RegExp(`const ${constant} = ([\\d_]+);`).exec(text)?.[1]?.replaceAll('_', '')),
     ]),
