@@ -120,9 +120,11 @@ function RolePanels({ role }: { readonly role: RoleDetails }): ReactNode {
     else notices.done(t.acts.saved);
   };
   const addUser = async (given: string) => {
-    const query = { where: JSON.stringify({ username: given }), limit: 1 };
-    const { items } = await call(consoleApi.listUsers, { params: { appId }, query });
-    await act('Users', items[0]?.objectId ?? given, true);
+    const where = JSON.stringify({ $or: [{ objectId: given }, { username: given }] });
+    const { items } = await call(consoleApi.listUsers, { params: { appId }, query: { where, limit: 2 } });
+    // The name of a user can be the id of another one: the id comes first.
+    const user = items.find(({ objectId }) => objectId === given) ?? items[0];
+    await act('Users', user?.objectId ?? given, true);
   };
   const saveAcl = async (ACL: Record<string, unknown>, { ACL: former, updatedAt }: RoleDetails) => {
     const { role: saved } = await change.save({ params, body: { ACL, updatedAt } }, (reply) => ({
