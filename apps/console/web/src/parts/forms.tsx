@@ -1,7 +1,16 @@
 import { Alert, Button, Group, Stack } from '@mantine/core';
 import { getHotkeyHandler } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, type SubmitEvent, useId, useState } from 'react';
+import {
+  type FocusEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  type SubmitEvent,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from 'react';
 import { useTexts } from '../texts/texts';
 import { asksForCode, NoJson } from './fields';
 import { Icon } from './icon';
@@ -9,7 +18,7 @@ import { Failure } from './panel';
 
 type Act = () => Promise<unknown>;
 
-/** A way beside the fields of a form, as a button. */
+/** A further button of a form. */
 export interface Way<Reply = unknown> {
   readonly text: string;
   readonly submit: () => Promise<Reply>;
@@ -19,46 +28,61 @@ export interface FormProps {
   /** Checks the fields before the act. Default: the browser does, by their attributes. */
   readonly form?: { readonly validate: () => { readonly hasErrors: boolean } } | undefined;
   readonly submit: Act;
-  readonly maw?: string;
+  readonly maw?: string | undefined;
   readonly children: ReactNode;
 }
 
-type Buttons = (
-  act: { readonly isPending: boolean; readonly reset: () => void },
-  pass: (act: Act) => void,
-) => ReactNode;
+type Buttons = (act: { readonly isPending: boolean }, pass: (act: Act) => void) => ReactNode;
 
 interface FormWithButtons extends FormProps {
   /** The text of its only button. */
   readonly button?: string;
   /** Default: that button. */
   readonly buttons?: Buttons;
+  /** Nothing is typed: the failure of an earlier act goes, and the last field takes the focus of a button that has gone. */
+  readonly isIdle?: boolean;
 }
 
+/** The element is outside of the form where the event is of a dialog that the form has opened: React passes it on. */
+const isWithin = (element: Element, target: EventTarget) => target instanceof Node && element.contains(target);
+
 /**
- * A form shows the failure of its act above its buttons. A request for a code is none: the form then has a field for it. In a field of an
- * edit Ctrl S saves.
+ * A form shows the failure of its act above its buttons. A refusal that asks for a code is not shown: the form gets a field for the code.
+ * Ctrl S saves an edit.
  */
-export function Form({ form, submit, button, buttons, maw = '100%', children }: FormWithButtons): ReactNode {
+export function Form(props: FormWithButtons): ReactNode {
+  const { form, submit, button, buttons, isIdle = false, maw = '100%', children } = props;
   const queries = useQueryClient();
   const mutationKey = [useId()];
   const act = useMutation({ mutationKey, mutationFn: (chosen: Act) => chosen() });
-  const { error } = act;
+  const { error, reset } = act;
+  const field = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (!isIdle) return;
+    if (error !== null) reset();
+    if (document.activeElement === document.body) field.current?.focus({ preventScroll: true });
+  }, [isIdle, error, reset]);
   const pass = (chosen: Act) => {
     // A key that is held submits again before the page has shown the first act.
     if (queries.isMutating({ mutationKey }) === 0) act.mutate(chosen);
   };
   const send = (event: SubmitEvent<HTMLFormElement>) => {
+    if (!isWithin(event.currentTarget, event.target)) return;
     event.preventDefault();
     const isValid = form === undefined ? event.currentTarget.reportValidity() : !form.validate().hasErrors;
     if (isValid) pass(submit);
   };
-  const saveTyped = ({ currentTarget }: { readonly currentTarget: EventTarget | null }) => {
-    if (currentTarget instanceof Element)
-      currentTarget.querySelector<HTMLButtonElement>('[data-unsaved] [type=submit]')?.click();
+  const saveTyped = (event: KeyboardEvent<HTMLFormElement>) => {
+    const { currentTarget, target } = event;
+    if (!isWithin(currentTarget, target)) return;
+    const save = () => currentTarget.querySelector<HTMLButtonElement>('[data-unsaved=true] [type=submit]')?.click();
+    getHotkeyHandler([['mod+S', save]])(event);
+  };
+  const noteField = ({ currentTarget, target }: FocusEvent<HTMLFormElement>) => {
+    if (isWithin(currentTarget, target) && target.matches('input, textarea')) field.current = target;
   };
   return (
-    <form onSubmit={send} onKeyDown={getHotkeyHandler([['mod+S', saveTyped]])} noValidate autoComplete="off">
+    <form onSubmit={send} onKeyDown={saveTyped} onFocus={noteField} noValidate autoComplete="off">
       <Stack gap="sm" maw={maw}>
         {children}
         {error instanceof SyntaxError && <NoJson problem={error.message} />}
@@ -98,7 +122,7 @@ export function useCode(): Code {
 interface Edit<Stored, Typed> {
   readonly typed: Typed | undefined;
   readonly stored: Stored;
-  /** The object of the first edit. A newer one replaces it only where the edit concerns the same version of both. */
+  /** The object at the first edit. A newer object replaces it while the edited part is the same in both. */
   readonly base: Stored;
   readonly isCurrent: boolean;
   readonly type: (typed: Typed) => void;
@@ -139,18 +163,17 @@ interface EditFormProps<Stored, Typed> extends Omit<FormProps, 'submit' | 'form'
 
 /** The fields of an edit, and once something is typed the buttons that save and discard it. */
 export function EditForm<Stored, Typed>(props: EditFormProps<Stored, Typed>): ReactNode {
-  const { edit, save, theirs, acts, maw = '100%', children } = props;
+  const { edit, save, theirs, acts, maw, children } = props;
   const { user: t, acts: words } = useTexts();
+  const isTyped = edit.typed !== undefined;
+  const hasButtons = isTyped || Boolean(acts);
   return (
     <Form
       maw={maw}
+      isIdle={!isTyped}
       submit={() => edit.store(save, edit.base)}
-      buttons={({ isPending, reset }, pass) => {
+      buttons={({ isPending }, pass) => {
         const isConflict = theirs !== undefined && !edit.isCurrent && !isPending;
-        const discard = () => {
-          edit.discard();
-          reset();
-        };
         return (
           <>
             {isConflict && (
@@ -158,22 +181,22 @@ export function EditForm<Stored, Typed>(props: EditFormProps<Stored, Typed>): Re
                 {theirs}
               </Alert>
             )}
-            <Group gap="xs" data-unsaved={edit.typed !== undefined}>
-              {edit.typed !== undefined && !isConflict && (
-                <Button variant="filled" type="submit" loading={isPending}>
-                  {words.save}
-                </Button>
-              )}
-              {isConflict && (
-                <Button variant="filled" onClick={() => pass(() => edit.store(save, edit.stored))}>
-                  {t.keepMine}
-                </Button>
-              )}
-              {edit.typed !== undefined && (
-                <Button onClick={discard}>{isConflict ? t.takeTheirs : words.discard}</Button>
-              )}
-              {acts}
-            </Group>
+            {hasButtons && (
+              <Group gap="xs" data-unsaved={isTyped}>
+                {isTyped && !isConflict && (
+                  <Button variant="filled" type="submit" loading={isPending}>
+                    {words.save}
+                  </Button>
+                )}
+                {isConflict && (
+                  <Button variant="filled" onClick={() => pass(() => edit.store(save, edit.stored))}>
+                    {t.keepMine}
+                  </Button>
+                )}
+                {isTyped && <Button onClick={edit.discard}>{isConflict ? t.takeTheirs : words.discard}</Button>}
+                {acts}
+              </Group>
+            )}
           </>
         );
       }}
