@@ -111,7 +111,13 @@ function FactorList({ factors, added }: FactorListProps): ReactNode {
           />
         )}
         {(hasCodes || passkeys.length > 0) && (
-          <ActButton text={t.factors.renew} route={consoleApi.renewRecoveryCodes} input={{}} then={added} />
+          <ActButton
+            title={t.factors.renew}
+            says={t.factors.renewSays}
+            route={consoleApi.renewRecoveryCodes}
+            input={{}}
+            then={added}
+          />
         )}
       </Group>
     </Stack>

@@ -52,7 +52,7 @@ export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
   );
 }
 
-interface FormDialogProps extends FormProps {
+interface FormDialogProps extends Omit<FormProps, 'maw'> {
   readonly title: string;
   readonly submitText?: string;
   readonly isDisabled?: boolean;
@@ -169,14 +169,16 @@ interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {
   readonly text?: string;
 }
 
-interface ActButtonProps<R extends ConsoleRoute> extends Partial<Omit<AskButtonProps, 'onConfirm'>> {
+type Look = Omit<AskButtonProps, 'onConfirm'> | { readonly text: string; readonly title?: never };
+
+type ActButtonProps<R extends ConsoleRoute> = Look & {
   readonly route: R;
   readonly input: CallInput<R>;
   /** The notice of its success. */
   readonly done?: (reply: RouteReply<R>) => string;
   /** Called after the act has succeeded. */
   readonly then?: (reply: RouteReply<R>) => unknown;
-}
+};
 
 /** A button that asks before its act; red where the act cannot be undone. */
 export function AskButton({ text: given, ...confirm }: AskButtonProps): ReactNode {
@@ -185,9 +187,9 @@ export function AskButton({ text: given, ...confirm }: AskButtonProps): ReactNod
   return <DialogButton text={text} {...look} dialog={<Confirm button={text} {...confirm} />} />;
 }
 
-/** A button that calls a route: where it has a title and says what the act does, after a question, else at once. */
+/** A button that calls a route: after a question where it has a title, else at once. */
 export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): ReactNode {
-  const { route, input, done, then, title, says, ...question } = props;
+  const { route, input, done, then, ...look } = props;
   const notices = useNotices();
   const act = useAct(route);
   const call = async () => {
@@ -195,11 +197,10 @@ export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): Rea
     if (done !== undefined) notices.done(done(reply));
     await then?.(reply);
   };
-  if (title !== undefined && says !== undefined)
-    return <AskButton {...question} title={title} says={says} onConfirm={call} />;
+  if (look.title !== undefined) return <AskButton {...look} onConfirm={call} />;
   return (
     <Button loading={act.isPending} onClick={() => void call().catch(notices.failed)}>
-      {question.text}
+      {look.text}
     </Button>
   );
 }
