@@ -45,16 +45,16 @@ interface FormProps {
 
 export function CredentialsForm({ title, kinds, stored, name, submit }: FormProps): ReactNode {
   const t = useTexts();
-  const [kind, setKind] = useState((kinds.find((each) => each.kind === stored) ?? kinds[0])?.kind ?? '');
+  const [chosen, setKind] = useState(stored);
   const [given, setGiven] = useState<Record<string, string>>({});
   const [chosenName, setName] = useState(name?.initial ?? '');
-  const fields = kinds.find((each) => each.kind === kind)?.fields ?? [];
+  const { kind = '', fields = [] } = kinds.find((each) => each.kind === chosen) ?? kinds[0] ?? {};
   const save = () => {
     const filled = fields.map((field) => [field.name, given[field.name] ?? ''] as const);
     return submit(kind, Object.fromEntries(filled.filter(([, value]) => value !== '')), chosenName.trim());
   };
   return (
-    <FormDialog title={title} submitText={t.acts.save} submit={save}>
+    <FormDialog title={title} submitText={t.acts.save} submit={save} isDisabled={kind === ''}>
       <NativeSelect
         label={t.credentials.kind}
         value={kind}

@@ -233,7 +233,9 @@ function ChannelsField({ device }: { readonly device: Device }): ReactNode {
   const save = async (text: string, on: Device) => {
     const channels = listOf(text);
     const changed = channelChange(on.channels, channels);
-    await change.save(inputOf(changed), () => inputOf({ added: changed.removed, removed: changed.added }));
+    // Other commas and spaces change nothing, and the service refuses a Batch without operations.
+    if (changed.added.length + changed.removed.length > 0)
+      await change.save(inputOf(changed), () => inputOf({ added: changed.removed, removed: changed.added }));
     return { ...on, channels };
   };
   return (

@@ -246,9 +246,17 @@ function RightsDialog({ operator, onClose }: { readonly operator: Operator; read
   const change = useAct(consoleApi.changeOperator);
   const [rights, setRights] = useState<Rights>(operator);
   const params = { operatorId: operator.id };
+  const putGrants = (next: Rights['grants'], former: Rights['grants']) =>
+    setGrants.mutateAsync({ params, body: { grants: next, former } });
   const write = async (former: Rights, { isOwner, grants }: Rights) => {
-    if (grants !== former.grants) await setGrants.mutateAsync({ params, body: { grants, former: former.grants } });
-    if (isOwner !== former.isOwner) await change.mutateAsync({ params, body: { isOwner } });
+    const isRegranted = grants !== former.grants;
+    if (isRegranted) await putGrants(grants, former.grants);
+    try {
+      if (isOwner !== former.isOwner) await change.mutateAsync({ params, body: { isOwner } });
+    } catch (error) {
+      if (isRegranted) await putGrants(former.grants, grants);
+      throw error;
+    }
     // The rights may be those of the operator of this session.
     await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
