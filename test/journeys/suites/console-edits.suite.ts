@@ -156,6 +156,19 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await expect.poll(() => members.count()).toBe(1);
     });
 
+    it('takes the user with an id for the member, not another one with that id as name', async () => {
+      const role = { name: unique('role').replaceAll('-', '_'), ACL: {} };
+      const roleId = String((await masterClient(server()).post('/1.1/roles', role)).body['objectId']);
+      const meant = await signUp(appClient(server()));
+      await signUp(appClient(server()), { username: meant.id });
+      const page = await open(`roles/${roleId}`);
+      await page.getByLabel('User name or id', { exact: true }).fill(meant.id);
+      await page.getByRole('button', { name: 'Add', exact: true }).first().click();
+      await page.getByText('Saved.').waitFor();
+      const members = page.getByRole('table', { name: 'Users of the role' }).getByRole('rowheader');
+      await expect.poll(() => members.allTextContents()).toEqual([meant.username]);
+    });
+
     it('of a removed member, found by its name, makes it a member again', async () => {
       const name = unique('member');
       const users = await Promise.all(
@@ -206,6 +219,22 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await row.getByText('viewer: All applications').waitFor();
     });
 
+    it('is not needed for rights of which a part is refused: none is written', async () => {
+      const page = await open('/operators');
+      await page.getByRole('button', { name: 'Actions for Ada Lovelace' }).click();
+      await page.getByRole('menuitem', { name: 'Change roles' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('checkbox', { name: 'Owner' }).uncheck();
+      await dialog.getByLabel('All applications').selectOption('developer');
+      for (let round = 0; round < 2; round += 1) {
+        const refusal = page.waitForResponse((response) => isAsked('PATCH', /\/operators\//)(response.request()));
+        await save(page);
+        await refusal;
+        await dialog.getByText('The last active owner stays.').waitFor();
+      }
+      expect(await dialog.getByText(CHANGED_SINCE).count()).toBe(0);
+    });
+
     it('removes a first template of a language, whose page offers no way back before', async () => {
       const page = await open('templates/resetPassword/en');
       const store = async () => {
@@ -235,6 +264,27 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
     });
   });
 
+  it('text typed in a template goes with its reset, and is not saved over the built-in one', async () => {
+    const page = await open('templates/resetPassword/zh-CN');
+    const subject = page.getByRole('textbox', { name: 'Subject' });
+    const own = page.getByText('own', { exact: true });
+    const builtIn = await subject.inputValue();
+    await subject.fill('Own');
+    await save(page);
+    await own.waitFor();
+    let writes = 0;
+    await answer(page, isAsked('PUT', /\/templates\//), () => {
+      writes += 1;
+      return undefined;
+    });
+    await subject.fill('Typed');
+    await page.getByRole('button', { name: 'Back to the built-in template' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Back to the built-in template' }).click();
+    await own.waitFor({ state: 'detached' });
+    await expect.poll(() => subject.inputValue()).toBe(builtIn);
+    expect([writes, await page.getByRole('alert').count()]).toEqual([0, 0]);
+  });
+
   describe('what is typed while the stored value changes', () => {
     const focused = (page: Page) => page.locator(':focus').inputValue();
 
@@ -260,6 +310,11 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await expect.poll(() => page.getByLabel('Channels').inputValue()).toMatch(/theirs/);
       await undo(page);
       expect(await channels()).toEqual(['first', 'old', 'theirs']);
+      // Another comma changes no channel: nothing is sent.
+      await page.reload();
+      await page.getByLabel('Channels').fill(`${await page.getByLabel('Channels').inputValue()},`);
+      await save(page);
+      await expect.poll(() => page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
     });
 
     it('stays in the field of a setting, and saves over the value of another operator only on request', async () => {

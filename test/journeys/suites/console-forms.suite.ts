@@ -172,6 +172,49 @@ export function describeForms(server: () => GatepostServer, open: (path: string)
       await page.keyboard.press('Control+s');
       await page.getByText('Saved.').nth(1).waitFor();
     });
+
+    it('is saved by Ctrl S only in the form that has the focus', async () => {
+      const page = await open('settings');
+      const saved: string[] = [];
+      await answer(page, isAsked('PUT', /\/settings\//), (request) => {
+        saved.push(new URL(request.url()).pathname.split('/').at(-1) ?? '');
+        return refused(400, 'NO_EFFECT');
+      });
+      await page.getByLabel('verifyEmailPage').fill('https://app.example/verify');
+      await page.getByLabel('mailLanguage').fill('de');
+      await page.keyboard.press('Control+s');
+      await page.getByText('refused by the test').waitFor();
+      expect(saved).toEqual(['mailLanguage']);
+    });
+
+    it('leaves the focus in its field when it is discarded, and takes the failure of its save away', async () => {
+      const page = await open('settings');
+      await answer(page, isAsked('PUT', /\/settings\//), () => refused(400, 'NO_EFFECT'));
+      const field = page.getByLabel('mailLanguage');
+      await field.fill('de');
+      await button(page, 'Save').press('Enter');
+      const failure = page.getByText('refused by the test');
+      await failure.waitFor();
+      await button(page, 'Discard').press('Enter');
+      await field.and(page.locator(':focus')).waitFor();
+      await field.fill('fr');
+      expect(await failure.count()).toBe(0);
+    });
+  });
+
+  it('has the fields of credentials also where it is opened before their kinds are known', async () => {
+    const page = await open('users');
+    const held = await hold(page, isAsked('GET', /\/platforms$/));
+    await page.goto(page.url().replace(/users$/, 'settings?tab=platforms'));
+    const request = await held();
+    await button(page, 'Set credentials').click();
+    const form = dialogOf(page);
+    await form.getByLabel('Kind', { exact: true }).waitFor();
+    expect(await button(page, 'Save').isDisabled()).toBe(true);
+    const fields = [{ name: 'appId', isSecret: false, isRequired: true, description: null }];
+    await request.fulfill({ json: { items: [], accounts: [], kinds: [{ kind: 'first', fields }] } });
+    await form.getByLabel('appId').waitFor();
+    expect(await button(page, 'Save').isEnabled()).toBe(true);
   });
 
   describe('a page that gets no answer', () => {

@@ -50,8 +50,8 @@ export function describeStates(server: () => GatepostServer, open: (path: string
       await answer(page, isAsked('GET', /\/health$/), () => ({ json: { processes: [], silent } }));
       await page.reload();
       const link = (name: string) => page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name });
-      const marks = page.getByRole('img', { name: 'a service is away' });
-      await link('Messages').getByRole('img', { name: 'a service is away' }).waitFor();
+      const marks = page.getByRole('img', { name: 'a service does not answer' });
+      await link('Messages').getByRole('img', { name: 'a service does not answer' }).waitFor();
       expect([await marks.count(), await link('Users').getByRole('img').count()]).toEqual([3, 0]);
       expect(await page.getByText('The service mail does not answer.').count()).toBe(0);
       await link('Messages').click();
