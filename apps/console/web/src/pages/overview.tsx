@@ -141,13 +141,13 @@ function Figures({ data: { users, devices, messages, pushes } }: DataProps): Rea
   const counted = (count: number | undefined) => (count === undefined ? '–' : number(count));
   return (
     <SimpleGrid cols={{ base: 2, sm: 3, lg: 6 }} spacing="sm">
-      <Figure name={t.overview.users} value={shown(users?.total)} to={`/apps/${appId}/users`} />
+      <Figure name={t.overview.users} value={shown(users?.total)} to={users && `/apps/${appId}/users`} />
       <Figure name={t.overview.newToday} value={shown(users?.lastDay)} />
-      <Figure name={t.overview.lockedNow} value={shown(users?.locked)} to={`/apps/${appId}/limits`} />
+      <Figure name={t.overview.lockedNow} value={shown(users?.locked)} to={users && `/apps/${appId}/limits`} />
       <Figure
         name={t.overview.connected}
         value={counted(devices?.connected)}
-        to={`/apps/${appId}/devices?connected=true`}
+        to={devices && `/apps/${appId}/devices?connected=true`}
       />
       <Figure name={t.overview.mailsSent} value={shown(messages?.sent)} />
       <Figure name={t.overview.scheduled} value={counted(pushes?.scheduled)} />
@@ -158,7 +158,7 @@ function Figures({ data: { users, devices, messages, pushes } }: DataProps): Rea
 interface FigureProps {
   readonly name: string;
   readonly value: string;
-  readonly to?: string;
+  readonly to?: string | null;
 }
 
 function Figure({ name, value, to }: FigureProps): ReactNode {
@@ -166,7 +166,7 @@ function Figure({ name, value, to }: FigureProps): ReactNode {
     <Panel>
       <Stack gap={0}>
         <Text size="xl" fw={600} className="figures" component="div">
-          {to === undefined ? value : <RowLink to={to}>{value}</RowLink>}
+          {typeof to !== 'string' ? value : <RowLink to={to}>{value}</RowLink>}
         </Text>
         <Text c="dimmed">{name}</Text>
       </Stack>

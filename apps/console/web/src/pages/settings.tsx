@@ -104,11 +104,7 @@ function SettingField({ setting }: { readonly setting: Setting }): ReactNode {
       edit={edit}
       save={save}
       maw="48rem"
-      theirs={
-        <span className="wrap">
-          {t.user.theirs}: {setting.value}
-        </span>
-      }
+      theirs={<span className="wrap">{t.user.theirsIs(setting.value)}</span>}
     >
       {kind === 'flag' && (
         <Switch

@@ -16,6 +16,8 @@ import { History } from './audit';
 const TYPING_MS = 400;
 type Template = RouteReply<typeof consoleApi.getTemplate>['template'];
 type Parts = Partial<Pick<Template, 'subject' | 'html' | 'text'>>;
+/** One object: the preview waits for a change of it. */
+const NOTHING_TYPED: Parts = {};
 
 export function TemplatesPage(): ReactNode {
   const t = useTexts();
@@ -130,7 +132,7 @@ function Editor({ params, template }: EditorProps): ReactNode {
   const reset = useAct(consoleApi.resetTemplate);
   const notices = useNotices();
   const edit = useEdit<Template, Parts>(template, partsOf);
-  const typed = edit.typed ?? {};
+  const typed = edit.typed ?? NOTHING_TYPED;
   const [shown, setShown] = useState<'html' | 'text'>('html');
   const [settled] = useDebouncedValue(typed, TYPING_MS);
   const preview = useRead(consoleApi.previewTemplate, { params, body: settled });
@@ -198,7 +200,7 @@ function Changed({ base, template }: { readonly base: Template; readonly templat
     .filter((name) => base[name] !== template[name])
     .map((name) => (
       <Stack key={name} gap={0}>
-        {t.user.theirs}: {t.templates[name]}
+        {t.user.theirsIs(t.templates[name])}
         <Code block className="wrap">
           {template[name]}
         </Code>

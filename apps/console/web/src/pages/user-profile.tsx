@@ -10,22 +10,28 @@ import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { changesBetween, type Typed, typedOf, valuesOf } from './user-profile.rules';
 
+/** @returns a function that saves changes of a user, with Undo, unless another operator has changed the user since */
+export function useChangeUser(): (on: UserDetails, changes: Record<string, unknown>) => Promise<UserDetails> {
+  const { appId } = useApp();
+  const change = useSave(consoleApi.changeUser);
+  const inputOf = ({ objectId, updatedAt }: UserDetails, changes: Record<string, unknown>) => ({
+    params: { appId, userId: objectId },
+    body: { updatedAt, changes },
+  });
+  return async (on, changes) => {
+    const former = valuesOf(on, Object.keys(changes));
+    return (await change.save(inputOf(on, changes), (reply) => inputOf(reply.user, former))).user;
+  };
+}
+
 /** The fields of a user. A save carries the time of the user that was read: it never overwrites what another has changed since. */
 export function ProfileForm({ user }: { readonly user: UserDetails }): ReactNode {
   const t = useTexts();
-  const { appId, may } = useApp();
-  const change = useSave(consoleApi.changeUser);
+  const { may } = useApp();
+  const change = useChangeUser();
   const edit = useEdit<UserDetails, Partial<Typed>>(user, typedOf);
   const { base, typed = {} } = edit;
-  const inputOf = ({ updatedAt }: UserDetails, changes: Record<string, unknown>) => ({
-    params: { appId, userId: user.objectId },
-    body: { updatedAt, changes },
-  });
-  const save = async (values: Partial<Typed>, on: UserDetails) => {
-    const changes = changesBetween(base, values);
-    const undo = (reply: { readonly user: UserDetails }) => inputOf(reply.user, valuesOf(on, Object.keys(changes)));
-    return (await change.save(inputOf(on, changes), undo)).user;
-  };
+  const save = (values: Partial<Typed>, on: UserDetails) => change(on, changesBetween(base, values));
   const take = (name: keyof Typed) => {
     const { [name]: _, ...rest } = typed;
     if (Object.keys(rest).length === 0) edit.discard();

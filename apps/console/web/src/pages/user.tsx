@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useApp, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
-import { ActButton, folded, useSave } from '../parts/dialogs';
+import { ActButton, folded } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
@@ -14,8 +14,7 @@ import { useTexts } from '../texts/texts';
 import { History } from './audit';
 import { DeviceList } from './devices';
 import { MessageList } from './messages';
-import { ProfileForm } from './user-profile';
-import { valuesOf } from './user-profile.rules';
+import { ProfileForm, useChangeUser } from './user-profile';
 
 export function UserPage(): ReactNode {
   const t = useTexts();
@@ -212,16 +211,8 @@ function DeleteButton({ user }: UserProps): ReactNode {
 
 function AccessForm({ user }: UserProps): ReactNode {
   const t = useTexts();
-  const { appId, may } = useApp();
-  const change = useSave(consoleApi.changeUser);
-  const inputOf = ({ updatedAt }: UserDetails, changes: Record<string, unknown>) => ({
-    params: { appId, userId: user.objectId },
-    body: { updatedAt, changes },
-  });
-  const save = async (ACL: Record<string, unknown>, base: UserDetails) => {
-    const undo = (reply: { readonly user: UserDetails }) => inputOf(reply.user, valuesOf(base, ['ACL']));
-    return (await change.save(inputOf(base, { ACL }), undo)).user;
-  };
+  const { may } = useApp();
+  const change = useChangeUser();
   return (
     <Stack>
       <Panel title={t.pages.roles}>
@@ -235,7 +226,7 @@ function AccessForm({ user }: UserProps): ReactNode {
           </Group>
         )}
       </Panel>
-      <AclPanel stored={user} isReadOnly={!may('users.acl')} save={save} />
+      <AclPanel stored={user} isReadOnly={!may('users.acl')} save={(ACL, base) => change(base, { ACL })} />
     </Stack>
   );
 }

@@ -14,7 +14,7 @@ interface PageProps {
   /** The title of the browser's tab; needed where `title` is no text. */
   readonly name?: string;
   readonly acts?: ReactNode;
-  /** The list of the page's object. */
+  /** The link to the list that holds the object of the page. */
   readonly back?: { readonly to: string; readonly text: string };
   readonly children: ReactNode;
 }

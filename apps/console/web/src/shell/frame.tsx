@@ -89,24 +89,31 @@ function usePalette() {
 function UpgradeNotice(): ReactNode {
   const t = useTexts();
   const isUpgraded = useSyncExternalStore(onUpgrade, isOutdated);
-  if (!isUpgraded) return null;
   return (
-    <Alert color="link" role="status" mb="sm" title={t.shell.newVersion}>
-      {t.shell.newVersionSays}
-    </Alert>
+    <div role="status">
+      {isUpgraded && (
+        <Alert color="link" role={undefined} mb="sm" title={t.shell.newVersion}>
+          {t.shell.newVersionSays}
+        </Alert>
+      )}
+    </div>
   );
 }
 
-/** What is on the page stays, and it asks again by itself. */
+/** The page keeps its content and repeats its requests. */
 function AwayNotice(): ReactNode {
   const { states: t } = useTexts();
   const path = useRouterState({ select: ({ matches }) => matches.at(-1)?.fullPath ?? '' });
   const service = OF_APPLICATION.find(({ to }) => path.startsWith(to))?.service;
-  if (!useAway().includes(service ?? '')) return null;
+  const isAway = useAway().includes(service ?? '');
   return (
-    <Alert color="warning" role="status" mb="sm" icon={<Icon name="warning" />} title={t.away(service ?? '')}>
-      {t.awaySays}
-    </Alert>
+    <div role="status">
+      {isAway && (
+        <Alert color="warning" role={undefined} mb="sm" icon={<Icon name="warning" />} title={t.away(service ?? '')}>
+          {t.awaySays}
+        </Alert>
+      )}
+    </div>
   );
 }
 

@@ -126,12 +126,13 @@ function useWays(gate: Gate, open: OpenWays, submit: PassWay['submit']): readonl
   const [start, usePasskey] =
     gate === 'proof' ? [consoleApi.startOidcProof, proveByPasskey] : [consoleApi.startOidc, signInByPasskey];
   const atIssuer = open.issuer === null ? [] : [{ text: t.issuer.use(open.issuer), submit: () => passAtIssuer(start) }];
-  const [only] = atIssuer;
-  if (!open.byPassword && only !== undefined) return [only];
-  return [{ text: t.acts.continue, submit }, ...atIssuer, { text: t.factors.usePasskey, submit: usePasskey }];
+  const passkey = { text: t.factors.usePasskey, submit: usePasskey };
+  if (open.byPassword) return [{ text: t.acts.continue, submit }, ...atIssuer, passkey];
+  return [atIssuer[0] ?? passkey];
 }
 
-function saysOf(t: Texts, gate: Gate, { byPassword }: OpenWays): string {
+function saysOf(t: Texts, gate: Gate, { byPassword, issuer }: OpenWays): string {
   if (gate === 'signIn') return t.gates.signInSays;
-  return byPassword ? t.gates.proofSays : t.issuer.proofSays;
+  if (byPassword) return t.gates.proofSays;
+  return issuer === null ? t.gates.passkeySays : t.issuer.proofSays;
 }

@@ -9,7 +9,7 @@ interface NavigationItem<To extends string> {
   readonly icon: IconName;
   /** Absent: every operator sees it. */
   readonly permission?: Permission;
-  /** Without which the page shows nothing. */
+  /** The service that answers the requests of the page. */
   readonly service?: string;
 }
 

@@ -154,7 +154,7 @@ interface ListProps<Row> extends Omit<DataTableProps<Row>, 'isOld' | 'rows'> {
   readonly lines?: number;
 }
 
-/** Of a list's URL: they leave no row out. */
+/** Members of a list's URL that hide no row. */
 const NO_FILTERS = new Set(['after', 'order', 'in', 'mode']);
 
 /** @returns what stands in place of a list without rows: with filters, the way to all rows. @param hint for a list with filters */

@@ -129,6 +129,7 @@ export const zh: typeof en = {
   gates: {
     proof: '确认是你本人',
     proofSays: '此操作需要输入密码，十分钟内有效。',
+    passkeySays: '此操作需要使用通行密钥，十分钟内有效。',
     signIn: '会话已结束',
     signInSays: '请重新登录。已输入的内容会保留，页面会继续刚才的操作。',
   },
@@ -308,13 +309,14 @@ export const zh: typeof en = {
     fieldsSays: '应用自己的字段，JSON 格式。',
     conflict: '另一位管理员在此期间修改了此内容',
     theirs: '当前存储',
+    theirsIs: (value) => `当前存储：${value}`,
     yours: '此处输入',
     takeTheirs: '采用存储值',
     keepMine: '保存我输入的内容',
     locked: '登录已锁定',
     notLocked: '登录未锁定',
     noPassword: (platforms) =>
-      platforms.length === 0 ? '该账号没有密码。' : `该账号没有密码，通过 ${platforms.join('、')} 登录。`,
+      platforms.length === 0 ? '该账户没有密码。' : `该账户没有密码，通过 ${platforms.join('、')} 登录。`,
     lockedSays: (time) => `锁定将于 ${time} 自动解除，用户通过重置设置新密码后也会立即解除。`,
     noFailures: '目前没有计入的错误密码。',
     failures: (_count, shown) => `目前计入 ${shown} 次错误尝试。`,
@@ -870,6 +872,7 @@ export const zh: typeof en = {
     recoverySays: '每个恢复码可代替第二重验证一次。请妥善保存：它们只显示这一次。',
     recoveryLeft: (count) => `还剩 ${count} 个恢复码。`,
     renew: '新的恢复码',
+    renewSays: '现有的恢复码将失效。',
     kept: '我已保存',
   },
   profile: {
