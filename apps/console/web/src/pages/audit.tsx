@@ -103,22 +103,20 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
         of={entries}
         idOf={({ id }) => id}
         empty={<Empty title={t.audit.none} />}
+        detailsOf={(entry) => open === entry.id && <Details entry={entry} />}
         {...(hasPager ? { page: query } : {})}
         columns={[
           {
             header: t.audit.action,
             cell: (entry) => (
-              <Stack gap={2}>
-                <button
-                  type="button"
-                  className="link"
-                  aria-expanded={open === entry.id}
-                  onClick={() => setChosen(open === entry.id ? null : entry.id)}
-                >
-                  {nameOf(t.audit.actions, entry.action)}
-                </button>
-                {open === entry.id && <Details entry={entry} />}
-              </Stack>
+              <button
+                type="button"
+                className="link"
+                aria-expanded={open === entry.id}
+                onClick={() => setChosen(open === entry.id ? null : entry.id)}
+              >
+                {nameOf(t.audit.actions, entry.action)}
+              </button>
             ),
           },
           { header: t.audit.operator, cell: ({ operatorName }) => <bdi>{operatorName}</bdi> },

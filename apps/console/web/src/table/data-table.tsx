@@ -1,7 +1,7 @@
 import { Group, Stack, Table } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type HistoryState, Link, useLocation, useRouter, useSearch } from '@tanstack/react-router';
-import { memo, type MouseEvent, type ReactNode, useState } from 'react';
+import { Fragment, memo, type MouseEvent, type ReactNode, useState } from 'react';
 import { Icon } from '../parts/icon';
 import { Answer, Empty } from '../parts/panel';
 import { useTexts } from '../texts/texts';
@@ -23,6 +23,8 @@ interface DataTableProps<Row> {
   readonly isOld?: boolean;
   /** In place of a table without rows. */
   readonly empty?: ReactNode;
+  /** Shown below the row. */
+  readonly detailsOf?: (row: Row) => ReactNode;
   readonly selection?:
     | {
         readonly ids: ReadonlySet<string>;
@@ -81,32 +83,45 @@ const Rows = memo(
   (old, now) => old.rows === now.rows && old.columns === now.columns && old.selection?.ids === now.selection?.ids,
 ) as typeof PlainRows;
 
-function PlainRows<Row>({ columns, rows, idOf, selection }: DataTableProps<Row>): ReactNode {
+function PlainRows<Row>({ columns, rows, idOf, detailsOf, selection }: DataTableProps<Row>): ReactNode {
   const t = useTexts();
+  const detailed = (row: Row) => {
+    const details = detailsOf?.(row);
+    return (
+      Boolean(details) && (
+        <tr>
+          <td colSpan={columns.length}>{details}</td>
+        </tr>
+      )
+    );
+  };
   return (
     <tbody className="rows">
       {rows.map((row) => (
-        <tr key={idOf(row)} className={selection?.ids.has(idOf(row)) === true ? 'chosen' : ''}>
-          {selection !== undefined && (
-            <td>
-              <input
-                type="checkbox"
-                className="choice"
-                aria-label={t.table.one(selection.nameOf(row))}
-                checked={selection.ids.has(idOf(row))}
-                onChange={() => selection.change(toggled(selection.ids, idOf(row)))}
-              />
-            </td>
-          )}
-          {columns.map(({ header, cell, from, isNumber = false }, place) => {
-            const Cell = place === 0 ? 'th' : 'td';
-            return (
-              <Cell key={header} className={classesOf(from, isNumber)} {...(place === 0 ? { scope: 'row' } : {})}>
-                {cell(row)}
-              </Cell>
-            );
-          })}
-        </tr>
+        <Fragment key={idOf(row)}>
+          <tr className={selection?.ids.has(idOf(row)) === true ? 'chosen' : ''}>
+            {selection !== undefined && (
+              <td>
+                <input
+                  type="checkbox"
+                  className="choice"
+                  aria-label={t.table.one(selection.nameOf(row))}
+                  checked={selection.ids.has(idOf(row))}
+                  onChange={() => selection.change(toggled(selection.ids, idOf(row)))}
+                />
+              </td>
+            )}
+            {columns.map(({ header, cell, from, isNumber = false }, place) => {
+              const Cell = place === 0 ? 'th' : 'td';
+              return (
+                <Cell key={header} className={classesOf(from, isNumber)} {...(place === 0 ? { scope: 'row' } : {})}>
+                  {cell(row)}
+                </Cell>
+              );
+            })}
+          </tr>
+          {detailed(row)}
+        </Fragment>
       ))}
     </tbody>
   );
