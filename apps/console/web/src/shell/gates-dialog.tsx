@@ -66,6 +66,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
     answer(true);
   };
   const open = openWays(session, operator);
+  const says = saysOf(t, gate, open);
   const [first, ...others] = useWays(gate, open, byPassword);
   return (
     <FormDialog
@@ -75,7 +76,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
       others={others.map((way) => ({ ...way, submit: passing(way.submit) }))}
       onClose={() => answer(false)}
     >
-      <Text>{saysOf(t, gate, open)}</Text>
+      {says !== null && <Text>{says}</Text>}
       {open.byPassword && (
         <>
           {operator === null ? (
@@ -131,8 +132,8 @@ function useWays(gate: Gate, open: OpenWays, submit: PassWay['submit']): readonl
   return [atIssuer[0] ?? passkey];
 }
 
-function saysOf(t: Texts, gate: Gate, { byPassword, issuer }: OpenWays): string {
+function saysOf(t: Texts, gate: Gate, { byPassword, issuer }: OpenWays): string | null {
   if (gate === 'signIn') return t.gates.signInSays;
   if (byPassword) return t.gates.proofSays;
-  return issuer === null ? t.gates.passkeySays : t.issuer.proofSays;
+  return issuer === null ? null : t.issuer.proofSays;
 }

@@ -136,7 +136,6 @@ export const en = {
   gates: {
     proof: 'Confirm that it is you',
     proofSays: 'This act needs your password. The answer counts for ten minutes.',
-    passkeySays: 'This act needs your passkey. The answer counts for ten minutes.',
     signIn: 'The session is over',
     signInSays: 'Sign in again. What you have typed is kept, and you continue where you left off.',
   },

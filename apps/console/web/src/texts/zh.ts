@@ -79,7 +79,7 @@ export const zh: typeof en = {
     again: '重试',
     retries: (lastAnswer) => `页面会自动重试。${lastAnswer === undefined ? '' : `上次答复：${lastAnswer}。`}`,
     unsaved: '不保存就离开？',
-    unsavedSays: '本页有尚未保存的修改，离开后将会丢失。',
+    unsavedSays: '本页有尚未保存的修改，离开后将丢失。',
     away: (service) => `服务 ${service} 没有响应。`,
     isAway: '有服务无响应',
     awaySays: '本页需要该服务，恢复后会自动继续。',
@@ -129,7 +129,6 @@ export const zh: typeof en = {
   gates: {
     proof: '确认是你本人',
     proofSays: '此操作需要输入密码，十分钟内有效。',
-    passkeySays: '此操作需要使用通行密钥，十分钟内有效。',
     signIn: '会话已结束',
     signInSays: '请重新登录。已输入的内容会保留，页面会继续刚才的操作。',
   },
@@ -317,8 +316,8 @@ export const zh: typeof en = {
     notLocked: '登录未锁定',
     noPassword: (platforms) =>
       platforms.length === 0 ? '该账户没有密码。' : `该账户没有密码，通过 ${platforms.join('、')} 登录。`,
-    lockedSays: (time) => `锁定将于 ${time} 自动解除，用户通过重置设置新密码后也会立即解除。`,
-    noFailures: '目前没有计入的错误密码。',
+    lockedSays: (time) => `锁定将于 ${time} 自动解除，用户重置密码后也会立即解除。`,
+    noFailures: '目前没有计入错误尝试。',
     failures: (_count, shown) => `目前计入 ${shown} 次错误尝试。`,
     loginMethods: {
       username: '用户名',
@@ -869,7 +868,7 @@ export const zh: typeof en = {
     confirm: '启用',
     removeSays: '之后不能再用它登录。',
     recovery: '恢复码',
-    recoverySays: '每个恢复码可代替第二重验证一次。请妥善保存：它们只显示这一次。',
+    recoverySays: '每个恢复码可代替第二重验证一次。请妥善保存：只显示这一次。',
     recoveryLeft: (count) => `还剩 ${count} 个恢复码。`,
     renew: '新的恢复码',
     renewSays: '现有的恢复码将失效。',
