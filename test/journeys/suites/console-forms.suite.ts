@@ -202,21 +202,6 @@ export function describeForms(server: () => GatepostServer, open: (path: string)
     });
   });
 
-  it('has the fields of credentials also where it is opened before their kinds are known', async () => {
-    const page = await open('users');
-    const held = await hold(page, isAsked('GET', /\/platforms$/));
-    await page.goto(page.url().replace(/users$/, 'settings?tab=platforms'));
-    const request = await held();
-    await button(page, 'Set credentials').click();
-    const form = dialogOf(page);
-    await form.getByLabel('Kind', { exact: true }).waitFor();
-    expect(await button(page, 'Save').isDisabled()).toBe(true);
-    const fields = [{ name: 'appId', isSecret: false, isRequired: true, description: null }];
-    await request.fulfill({ json: { items: [], accounts: [], kinds: [{ kind: 'first', fields }] } });
-    await form.getByLabel('appId').waitFor();
-    expect(await button(page, 'Save').isEnabled()).toBe(true);
-  });
-
   describe('a page that gets no answer', () => {
     const again = 'The page tries again by itself.';
 

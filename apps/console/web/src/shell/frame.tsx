@@ -92,7 +92,7 @@ function UpgradeNotice(): ReactNode {
   return (
     <div role="status">
       {isUpgraded && (
-        <Alert color="link" role={undefined} mb="sm" title={t.shell.newVersion}>
+        <Alert color="link" role="group" mb="sm" title={t.shell.newVersion}>
           {t.shell.newVersionSays}
         </Alert>
       )}
@@ -109,7 +109,7 @@ function AwayNotice(): ReactNode {
   return (
     <div role="status">
       {isAway && (
-        <Alert color="warning" role={undefined} mb="sm" icon={<Icon name="warning" />} title={t.away(service ?? '')}>
+        <Alert color="warning" role="group" mb="sm" icon={<Icon name="warning" />} title={t.away(service ?? '')}>
           {t.awaySays}
         </Alert>
       )}
