@@ -67,18 +67,17 @@ function OperatorFilter(filter: FilterProps): ReactNode {
   );
 }
 
-function ActionFilter({ value, onChange }: FilterProps): ReactNode {
+function ActionFilter(filter: FilterProps): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
   const names: Readonly<Record<string, string>> = t.audit.actions;
   const actions = Object.keys(names).sort((a, b) => nameOf(names, a).localeCompare(nameOf(names, b), tagOf(language)));
-  const unknown = value === undefined || value in names ? [] : [value];
+  const unknown = filter.value === undefined || filter.value in names ? [] : [filter.value];
   return (
     <Choice
       label={t.audit.action}
-      value={value}
       options={[...unknown, ...actions].map((action) => ({ value: action, label: nameOf(names, action) }))}
-      onChange={onChange}
+      {...filter}
     />
   );
 }

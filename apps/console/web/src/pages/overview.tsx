@@ -83,17 +83,11 @@ function Attention({ data }: DataProps): ReactNode {
   const formats = useFormats();
   const { appId } = useApp();
   const { value: dead, isExact } = data.messages?.dead ?? { value: 0, isExact: true };
+  const deadSays = t.overview.dead(dead, t.common.about(formats.number(dead), isExact));
   const settings = `/apps/${appId}/settings?tab=`;
   const notices: readonly Notice[] = [
     ...data.unavailable.map((service) => ({ says: t.overview.away(service) })),
-    ...(dead === 0
-      ? []
-      : [
-          {
-            says: t.overview.dead(dead, t.common.about(formats.number(dead), isExact)),
-            to: `/apps/${appId}/messages?status=dead`,
-          },
-        ]),
+    ...(dead === 0 ? [] : [{ says: deadSays, to: `/apps/${appId}/messages?status=dead` }]),
     ...data.unverifiedPlatforms.map(({ platform, accounts }) => ({
       says: t.overview.unverified(platform, accounts, formats.number(accounts)),
       to: `${settings}platforms`,

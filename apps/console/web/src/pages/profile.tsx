@@ -2,7 +2,7 @@ import { Badge, Button, Group, NativeSelect, Text, TextInput } from '@mantine/co
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { consoleApi, MIN_PASSWORD_LENGTH } from '#console-api';
+import { consoleApi, MIN_PASSWORD_LENGTH, type Session } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { ActButton, useNotices } from '../parts/dialogs';
 import { CodeField, PasswordField, passwordMistake } from '../parts/fields';
@@ -20,7 +20,7 @@ export function ProfilePage(): ReactNode {
   const usesPassword = hasPasswords && operator?.hasPassword === true;
   return (
     <Page title={t.pages.profile}>
-      {operator !== null && <OwnFields name={operator.name} zone={operator.timeZone} address={operator.address} />}
+      {operator !== null && <OwnFields operator={operator} />}
       {usesPassword && <SecondFactorsPanel />}
       {usesPassword && <PasswordPanel />}
       <IssuerPanel />
@@ -41,19 +41,13 @@ export function ProfilePage(): ReactNode {
   );
 }
 
-interface OwnFieldsProps {
-  readonly name: string;
-  readonly address: string;
-  readonly zone: string | null;
-}
-
-function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
+function OwnFields({ operator }: { readonly operator: NonNullable<Session['operator']> }): ReactNode {
   const t = useTexts();
   const queries = useQueryClient();
   const notices = useNotices();
   const change = useAct(consoleApi.changeMe);
   const form = useForm({
-    initialValues: { name, timeZone: zone ?? '' },
+    initialValues: { name: operator.name, timeZone: operator.timeZone ?? '' },
     validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
   });
   const submit = async () => {
@@ -78,7 +72,7 @@ function OwnFields({ name, address, zone }: OwnFieldsProps): ReactNode {
         )}
       >
         <TextInput label={t.access.name} {...form.getInputProps('name')} />
-        <TextInput label={t.access.address} value={address} readOnly />
+        <TextInput label={t.access.address} value={operator.address} readOnly />
         <NativeSelect
           label={t.profile.zone}
           data={[{ value: '', label: t.profile.browserZone }, ...Intl.supportedValuesOf('timeZone')]}

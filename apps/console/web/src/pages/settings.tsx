@@ -16,21 +16,18 @@ export function SettingsPage(): ReactNode {
   const t = useTexts();
   const { appId } = useApp();
   const answer = useRead(consoleApi.getApplication, { params: { appId } });
+  const ofApplication = (Tab: typeof GeneralTab) => (
+    <Answer of={answer} lines={10}>
+      {({ application }) => <Tab application={application} />}
+    </Answer>
+  );
   return (
     <Page title={t.pages.settings}>
       <PageTabs
         labels={t.settings.tabs}
         panels={{
-          general: (
-            <Answer of={answer} lines={10}>
-              {({ application }) => <GeneralTab application={application} />}
-            </Answer>
-          ),
-          keys: (
-            <Answer of={answer} lines={10}>
-              {({ application }) => <KeysTab application={application} />}
-            </Answer>
-          ),
+          general: ofApplication(GeneralTab),
+          keys: ofApplication(KeysTab),
           platforms: <PlatformsTab />,
           texts: <TextMessagesTab />,
           vendors: <VendorsTab />,

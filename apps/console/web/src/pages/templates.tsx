@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
 import { useAct, useApp, useRead } from '../api/queries';
 import { ActButton, useNotices } from '../parts/dialogs';
-import { onText, Segments } from '../parts/fields';
+import { onText, optionsOf, Segments } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
@@ -165,10 +165,7 @@ function Editor({ params, template }: EditorProps): ReactNode {
           <Segments
             label={t.templates.part}
             value={shown}
-            options={[
-              { value: 'html', label: t.templates.html },
-              { value: 'text', label: t.templates.text },
-            ]}
+            options={optionsOf({ html: t.templates.html, text: t.templates.text })}
             onChange={setShown}
           />
           <Textarea

@@ -16,7 +16,7 @@ import {
   rowWith,
   whereOf,
 } from './condition.rules';
-import { onText } from './fields';
+import { onText, optionsOf } from './fields';
 import { Icon } from './icon';
 import { localOf, momentOf } from './moments.rules';
 import { RemoveButton } from './panel';
@@ -153,15 +153,8 @@ function ValueField({ row: { operator, kind, text }, change }: RowProps): ReactN
     value: text,
     onChange: onText((value) => change({ text: value })),
   } as const;
-  if (kind === 'flag') {
-    const { yes, no } = t.common;
-    const data = [
-      { value: '', label: '' },
-      { value: 'true', label: yes },
-      { value: 'false', label: no },
-    ];
-    return <NativeSelect {...field} data={data} />;
-  }
+  const flags = optionsOf({ true: t.common.yes, false: t.common.no });
+  if (kind === 'flag') return <NativeSelect {...field} data={[{ value: '', label: '' }, ...flags]} />;
   if (kind === 'time')
     return (
       <TextInput

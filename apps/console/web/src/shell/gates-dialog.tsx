@@ -119,10 +119,12 @@ function openWays(session: Session | undefined, operator: Session['operator']): 
   return { byPassword: hasPasswords && operator.hasPassword, issuer: operator.isConnected ? issuer : null };
 }
 
-type PassWay = Way<Session>;
-
 /** The open ways, the one of the form first. */
-function useWays(gate: Gate, open: OpenWays, submit: PassWay['submit']): readonly [PassWay, ...PassWay[]] {
+function useWays(
+  gate: Gate,
+  open: OpenWays,
+  submit: Way<Session>['submit'],
+): readonly [Way<Session>, ...Way<Session>[]] {
   const t = useTexts();
   const [start, usePasskey] =
     gate === 'proof' ? [consoleApi.startOidcProof, proveByPasskey] : [consoleApi.startOidc, signInByPasskey];
