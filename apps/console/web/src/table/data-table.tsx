@@ -170,7 +170,7 @@ interface ListProps<Row> extends Omit<DataTableProps<Row>, 'isOld' | 'rows'> {
 }
 
 /** Members of a list's URL that hide no row. */
-const NO_FILTERS = new Set(['after', 'order', 'in', 'mode']);
+const NO_FILTERS = new Set(['after', 'connected', 'order', 'in', 'mode']);
 
 /** @returns what stands in place of a list without rows: with filters, the way to all rows. @param hint for a list with filters */
 export function useEmpty(plain: ReactNode, hint = ''): ReactNode {
