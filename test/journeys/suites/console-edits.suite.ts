@@ -282,7 +282,7 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
     await page.getByRole('dialog').getByRole('button', { name: 'Back to the built-in template' }).click();
     await own.waitFor({ state: 'detached' });
     await expect.poll(() => subject.inputValue()).toBe(builtIn);
-    expect([writes, await page.getByRole('alert').count()]).toEqual([0, 0]);
+    expect([writes, await page.locator('main').getByRole('alert').count()]).toEqual([0, 0]);
   });
 
   describe('what is typed while the stored value changes', () => {

@@ -81,11 +81,10 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message });
 }
 
-const nest = (inner: JsonValue, name: string): JsonValue => ({ [name]: inner });
-
 type Container = JsonObject | JsonValue[];
 
 const INDEX = /^(?:0|[1-9]\d{0,8})$/;
+const nest = (inner: JsonValue, name: string): JsonValue => ({ [name]: inner });
 
 /** The given document stays unchanged. @throws AppError INCORRECT_TYPE where a change does not match the existing value */
 export function applyChanges(document: JsonObject, changes: readonly FieldChange[]): JsonObject {
