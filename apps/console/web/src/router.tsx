@@ -7,7 +7,6 @@ import {
   lazyRouteComponent as lazy,
   Outlet,
   redirect,
-  type RouteComponent,
 } from '@tanstack/react-router';
 // `zod` itself would try to generate code, which the page's content security policy forbids.
 import { z } from 'zod/mini';
@@ -75,31 +74,23 @@ function searchOf<Search>(schema: () => z.ZodMiniType<Search>): (search: Record<
 
 const plain = (): z.ZodMiniType<object> => z.object({});
 /** @param search the schema of what the page's URL has besides the path */
-const page = <Parent extends AnyRoute, const Path extends string, Search = object>(
-  parent: Parent,
-  path: Path,
-  component: RouteComponent,
+const page = <
+  Parent extends AnyRoute,
+  const Path extends string,
+  Module extends Record<string, unknown>,
+  Search = object,
+>(
+  [parent, path]: readonly [Parent, Path],
+  load: () => Promise<Module>,
+  name: keyof Module,
   search: () => z.ZodMiniType<Search> = plain as () => z.ZodMiniType<Search>,
-) => createRoute({ getParentRoute: () => parent, path, component, validateSearch: searchOf(search) });
+) => createRoute({ getParentRoute: () => parent, path, component: lazy(load, name), validateSearch: searchOf(search) });
 
-const signIn = page(
-  root,
-  '/sign-in',
-  lazy(() => import('./pages/access'), 'SignInPage'),
-  signInSearch,
-);
+const signIn = page([root, '/sign-in'], () => import('./pages/access'), 'SignInPage', signInSearch);
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
-  page(
-    root,
-    path,
-    lazy(() => import('./pages/access'), 'LinkPage'),
-  ),
+  page([root, path], () => import('./pages/access'), 'LinkPage'),
 );
-const finish = page(
-  root,
-  '/api/oidc/callback',
-  lazy(() => import('./pages/issuer'), 'FinishPage'),
-);
+const finish = page([root, '/api/oidc/callback'], () => import('./pages/issuer'), 'FinishPage');
 
 /** The frame around the pages of an operator who is signed in. */
 const frame = createRoute({
@@ -120,135 +111,32 @@ const frame = createRoute({
 const app = createRoute({ getParentRoute: () => frame, path: '/apps/$appId' });
 
 const ofApplication = [
-  page(
-    app,
-    '/overview',
-    lazy(() => import('./pages/overview'), 'OverviewPage'),
-  ),
-  page(
-    app,
-    '/users',
-    lazy(() => import('./pages/users'), 'UsersPage'),
-    userSearch,
-  ),
-  page(
-    app,
-    '/limits',
-    lazy(() => import('./pages/limits'), 'LimitsPage'),
-    listed,
-  ),
-  page(
-    app,
-    '/users/$userId',
-    lazy(() => import('./pages/user'), 'UserPage'),
-    userTab,
-  ),
-  page(
-    app,
-    '/roles',
-    lazy(() => import('./pages/roles'), 'RolesPage'),
-    found,
-  ),
-  page(
-    app,
-    '/roles/$roleId',
-    lazy(() => import('./pages/roles'), 'RolePage'),
-    found,
-  ),
-  page(
-    app,
-    '/devices',
-    lazy(() => import('./pages/devices'), 'DevicesPage'),
-    deviceSearch,
-  ),
-  page(
-    app,
-    '/devices/$deviceId',
-    lazy(() => import('./pages/devices'), 'DevicePage'),
-  ),
-  page(
-    app,
-    '/pushes',
-    lazy(() => import('./pages/pushes'), 'PushesPage'),
-    pushSearch,
-  ),
-  page(
-    app,
-    '/pushes/new',
-    lazy(() => import('./pages/new-push'), 'NewPushPage'),
-    draftSearch,
-  ),
-  page(
-    app,
-    '/pushes/$pushId',
-    lazy(() => import('./pages/push'), 'PushPage'),
-  ),
-  page(
-    app,
-    '/messages',
-    lazy(() => import('./pages/messages'), 'MessagesPage'),
-    messageSearch,
-  ),
-  page(
-    app,
-    '/messages/$messageId',
-    lazy(() => import('./pages/messages'), 'MessagePage'),
-  ),
-  page(
-    app,
-    '/templates',
-    lazy(() => import('./pages/templates'), 'TemplatesPage'),
-  ),
-  page(
-    app,
-    '/templates/$kind/$language',
-    lazy(() => import('./pages/templates'), 'TemplatePage'),
-  ),
-  page(
-    app,
-    '/permissions',
-    lazy(() => import('./pages/permissions'), 'PermissionsPage'),
-  ),
-  page(
-    app,
-    '/settings',
-    lazy(() => import('./pages/settings'), 'SettingsPage'),
-    settingsTab,
-  ),
+  page([app, '/overview'], () => import('./pages/overview'), 'OverviewPage'),
+  page([app, '/users'], () => import('./pages/users'), 'UsersPage', userSearch),
+  page([app, '/limits'], () => import('./pages/limits'), 'LimitsPage', listed),
+  page([app, '/users/$userId'], () => import('./pages/user'), 'UserPage', userTab),
+  page([app, '/roles'], () => import('./pages/roles'), 'RolesPage', found),
+  page([app, '/roles/$roleId'], () => import('./pages/roles'), 'RolePage', found),
+  page([app, '/devices'], () => import('./pages/devices'), 'DevicesPage', deviceSearch),
+  page([app, '/devices/$deviceId'], () => import('./pages/devices'), 'DevicePage'),
+  page([app, '/pushes'], () => import('./pages/pushes'), 'PushesPage', pushSearch),
+  page([app, '/pushes/new'], () => import('./pages/new-push'), 'NewPushPage', draftSearch),
+  page([app, '/pushes/$pushId'], () => import('./pages/push'), 'PushPage'),
+  page([app, '/messages'], () => import('./pages/messages'), 'MessagesPage', messageSearch),
+  page([app, '/messages/$messageId'], () => import('./pages/messages'), 'MessagePage'),
+  page([app, '/templates'], () => import('./pages/templates'), 'TemplatesPage'),
+  page([app, '/templates/$kind/$language'], () => import('./pages/templates'), 'TemplatePage'),
+  page([app, '/permissions'], () => import('./pages/permissions'), 'PermissionsPage'),
+  page([app, '/settings'], () => import('./pages/settings'), 'SettingsPage', settingsTab),
 ] as const;
 
 const ofDeployment = [
-  page(
-    frame,
-    '/',
-    lazy(() => import('./pages/applications'), 'HomePage'),
-  ),
-  page(
-    frame,
-    '/apps',
-    lazy(() => import('./pages/applications'), 'ApplicationsPage'),
-  ),
-  page(
-    frame,
-    '/health',
-    lazy(() => import('./pages/health'), 'HealthPage'),
-  ),
-  page(
-    frame,
-    '/audit',
-    lazy(() => import('./pages/audit'), 'AuditPage'),
-    auditSearch,
-  ),
-  page(
-    frame,
-    '/operators',
-    lazy(() => import('./pages/operators'), 'OperatorsPage'),
-  ),
-  page(
-    frame,
-    '/profile',
-    lazy(() => import('./pages/profile'), 'ProfilePage'),
-  ),
+  page([frame, '/'], () => import('./pages/applications'), 'HomePage'),
+  page([frame, '/apps'], () => import('./pages/applications'), 'ApplicationsPage'),
+  page([frame, '/health'], () => import('./pages/health'), 'HealthPage'),
+  page([frame, '/audit'], () => import('./pages/audit'), 'AuditPage', auditSearch),
+  page([frame, '/operators'], () => import('./pages/operators'), 'OperatorsPage'),
+  page([frame, '/profile'], () => import('./pages/profile'), 'ProfilePage'),
 ] as const;
 
 const routes = root.addChildren([

@@ -14,7 +14,6 @@ import { Answer } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
 import { useTexts } from '../texts/texts';
 
-/** The frame of pages without a session. */
 export function AccessPage({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
   const t = useTexts();
   return (
@@ -102,7 +101,6 @@ function AccessForm({ button, submit, form, children, others = [] }: AccessFormP
   );
 }
 
-/** `/sign-in?to=…` */
 export function SignInPage(): ReactNode {
   const t = useTexts();
   const { data: session } = useQuery(sessionQuery);

@@ -73,7 +73,6 @@ interface DataProps {
 
 interface Notice {
   readonly says: string;
-  /** The page that solves the problem. */
   readonly to?: string;
   readonly text?: string;
 }

@@ -57,7 +57,6 @@ interface FormDialogProps extends Omit<FormProps, 'maw'> {
   readonly submitText?: string;
   readonly isDisabled?: boolean;
   readonly others?: readonly Way[];
-  /** Its act cannot be undone. */
   readonly isFinal?: boolean;
   /** Default: closes the dialog of the button. */
   readonly onClose?: () => void;
@@ -174,7 +173,6 @@ type Look = Omit<AskButtonProps, 'onConfirm'> | { readonly text: string; readonl
 type ActButtonProps<R extends ConsoleRoute> = Look & {
   readonly route: R;
   readonly input: CallInput<R>;
-  /** The notice of its success. */
   readonly done?: (reply: RouteReply<R>) => string;
   /** Called after the act has succeeded. */
   readonly then?: (reply: RouteReply<R>) => unknown;

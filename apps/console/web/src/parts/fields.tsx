@@ -15,7 +15,6 @@ import { CallError } from '../api/call';
 import { keptState } from '../table/data-table';
 import { type Texts, useTexts } from '../texts/texts';
 
-/** Passes on what a field holds. */
 export function onText(apply: (text: string) => void): (event: { readonly currentTarget: { value: string } }) => void {
   return ({ currentTarget: { value } }) => apply(value);
 }

@@ -18,7 +18,6 @@ import { Failure } from './panel';
 
 type Act = () => Promise<unknown>;
 
-/** A further button of a form. */
 export interface Way<Reply = unknown> {
   readonly text: string;
   readonly submit: () => Promise<Reply>;
@@ -35,9 +34,7 @@ export interface FormProps {
 type Buttons = (act: { readonly isPending: boolean }, pass: (act: Act) => void) => ReactNode;
 
 interface FormWithButtons extends FormProps {
-  /** The text of its only button. */
   readonly button?: string;
-  /** Default: that button. */
   readonly buttons?: Buttons;
   /** Nothing is typed: the failure of an earlier act goes, and the last field takes the focus of a button that has gone. */
   readonly isIdle?: boolean;
@@ -103,7 +100,6 @@ interface Code {
   readonly ask: <Reply>(sent: Promise<Reply>) => Promise<Reply>;
 }
 
-/** The code of a second factor. */
 export function useCode(): Code {
   const [isNeeded, setNeeded] = useState(false);
   const ask = async <Reply,>(sent: Promise<Reply>) => {

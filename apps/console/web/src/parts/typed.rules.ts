@@ -1,6 +1,5 @@
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Texts that commas separate. */
 export function listOf(text: string): string[] {
   return text
     .split(',')

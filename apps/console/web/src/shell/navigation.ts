@@ -41,7 +41,6 @@ const OF_DEPLOYMENT = [
 
 const AWAY_EVERY_MS = 15_000;
 
-/** The services that do not answer. */
 export function useAway(): readonly string[] {
   const enabled = useMay('*')('health.read');
   return useRead(consoleApi.getHealth, {}, { enabled, everyMs: AWAY_EVERY_MS }).data?.silent ?? [];

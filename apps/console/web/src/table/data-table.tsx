@@ -23,7 +23,6 @@ interface DataTableProps<Row> {
   readonly isOld?: boolean;
   /** In place of a table without rows. */
   readonly empty?: ReactNode;
-  /** Shown below the row. */
   readonly detailsOf?: (row: Row) => ReactNode;
   readonly selection?:
     | {
