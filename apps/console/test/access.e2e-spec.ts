@@ -388,19 +388,35 @@ describe('a session', () => {
   }
 });
 
+it('ownership and grants change together, and only where they are as the operator has seen them', async () => {
+  const role = [{ appId: 'shop', role: 'viewer' }] as const;
+  const invited = { name: 'Kim', address: 'kim@example.com', isOwner: false, grants: [...role] };
+  await owner.call(consoleApi.inviteOperator, { body: invited });
+  const kim = async () => (await console.operators.list()).find(({ address }) => address === invited.address);
+  const params = { operatorId: (await kim())?.id ?? '' };
+  const set = async (isOwner: boolean, former: boolean) => {
+    const body = { isOwner, grants: isOwner ? [] : role, former: { isOwner: former, grants: former ? [] : role } };
+    return (await owner.call(consoleApi.setGrants, { params, body })).status;
+  };
+  expect([await set(true, true), await kim()]).toMatchObject([400, { isOwner: false, grants: role }]);
+  expect([await set(true, false), await kim()]).toMatchObject([200, { isOwner: true, grants: [] }]);
+  expect([await set(true, false), await set(false, true), await kim()]).toMatchObject([400, 200, { isOwner: false }]);
+});
+
 describe('the last active owner', () => {
   it('stays, also where two owners remove each other at once', async () => {
     const invited = { name: 'Eve', address: 'eve@example.com', isOwner: true, grants: [] };
-    const { body } = await owner.call(consoleApi.inviteOperator, { body: invited });
+    const { body: invitation } = await owner.call(consoleApi.inviteOperator, { body: invited });
     const eve = console.visitor();
-    const token = (body as { link: { url: string } }).link.url.split('#')[1] ?? '';
+    const token = (invitation as { link: { url: string } }).link.url.split('#')[1] ?? '';
     await eve.call(consoleApi.useLink, { body: { token, password: PASSWORD } });
     const ids = (await console.operators.list()).filter(({ isOwner }) => isOwner).map(({ id }) => id);
     expect(ids).toHaveLength(2);
     const [first = '', second = ''] = ids;
+    const body = { isOwner: false, grants: [], former: { isOwner: true, grants: [] } };
     const answers = await Promise.all([
-      owner.call(consoleApi.changeOperator, { params: { operatorId: second }, body: { isOwner: false } }),
-      eve.call(consoleApi.changeOperator, { params: { operatorId: first }, body: { isOwner: false } }),
+      owner.call(consoleApi.setGrants, { params: { operatorId: second }, body }),
+      eve.call(consoleApi.setGrants, { params: { operatorId: first }, body }),
     ]);
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
     expect((await console.operators.list()).filter(({ isOwner }) => isOwner)).toHaveLength(1);

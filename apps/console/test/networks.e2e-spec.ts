@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => console.stop());
 
-/** What a client gets at the API, for the page and for one of its files. */
+/** The answers to requests of a client for the API, the page and a file of the page. */
 function answersTo(forwardedFor: string | undefined): Promise<ConsoleAnswer[]> {
   const visitor = console.visitor();
   const headers = { host: `localhost:${console.port}`, 'x-forwarded-for': forwardedFor };

@@ -148,7 +148,7 @@ interface UnneededRows {
   readonly where: string;
   readonly orderBy?: string;
   readonly values?: readonly unknown[];
-  /** What to change; default: the rows are deleted. */
+  /** The SQL of a change to the rows; default: they are deleted. */
   readonly set?: string;
   /** Rows at most; default: 500. */
   readonly limit?: number;

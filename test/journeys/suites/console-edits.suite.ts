@@ -227,7 +227,7 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await dialog.getByRole('checkbox', { name: 'Owner' }).uncheck();
       await dialog.getByLabel('All applications').selectOption('developer');
       for (let round = 0; round < 2; round += 1) {
-        const refusal = page.waitForResponse((response) => isAsked('PATCH', /\/operators\//)(response.request()));
+        const refusal = page.waitForResponse((response) => isAsked('PUT', /\/grants$/)(response.request()));
         await save(page);
         await refusal;
         await dialog.getByText('The last active owner stays.').waitFor();

@@ -41,7 +41,7 @@ const message = {
   ...{ createdAt: NOW, expiresAt: LATER, nextAttemptAt: null, settledAt: NOW },
 };
 
-/** What pages say of services that are away, of empty lists, of refusals, and of the acts on an object. */
+/** Pages while a service does not answer, with empty lists, after refusals, and with the acts on an object. */
 export function describeStates(server: () => GatepostServer, open: (path: string) => Promise<Page>): void {
   describe('a page', () => {
     it('names its service while that is away, and the menu marks the pages that lack it', async () => {

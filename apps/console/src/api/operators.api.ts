@@ -21,6 +21,7 @@ const operator = z.object({
 export type Operator = z.output<typeof operator>;
 
 const oneOperator = z.object({ operator });
+const rights = z.strictObject({ isOwner: z.boolean(), grants });
 /** Shown once, works once. `isMailed`: the operator also gets it by mail. */
 const link = z.object({ url: z.string(), endsAt: time, isMailed: z.boolean() });
 const mailLanguage = z.enum(['en', 'zh']).default('en');
@@ -89,16 +90,16 @@ export const operatorsApi = {
     path: '/operators/:operatorId',
     ...onOperator,
     needsProof: true,
-    body: z.strictObject({ isOwner: z.boolean().optional(), isDisabled: z.boolean().optional() }),
+    body: z.strictObject({ isDisabled: z.boolean() }),
     reply: oneOperator,
   }),
-  /** Fails with NO_EFFECT if the stored grants are not `former`, those that were read. */
+  /** Fails with NO_EFFECT if the stored rights are not `former`, those that were read, and for the last active owner. */
   setGrants: route({
     method: 'PUT',
     path: '/operators/:operatorId/grants',
     ...onOperator,
     needsProof: true,
-    body: z.strictObject({ grants, former: grants }),
+    body: rights.extend({ former: rights }),
     reply: oneOperator,
   }),
   endOperatorSessions: route({

@@ -43,7 +43,7 @@ export class ConsoleController {
   async disableOperator({ address, by }: Data<'disableOperator'>): Reply<'disableOperator'> {
     const { id } = await this.operators.get({ address });
     return this.audited(commandOf('disableOperator', by, id), async () => {
-      await this.operators.change(id, { isDisabled: true });
+      await this.operators.setDisabled(id, true);
       return {};
     });
   }

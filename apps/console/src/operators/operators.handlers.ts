@@ -51,23 +51,19 @@ export class OperatorsHandlers {
   @Handles(consoleApi.changeOperator)
   async change(request: RequestOf<'changeOperator'>): Promise<OneOperator> {
     const { operatorId } = request.params;
-    const { isOwner, isDisabled } = await this.operators.get({ id: operatorId });
-    request.act = { before: { isOwner, isDisabled } };
-    const { isOwner: asOwner, isDisabled: asDisabled } = request.body;
-    await this.operators.change(operatorId, {
-      ...(asOwner === undefined ? {} : { isOwner: asOwner }),
-      ...(asDisabled === undefined ? {} : { isDisabled: asDisabled }),
-    });
+    const { isDisabled } = await this.operators.get({ id: operatorId });
+    request.act = { before: { isDisabled } };
+    await this.operators.setDisabled(operatorId, request.body.isDisabled);
     return this.one(operatorId);
   }
 
   @Handles(consoleApi.setGrants)
   async setGrants(request: RequestOf<'setGrants'>): Promise<OneOperator> {
     const { operatorId } = request.params;
-    const { grants } = await this.operators.get({ id: operatorId });
-    request.act = { before: { grants } };
-    const { former, grants: wanted } = request.body;
-    await this.operators.setGrants(operatorId, sortedGrants(wanted), sortedGrants(former));
+    const { isOwner, grants } = await this.operators.get({ id: operatorId });
+    request.act = { before: { isOwner, grants } };
+    const { former, ...wanted } = request.body;
+    await this.operators.setRights(operatorId, wanted, former);
     return this.one(operatorId);
   }
 

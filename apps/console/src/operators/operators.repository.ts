@@ -3,7 +3,7 @@ import { CHANGED_SINCE, type Grant, MAX_TEST_DEVICES } from '#console-api';
 import { type Queryable, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import { ConsoleDatabase } from '../console.database.js';
-import { type OperatorRow, sortedGrants } from './operator.rules.js';
+import { type OperatorRow, type Rights, sortedGrants } from './operator.rules.js';
 import { type FactorOwner, HAS_FACTOR, lockOwner } from './second-factors.repository.js';
 
 export const OPERATOR_COLUMNS = `
@@ -109,39 +109,36 @@ export class OperatorsRepository {
     }
   }
 
-  /** @throws AppError NOT_FOUND, or NO_EFFECT if the stored grants are not `former` */
-  async setGrants(id: string, grants: readonly Grant[], former: readonly Grant[]): Promise<void> {
+  /** @throws AppError NOT_FOUND, or NO_EFFECT if the stored rights are not `former`, and for the last active owner */
+  async setRights(id: string, { isOwner, grants }: Rights, former: Rights): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const rows = await tx.query('SELECT 1 FROM console.operators WHERE id = $1 FOR NO KEY UPDATE', [id]);
-      if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
-      const stored = await tx.query<Grant>(
+      if (!isOwner) await assertOwnerStays(tx, id);
+      const [stored] = await tx.query<{ isOwner: boolean }>(
+        'SELECT is_owner AS "isOwner" FROM console.operators WHERE id = $1 FOR NO KEY UPDATE',
+        [id],
+      );
+      if (stored === undefined) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
+      const storedGrants = await tx.query<Grant>(
         'SELECT app_id AS "appId", role FROM console.grants WHERE operator_id = $1',
         [id],
       );
-      if (JSON.stringify(sortedGrants(stored)) !== JSON.stringify(former))
-        throw appError('NO_EFFECT', { message: CHANGED_SINCE });
+      const isSame = JSON.stringify(sortedGrants(storedGrants)) === JSON.stringify(sortedGrants(former.grants));
+      if (stored.isOwner !== former.isOwner || !isSame) throw appError('NO_EFFECT', { message: CHANGED_SINCE });
+      await tx.query('UPDATE console.operators SET is_owner = $2 WHERE id = $1', [id, isOwner]);
       await replaceGrants(tx, id, grants);
     });
   }
 
-  /** Locks all owners: concurrent changes wait, so that one active owner remains. @throws AppError NOT_FOUND, or NO_EFFECT for the last one */
-  async change(id: string, { isOwner, isDisabled }: { isOwner?: boolean; isDisabled?: boolean }): Promise<void> {
+  /** @throws AppError NOT_FOUND, or NO_EFFECT for the last active owner */
+  async setDisabled(id: string, isDisabled: boolean): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const owners = await tx.query<{ id: string; isActive: boolean }>(
-        `SELECT id, ${IS_ACTIVE} AS "isActive" FROM console.operators
-          WHERE is_owner ORDER BY id FOR NO KEY UPDATE`,
-      );
-      const isLast = !owners.some((owner) => owner.isActive && owner.id !== id);
-      const isOwnerNow = owners.some((owner) => owner.isActive && owner.id === id);
-      if (isLast && isOwnerNow && (isOwner === false || isDisabled === true))
-        throw appError('NO_EFFECT', { message: 'The last active owner stays.' });
-      const rows = await tx.query(
-        `UPDATE console.operators SET is_owner = COALESCE($2, is_owner), is_disabled = COALESCE($3, is_disabled)
-          WHERE id = $1 RETURNING 1`,
-        [id, isOwner, isDisabled],
-      );
+      if (isDisabled) await assertOwnerStays(tx, id);
+      const rows = await tx.query('UPDATE console.operators SET is_disabled = $2 WHERE id = $1 RETURNING 1', [
+        id,
+        isDisabled,
+      ]);
       if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such operator.' });
-      if (isDisabled !== true) return;
+      if (!isDisabled) return;
       await tx.query('DELETE FROM console.sessions WHERE operator_id = $1', [id]);
       await tx.query('DELETE FROM console.links WHERE operator_id = $1', [id]);
     });
@@ -201,6 +198,16 @@ export class OperatorsRepository {
       [operatorId, appId, deviceId],
     );
   }
+}
+
+/** Locks all owners: concurrent changes wait, so that one active owner remains. @throws AppError NO_EFFECT for the last one */
+async function assertOwnerStays(tx: Queryable, id: string): Promise<void> {
+  const owners = await tx.query<{ id: string; isActive: boolean }>(
+    `SELECT id, ${IS_ACTIVE} AS "isActive" FROM console.operators WHERE is_owner ORDER BY id FOR NO KEY UPDATE`,
+  );
+  const active = owners.filter(({ isActive }) => isActive);
+  if (active.length === 1 && active[0]?.id === id)
+    throw appError('NO_EFFECT', { message: 'The last active owner stays.' });
 }
 
 /** The caller has locked the operator's row. */

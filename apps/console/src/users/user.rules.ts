@@ -43,7 +43,7 @@ function maskedNetwork(network: string): string {
   return [...network.split(separator).slice(0, 2), '…'].join(separator);
 }
 
-/** What an operator sees of addresses, numbers and texts that can be one. */
+/** The forms in which an operator sees addresses, numbers, and names that can be either. */
 export interface ContactMasks {
   readonly email: (email: string | null) => string | null;
   readonly phone: (phone: string | null) => string | null;

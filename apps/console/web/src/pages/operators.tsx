@@ -242,31 +242,22 @@ function RightsDialog({ operator, onClose }: { readonly operator: Operator; read
   const t = useTexts();
   const notices = useNotices();
   const queries = useQueryClient();
-  const setGrants = useAct(consoleApi.setGrants);
-  const change = useAct(consoleApi.changeOperator);
-  const [rights, setRights] = useState<Rights>(operator);
-  const params = { operatorId: operator.id };
-  const putGrants = (next: Rights['grants'], former: Rights['grants']) =>
-    setGrants.mutateAsync({ params, body: { grants: next, former } });
-  const write = async (former: Rights, { isOwner, grants }: Rights) => {
-    const isRegranted = grants !== former.grants;
-    if (isRegranted) await putGrants(grants, former.grants);
-    try {
-      if (isOwner !== former.isOwner) await change.mutateAsync({ params, body: { isOwner } });
-    } catch (error) {
-      if (isRegranted) await putGrants(former.grants, grants);
-      throw error;
-    }
+  const setRights = useAct(consoleApi.setGrants);
+  const [rights, type] = useState<Rights>({ isOwner: operator.isOwner, grants: operator.grants });
+  const write = async (former: Rights, next: Rights) => {
+    await setRights.mutateAsync({ params: { operatorId: operator.id }, body: { ...next, former } });
     // The rights may be those of the operator of this session.
     await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
   const save = async () => {
-    await write(operator, rights);
-    notices.undoable(t.acts.saved, () => write(rights, operator));
+    const { isOwner, grants } = operator;
+    const former = { isOwner, grants };
+    await write(former, rights);
+    notices.undoable(t.acts.saved, () => write(rights, former));
   };
   return (
     <FormDialog title={t.operators.changeRights} submitText={t.acts.save} submit={save} onClose={onClose}>
-      <RightsFields rights={rights} onChange={setRights} />
+      <RightsFields rights={rights} onChange={type} />
     </FormDialog>
   );
 }

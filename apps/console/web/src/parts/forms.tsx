@@ -131,7 +131,7 @@ interface Edit<Stored, Typed> {
 type Save<Stored, Typed> = (typed: Typed, on: Stored) => Promise<Stored>;
 
 /**
- * What is typed over a stored object. A save on condition of `base` overwrites nothing that the operator has not seen.
+ * Unsaved input for a stored object. A save on condition of `base` overwrites no value that the operator has not seen.
  *
  * @param versionOf the part of the object that the edit concerns
  */
@@ -152,7 +152,7 @@ export function useEdit<Stored, Typed>(stored: Stored, versionOf: (stored: Store
 interface EditFormProps<Stored, Typed> extends Omit<FormProps, 'submit' | 'form'> {
   readonly edit: Edit<Stored, Typed>;
   readonly save: Save<Stored, Typed>;
-  /** What is stored now, shown where another operator has changed it since the edit began. */
+  /** The stored value, shown if another operator has changed it since the edit began. */
   readonly theirs?: ReactNode;
   readonly acts?: ReactNode;
 }
