@@ -12,6 +12,8 @@ const QUIET = [
   '--disable-quic',
   '--disable-sync',
   '--no-first-run',
+  // Chromium obeys the last list only: the first three are Playwright's, the others start renderers that no test sees.
+  `--disable-features=${['HttpsUpgrades', 'PaintHolding', 'ThirdPartyStoragePartitioning', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess'].join()}`,
 ];
 /** How Chromium notes that a page was answered with an error; the page says it better. */
 const ANSWERED_WITH_ERROR = /^Failed to load resource: the server responded with a status of [45]\d\d/;
