@@ -22,15 +22,7 @@ const HOUR_MS = 3_600_000;
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
 const operator = useOperator(server);
-const { open, signedIn } = useOperatorPages(operator);
-
-/** A page whose clock the test moves. */
-async function openWithClock(path: string): Promise<Page> {
-  const page = await open('users');
-  await page.clock.install();
-  await page.goto(operator().urlOf(path));
-  return page;
-}
+const { open, openWithClock, signedIn } = useOperatorPages(operator);
 
 const menuOf = (page: Page) => page.getByRole('navigation', { name: 'Pages' });
 const signInOf = (page: Page) => page.getByRole('dialog', { name: 'The session is over' });
@@ -43,7 +35,7 @@ const focusOf = (page: Page): Promise<string> =>
   page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
 
 describeConditions(server, open);
-describeForms(server, open);
+describeForms(server, { open, openWithClock });
 describeStates(server, open);
 
 describe('a browser without network', () => {
@@ -188,7 +180,7 @@ describe('while the next object is read', () => {
 
 describe('the look of the page', () => {
   it('is stored for the operator, who has it in a browser without a choice', async () => {
-    const page = await operator().open('users', { locale: 'en-GB' });
+    const page = await operator().openElsewhere('users');
     const attribute = (at: Page, name: string) => at.locator('html').getAttribute(name);
     const choose = async (name: string) => {
       const stored = page.waitForResponse((response) => isAsked('PATCH', /\/me$/)(response.request()));
@@ -198,7 +190,7 @@ describe('the look of the page', () => {
     };
     await choose('Dark');
     await choose('中文');
-    const other = await operator().open('users', { locale: 'en-GB' });
+    const other = await operator().openElsewhere('users');
     await expect.poll(() => attribute(other, 'lang')).toBe('zh-CN');
     await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('dark');
     await choose('English');

@@ -162,7 +162,7 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
 
   it('invite a colleague by mail, in the language of their page', async () => {
     const address = `${unique('colleague')}@example.com`;
-    const page = await operator().open('/operators', { locale: 'zh-CN' });
+    const page = await operator().openElsewhere('/operators', { locale: 'zh-CN' });
     await page.getByRole('button', { name: '邀请管理员' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('姓名').fill('Bo');
@@ -348,7 +348,7 @@ describe.each(SHAPES)('operators of $name', ({ start, isOne }) => {
   });
 
   it.runIf(isOne)('schedule a push in their own time zone, see it in another, and stop it', async () => {
-    const page = await operator().open('pushes/new', { timezoneId: 'Asia/Shanghai' });
+    const page = await operator().openElsewhere('pushes/new', { timezoneId: 'Asia/Shanghai' });
     const year = new Date().getUTCFullYear() + 1;
     await page.getByLabel('Text').fill('Autumn sale');
     await page.getByRole('radio', { name: 'Later' }).check();

@@ -12,7 +12,7 @@ const NEXT_READ_MS = 5_000;
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
 const operator = useOperator(server);
-const { open, signedIn } = useOperatorPages(operator);
+const { open, openWithClock, signedIn } = useOperatorPages(operator);
 
 const dialogOf = (page: Page, name: string) => page.getByRole('dialog', { name });
 const signIn = 'The session is over';
@@ -125,9 +125,7 @@ describe('what another operator has changed', () => {
     const [path, shown] =
       kind === 'user' ? [`users/${id}`, `users/${id}?tab=access`] : [`roles/${roleId}`, `roles/${roleId}`];
     const listOf = async () => (await master.get(`/1.1/${path}?returnACL=true`)).body['ACL'];
-    const page = await open('users');
-    await page.clock.install();
-    await page.goto(operator().urlOf(shown));
+    const page = await openWithClock(shown);
     const add = async (subject: string) => {
       await page.getByLabel('User id or role').fill(subject);
       await page.getByRole('button', { name: 'Add', exact: true }).last().click();
@@ -376,7 +374,7 @@ describe('the filters of a list', () => {
   });
 
   it('select entries of the audit log by operator and by days', async () => {
-    const page = await operator().open('/audit', { timezoneId: 'UTC' });
+    const page = await operator().openElsewhere('/audit', { timezoneId: 'UTC' });
     const asked = (operatorId: string | null, from: string | null, to: string | null) =>
       page.waitForRequest((request) => {
         const { pathname, searchParams: given } = new URL(request.url());
@@ -397,7 +395,7 @@ describe('the filters of a list', () => {
   });
 
   it('select users by verified numbers and days, and messages by kind and days', async () => {
-    const page = await operator().open('users?since=2026-03-03', { timezoneId: 'UTC' });
+    const page = await operator().openElsewhere('users?since=2026-03-03', { timezoneId: 'UTC' });
     const asked = (path: string, expected: object) =>
       page.waitForRequest((request) => {
         const { pathname, searchParams } = new URL(request.url());

@@ -18,13 +18,13 @@ const QUIET = [
 /** How Chromium notes that a page was answered with an error; the page says it better. */
 const ANSWERED_WITH_ERROR = /^Failed to load resource: the server responded with a status of [45]\d\d/;
 
-/** A visit with a fresh browser profile: no cookies, no cache, and a record of the browser's requests and errors. */
+/** A page, with a record of the browser's requests and errors. */
 export class Visit {
   readonly requests: Request[] = [];
   /** Errors that the browser reported: scripts, policies, failed loads. */
   readonly complaints: string[] = [];
 
-  private constructor(readonly page: Page) {
+  constructor(readonly page: Page) {
     page.on('console', (message) => {
       const isComplaint = message.type() === 'error' || message.type() === 'warning';
       if (isComplaint && !ANSWERED_WITH_ERROR.test(message.text())) this.complaints.push(message.text());
@@ -35,14 +35,9 @@ export class Visit {
     );
     page.on('request', (request) => this.requests.push(request));
   }
-
-  static async begin(browser: Browser, options: BrowserContextOptions): Promise<Visit> {
-    const context = await browser.newContext(options);
-    return new Visit(await context.newPage());
-  }
 }
 
-/** A browser for the tests of a suite. @returns what begins a visit */
+/** A browser for the tests of a suite. @returns what begins a visit with a fresh profile: no cookies, no cache */
 export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit> {
   let browser: Browser | undefined;
   beforeAll(async () => {
@@ -51,9 +46,10 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
     browser = await chromium.launch({ executablePath: browserProgram(), args });
   });
   afterAll(() => browser?.close());
-  return (options = {}) => {
+  return async (options = {}) => {
     if (browser === undefined) throw new Error('the browser is there once the tests run');
-    return Visit.begin(browser, options);
+    const profile = await browser.newContext(options);
+    return new Visit(await profile.newPage());
   };
 }
 

@@ -1,5 +1,5 @@
 export { ApiClient, type ApiReply, type AppKeys, type Json } from './api-client.js';
-export { accessibilityProblems, useBrowser, type Visit } from './browser.js';
+export { accessibilityProblems, useBrowser, Visit } from './browser.js';
 export { eventually } from './eventually.js';
 export { FakeTransport } from './fake-transport.js';
 export { countUsers, createApplication, setSetting, signUp, type TestUser, unique, uniquePhone } from './fixtures.js';

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { appClient, type GatepostServer, masterClient, signUp, unique } from '#testing';
+import type { OperatorPages } from './operator.js';
 import { answer, comeBack, isAsked, refused } from './page-requests.js';
 
 /** Longer than the page takes an answer for new. */
@@ -13,7 +14,10 @@ const goTo = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
 
 /** Forms: what they refuse, what they keep, and what a page that is read says meanwhile. */
-export function describeForms(server: () => GatepostServer, open: (path: string) => Promise<Page>): void {
+export function describeForms(
+  server: () => GatepostServer,
+  { open, openWithClock }: Pick<OperatorPages, 'open' | 'openWithClock'>,
+): void {
   describe('a new push', () => {
     it('is not sent at a past time, and one at a later time names it with its zone', async () => {
       const page = await open('pushes/new');
@@ -227,9 +231,7 @@ export function describeForms(server: () => GatepostServer, open: (path: string)
 
     it('shows what it had, with the time of that, and asks until the connection is back', async () => {
       const { username } = await signUp(appClient(server()));
-      const page = await open('users');
-      await page.clock.install();
-      await page.reload();
+      const page = await openWithClock('users');
       const row = page.getByRole('row').filter({ hasText: username });
       await row.waitFor();
       let isAway = true;

@@ -1,14 +1,6 @@
-import type { Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import {
-  freePorts,
-  gatepost,
-  type GatepostServer,
-  startServices,
-  startStandalone,
-  useBrowser,
-  type Visit,
-} from '#testing';
+import { freePorts, gatepost, type GatepostServer, startServices, startStandalone, useBrowser, Visit } from '#testing';
 import { LoadBalancer } from '../../load/load-balancer.js';
 
 export const PASSWORD = 'four words are enough';
@@ -52,7 +44,7 @@ export async function startServicesWithConsoles(env: Environment): Promise<Serve
 /** A browser in which the owner of the console is signed in. */
 export class OperatorBrowser {
   readonly visits: Visit[] = [];
-  #session: VisitOptions;
+  #profile: BrowserContext | undefined;
 
   constructor(
     private readonly begin: ReturnType<typeof useBrowser>,
@@ -69,22 +61,29 @@ export class OperatorBrowser {
     await page.getByLabel('New password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create the owner' }).click();
     await page.getByRole('navigation', { name: 'Pages' }).waitFor();
-    this.#session = { storageState: await page.context().storageState() };
+    this.#profile = page.context();
   }
 
   /** A visit without a session. */
   async visit(options: VisitOptions): Promise<Page> {
-    const visit = await this.begin(options);
-    this.visits.push(visit);
-    visit.page.setDefaultTimeout(LIVE_MS);
-    return visit.page;
+    return this.#kept(await this.begin(options));
   }
 
-  /** A page of the application, as the owner sees it. */
-  async open(path: string, options: VisitOptions = {}): Promise<Page> {
-    const page = await this.visit({ locale: 'en-GB', ...this.#session, ...options });
-    await page.goto(this.urlOf(path));
-    return page;
+  /** A tab of the owner's browser: its tabs share cookies, cache and storage. */
+  async open(path: string): Promise<Page> {
+    return this.#goTo(path, this.#kept(new Visit(await this.#signedIn.newPage())));
+  }
+
+  /** The owner in a browser of its own, which a test prepares and changes as it likes. */
+  async openElsewhere(
+    path: string,
+    options: VisitOptions = {},
+    prepare?: (page: Page) => Promise<void>,
+  ): Promise<Page> {
+    const storageState = await this.#signedIn.storageState();
+    const page = await this.visit({ locale: 'en-GB', storageState, ...options });
+    await prepare?.(page);
+    return this.#goTo(path, page);
   }
 
   /** @param path a page of the application; with a slash in front, of the deployment */
@@ -96,6 +95,22 @@ export class OperatorBrowser {
   /** Errors in the consoles of the browsers. Requests that a change of the page has ended are none. */
   get complaints(): string[] {
     return this.visits.flatMap(({ complaints }) => complaints.filter((each) => !each.includes('net::ERR_ABORTED')));
+  }
+
+  get #signedIn(): BrowserContext {
+    if (this.#profile === undefined) throw new Error('setUp comes first');
+    return this.#profile;
+  }
+
+  #kept(visit: Visit): Page {
+    this.visits.push(visit);
+    visit.page.setDefaultTimeout(LIVE_MS);
+    return visit.page;
+  }
+
+  async #goTo(path: string, page: Page): Promise<Page> {
+    await page.goto(this.urlOf(path));
+    return page;
   }
 }
 
@@ -117,9 +132,11 @@ export function useOperator(server: () => ServerWithConsole): () => OperatorBrow
 }
 
 /** Pages of the operator. After each test they are closed, with all pages that share their session. */
-interface OperatorPages {
+export interface OperatorPages {
   /** Opens a page of the signed-in browser. */
   readonly open: (path: string) => Promise<Page>;
+  /** Opens a page whose clock the test moves. */
+  readonly openWithClock: (path: string) => Promise<Page>;
   /** Signs in to a session of its own, which a test may end. */
   readonly signedIn: () => Promise<Page>;
 }
@@ -129,7 +146,7 @@ export function useOperatorPages(operator: () => OperatorBrowser): OperatorPages
   // A request that a test still holds is not one of the next test.
   afterEach(async () => {
     const opened = pages.splice(0).flatMap((page) => page.context().pages());
-    await Promise.all(opened.map((page) => page.close()));
+    await Promise.all([...new Set(opened)].map((page) => page.close()));
   });
   const kept = (page: Page) => {
     pages.push(page);
@@ -137,6 +154,7 @@ export function useOperatorPages(operator: () => OperatorBrowser): OperatorPages
   };
   return {
     open: async (path) => kept(await operator().open(path)),
+    openWithClock: async (path) => kept(await operator().openElsewhere(path, {}, (page) => page.clock.install())),
     signedIn: async () => {
       const page = kept(await operator().visit({ locale: 'en-GB' }));
       await page.goto(operator().urlOf('/sign-in'));
