@@ -64,9 +64,9 @@ export class OperatorBrowser {
     this.#profile = page.context();
   }
 
-  /** A visit without a session. */
+  /** A visit without a session, and without transitions, for whose end a click would wait. */
   async visit(options: VisitOptions): Promise<Page> {
-    return this.#kept(await this.begin(options));
+    return this.#kept(await this.begin({ reducedMotion: 'reduce', ...options }));
   }
 
   /** A tab of the owner's browser: its tabs share cookies, cache and storage. */
@@ -153,7 +153,8 @@ export function useOperatorPages(operator: () => OperatorBrowser): OperatorPages
     return page;
   };
   return {
-    open: async (path) => kept(await operator().open(path)),
+    // A tab behind another one draws once a second.
+    open: async (path) => kept(await (pages.length === 0 ? operator().open(path) : operator().openElsewhere(path))),
     openWithClock: async (path) => kept(await operator().openElsewhere(path, {}, (page) => page.clock.install())),
     signedIn: async () => {
       const page = kept(await operator().visit({ locale: 'en-GB' }));
