@@ -21,7 +21,7 @@ export { type CommandOutcome, gatepost, gatepostProcess, gatepostReading } from 
 export { OidcIssuer } from './oidc-issuer.js';
 export { newSigningKey, PlatformServer, usePlatforms } from './platform-server.js';
 export { PrivateRabbit, type Shortage } from './private-rabbit.js';
-export { quickestPlan } from './query-plan.js';
+export { queryPlan } from './query-plan.js';
 export { linkIn, type MailedLink, type ReceivedMail } from './received-mail.js';
 export { RedisGroup } from './redis-group.js';
 export { selfSignedCertificate } from './self-signed-certificate.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import type { Database } from '#database';
 import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
-import { quickestPlan } from '#testing';
+import { queryPlan } from '#testing';
 import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { DailyCounts, LoginCountsCleanup } from './daily-counts.js';
 
@@ -45,7 +45,7 @@ describe('the counts by day', () => {
   });
 
   it('read the index of sign-ups, and no row of a user', async () => {
-    const plan = await quickestPlan(database, (within) => newCounts().since('shop', FROM, within));
+    const plan = await queryPlan(database, (within) => newCounts().since('shop', FROM, within));
     expect(plan.indexes).toContain('users_created_at_idx');
     expect(plan.nodeTypes).toContain('Index Only Scan');
     expect(plan.nodeTypes).not.toContain('Seq Scan');

@@ -3,7 +3,7 @@ import type { TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
-import { quickestPlan } from '#testing';
+import { queryPlan } from '#testing';
 import { mailModule } from '../../test/mail-module.js';
 import { MailDatabase } from '../mail.config.js';
 import { DeliveriesController, DeliveriesService } from './deliveries.service.js';
@@ -140,7 +140,7 @@ describe('deliveries for operators', () => {
     const [row, ...others] = await log.waiting();
     expect([row, others]).toMatchObject([{ channel: 'mail', status: 'queued', count: 10_000 }, []]);
     expect(row?.seconds).toBeGreaterThanOrEqual(40_000);
-    const { indexes } = await quickestPlan(database, (within) => log.waiting(within));
+    const { indexes } = await queryPlan(database, (within) => log.waiting(within));
     expect(new Set(indexes)).toEqual(new Set(['deliveries_oldest_waiting_idx']));
   });
 
@@ -152,7 +152,7 @@ describe('deliveries for operators', () => {
     );
     await database.query('ANALYZE mail.deliveries');
     const from = new Date(Date.now() - HOUR_MS).toISOString().slice(0, 10);
-    const { indexes, nodeTypes } = await quickestPlan(database, (within) => log.countByDay('app1', from, within));
+    const { indexes, nodeTypes } = await queryPlan(database, (within) => log.countByDay('app1', from, within));
     expect(indexes).toEqual(['deliveries_application_idx']);
     expect(nodeTypes).not.toContain('Seq Scan');
   });
@@ -165,7 +165,7 @@ describe('deliveries for operators', () => {
     const ids = [await add(), await add()];
     await database.query('ANALYZE mail.deliveries');
     const postponed = { ids, appId: 'app', channel: 'mail', until: new Date() } as const;
-    const { indexes, nodeTypes } = await quickestPlan(database, (within) =>
+    const { indexes, nodeTypes } = await queryPlan(database, (within) =>
       repository.postpone(within as never, postponed),
     );
     expect(indexes).toEqual(expect.arrayContaining(['deliveries_pkey', 'deliveries_waiting_idx']));

@@ -5,7 +5,7 @@ import { PeriodicJob } from '#bootstrap';
 import { migrate } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
-import { eventually, newDatabase, quickestPlan } from '#testing';
+import { eventually, newDatabase, queryPlan } from '#testing';
 import { MailDatabase } from '../mail.config.js';
 import { mailDatabase } from '../mail.database.js';
 import { RetentionJob } from './delivery-log.repository.js';
@@ -79,7 +79,7 @@ describe('the retention of the mail service', () => {
     await retention.processBatch();
     const sql = query.mock.calls.map(([text]) => text).find((text) => text.includes('SET sealed_content = NULL'));
     query.mockRestore();
-    const { indexes } = await quickestPlan(database, (within) => within.query(sql ?? ''));
+    const { indexes } = await queryPlan(database, (within) => within.query(sql ?? ''));
     expect(indexes).toContain('deliveries_dead_content_idx');
   });
 

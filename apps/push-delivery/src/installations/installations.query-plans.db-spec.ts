@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrate, type Queryable } from '#database';
 import { compileCount, compileFind, parseOrder, parseWhere } from '#objects';
 import type { QueryDatabase } from '#objects/store';
-import { newDatabase, quickestPlan } from '#testing';
+import { newDatabase, queryPlan } from '#testing';
 import { PushDatabase, pushDatabase } from '../push-delivery.database.js';
 import { INSTALLATION_QUERY_CLASS, InstallationsRepository, pushScope } from './installations.repository.js';
 
 const INSTALLATIONS = 100_000;
-/** A full scan takes ten times as long. */
-const MAX_MILLISECONDS = 200;
+/** A scan of all rows reads thousands. */
+const MAX_PAGES = 500;
 const app = 'plans';
 
 let database: PushDatabase;
@@ -33,10 +33,10 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => database.close());
 
-async function expectQuick(indexes: readonly string[], run: (within: Queryable) => Promise<unknown>): Promise<void> {
-  const plan = await quickestPlan(database, run);
+async function expectFewPages(indexes: readonly string[], run: (within: Queryable) => Promise<unknown>): Promise<void> {
+  const plan = await queryPlan(database, run);
   expect(plan.indexes).toEqual(expect.arrayContaining([...indexes]));
-  expect(plan.milliseconds).toBeLessThan(MAX_MILLISECONDS);
+  expect(plan.pages).toBeLessThan(MAX_PAGES);
 }
 
 describe(`among ${INSTALLATIONS} installations`, () => {
@@ -58,13 +58,13 @@ describe(`among ${INSTALLATIONS} installations`, () => {
     ['nothing', 'installations_newest_idx', {}],
     ['nothing, newest first', 'installations_newest_idx', {}, '-createdAt'],
     ['a channel that all have', 'installations_newest_idx', { channels: 'all' }],
-  ])('asking for %s is answered by %s within milliseconds', async (_, index, where, order) => {
-    await expectQuick([index], find(where, order));
+  ])('asking for %s is answered by %s in few pages', async (_, index, where, order) => {
+    await expectFewPages([index], find(where, order));
   });
 
-  it('counting a channel is fast', async () => {
+  it('counting a channel reads few pages', async () => {
     const condition = compileCount(parseWhere({ channels: 'c77' }), INSTALLATION_QUERY_CLASS, pushScope(app));
-    await expectQuick(['installations_fields_idx'], (within) => installations.count(condition, within));
+    await expectFewPages(['installations_fields_idx'], (within) => installations.count(condition, within));
   });
 
   it('a registration finds its installation by the indexes of its identities', async () => {
@@ -76,7 +76,7 @@ describe(`among ${INSTALLATIONS} installations`, () => {
       vendor: 'hms',
       registrationId: 'registration8',
     };
-    await expectQuick(
+    await expectFewPages(
       [
         'installations_pkey',
         'installations_installation_id_key',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quickestPlan, unique } from '#testing';
+import { queryPlan, unique } from '#testing';
 import { migratedOptions } from '../../test/push-database.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import { InstallationScanRepository } from './installations.repository.js';
@@ -70,7 +70,7 @@ describe('the scan of installations in PostgreSQL', () => {
   });
 
   it('uses its index', async () => {
-    const { indexes } = await quickestPlan(database, (within) =>
+    const { indexes } = await queryPlan(database, (within) =>
       new InstallationScanRepository(within as PushDatabase).find(job, { after: START, limit: 100 }),
     );
     expect(indexes).toContain('installations_scan_idx');

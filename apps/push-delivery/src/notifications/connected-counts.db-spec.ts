@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
-import { quickestPlan } from '#testing';
+import { queryPlan } from '#testing';
 import { migratedOptions } from '../../test/push-database.js';
 import { useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
@@ -114,7 +114,7 @@ describe('the counts of connected devices', () => {
          FROM generate_series(0, 20) AS app, generate_series(1, 2880) AS place`,
     );
     await database.query('VACUUM ANALYZE push.connected_counts');
-    const plan = await quickestPlan(database, (within) => connected({}).byHour('app7', DAY, within));
+    const plan = await queryPlan(database, (within) => connected({}).byHour('app7', DAY, within));
     expect(plan.indexes).toEqual(['connected_counts_pkey']);
     expect(plan.nodeTypes).not.toContain('Seq Scan');
   });

@@ -6,7 +6,7 @@ import type { Caller, JsonObject } from '#contracts';
 import { DatabaseModule } from '#database';
 import { appError } from '#errors';
 import { Metrics, ObservabilityModule } from '#observability';
-import { quickestPlan, unique } from '#testing';
+import { queryPlan, unique } from '#testing';
 import { migratedOptions } from '../../test/push-database.js';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import type { PushDispatcher } from '../dispatch/push-dispatcher.js';
@@ -181,7 +181,7 @@ describe('pushes', () => {
     );
     await database.query('ANALYZE push.notifications');
     const from = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
-    const plan = await quickestPlan(database, (within) => repository.countByDay(within, 'app1', from));
+    const plan = await queryPlan(database, (within) => repository.countByDay(within, 'app1', from));
     expect(plan.indexes).toEqual(['notifications_newest_idx']);
     expect(plan.nodeTypes).not.toContain('Seq Scan');
   });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { quickestPlan, unique } from '#testing';
+import { queryPlan, unique } from '#testing';
 import { openPushDatabase } from '../../test/push-database.js';
 import type { PushDatabase } from '../push-delivery.database.js';
 import { type Settlement, settlementOf, type TargetOutcome } from './settlement.rules.js';
@@ -314,7 +314,7 @@ describe('the settlement of a batch', () => {
     await fill(open, 10, '1 minute');
     await database.query('VACUUM ANALYZE push.vendor_batches');
     const rooms = { named: new Map([[`${closed.appId} ${name}`, 0]]), others: 2 };
-    const { indexes } = await quickestPlan(database, (within) =>
+    const { indexes } = await queryPlan(database, (within) =>
       new VendorBatchesRepository(within as PushDatabase).claim(8, 'explained', false, rooms),
     );
     expect(indexes).toContain('vendor_batches_lane_idx');
