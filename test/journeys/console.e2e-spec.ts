@@ -77,10 +77,9 @@ async function signedInAnew(): Promise<Page> {
   return page;
 }
 
-// A page that stays open asks the server again and again.
-afterEach(() => Promise.all(visits.map(({ page }) => page.context().close())));
-
 describe('the operator console in a browser', () => {
+  // A page that stays open asks the server again and again.
+  afterEach(() => Promise.all(visits.map(({ page }) => page.context().close())));
   afterAll(() => {
     expect(visits.flatMap(({ complaints }) => complaints.filter((each) => !each.includes('net::ERR_ABORTED')))).toEqual(
       [],

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { accessibilityProblems, type useBrowser, type Visit } from '#testing';
 
 /** A folder for the pictures of README.md and docs/console.md; none are taken without it. */
@@ -58,23 +58,31 @@ export function consoleLooks({ visit, origin, ofApp, operator }: Console): void 
       }
     }
 
-    it('are accessible in both themes, and need no second scroll bar', async () => {
-      const { page } = await visit({ locale, reducedMotion: 'reduce' });
+    let page: Page;
+    afterAll(() => page.context().close());
+    const inBoth = 'are accessible in both themes, and need no second scroll bar: %s';
+
+    it('are accessible in both themes, and need no second scroll bar: sign-in', async () => {
+      ({ page } = await visit({ locale, reducedMotion: 'reduce' }));
       await page.goto(`${origin()}/sign-in`);
       await expectLooks(page, 'sign-in');
       await page.locator('input[type=email]').fill(operator.address);
       await page.locator('input[type=password]').fill(operator.password);
       await page.locator('button[type=submit]').click();
       await page.waitForURL(/\/apps\//);
-      const deployment = ['apps', 'health', 'audit', 'operators', 'profile'].map((path) => `${origin()}/${path}`);
-      for (const url of [...PAGES.map(ofApp), ...deployment]) {
-        await page.goto(url);
-        await expectLooks(page, url);
-      }
+    });
+
+    it.each([...PAGES, '/apps', '/health', '/audit', '/operators', '/profile'])(inBoth, async (path) => {
+      await page.goto(path.startsWith('/') ? `${origin()}${path}` : ofApp(path));
+      await page.locator('nav').first().waitFor({ state: 'attached' });
+      await expectLooks(page, path);
+    });
+
+    it('are accessible in both themes, and need no second scroll bar: a push by a condition', async () => {
       await page.goto(ofApp('pushes/new'));
       await page.locator('.segments input').nth(2).check();
       await expectLooks(page, 'a push by a condition');
-    }, 120_000);
+    });
   });
 }
 
