@@ -145,6 +145,20 @@ describe('the channel to browsers', () => {
     expect(lives.size).toBeLessThan(8);
   });
 
+  it('signs for a push service again after the clock was set back', async () => {
+    const send = vi.spyOn(services, 'send').mockResolvedValue({ status: 201, text: '', retryAfter: undefined });
+    const clock = new Clock();
+    const correct = Date.UTC(2027, 0, 1);
+    const now = vi.spyOn(clock, 'now').mockReturnValue(new Date(correct + 30 * 86_400_000));
+    const browsers = new WebPushChannel({ keys: newVapidKeys(), subject: 'mailto:a@b.c', services, clock });
+    await browsers.send(push, [targetAt('https://push.example')]);
+    now.mockReturnValue(new Date(correct));
+    await browsers.send(push, [targetAt('https://push.example')]);
+    const { authorization = '' } = send.mock.lastCall?.[1].headers ?? {};
+    // Push services refuse tokens that are valid for more than a day (RFC 8292).
+    expect(decodeJwt(/t=([^,]+)/.exec(authorization)?.[1] ?? '').exp! * 1_000 - correct).toBeLessThan(86_400_000);
+  });
+
   it('never dials an internal address', async () => {
     for (const origin of ['https://127.0.0.1', 'https://localhost', 'https://[::1]', 'https://10.0.0.1'])
       expect(await channel().send(push, [targetAt(origin)])).toEqual([

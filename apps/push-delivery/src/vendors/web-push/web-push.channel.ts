@@ -26,7 +26,7 @@ const MAX_ORIGINS = 1_000;
 const MAX_TTL_SECONDS = 2_419_200;
 const CLOSED_BACK_OFF_MS = 1_000;
 
-/** Renewed after half of its life. */
+/** Renewed after half of its life, and after the clock was set back: push services refuse tokens of the far future. */
 interface OriginToken {
   readonly token: Promise<string>;
   readonly signedAt: number;
@@ -119,7 +119,7 @@ export class WebPushChannel implements VendorChannel {
     const { subject, clock, keys } = this.options;
     const now = clock.now().getTime();
     const known = this.#tokens.get(origin);
-    const isFresh = known !== undefined && known.signedAt > now - TOKEN_LIFE_MS / 2;
+    const isFresh = known !== undefined && Math.abs(now - known.signedAt) < TOKEN_LIFE_MS / 2;
     const signed = () => vapidToken(this.#key, { origin, subject, expiresAt: new Date(now + TOKEN_LIFE_MS) });
     const current = isFresh ? known : { token: signed(), signedAt: now };
     this.#tokens.set(origin, current);
