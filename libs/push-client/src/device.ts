@@ -193,7 +193,7 @@ const RENEW_AFTER_MS = 24 * 3_600_000;
 
 export class Registration {
   #fields: Readonly<Record<string, unknown>>;
-  #renewAt = 0;
+  #savedAt: number | undefined;
   isSaved = false;
 
   constructor(private readonly options: RegistrationOptions & { appId: string; server: string; fetch: Fetch }) {
@@ -202,12 +202,14 @@ export class Registration {
 
   change(fields: Readonly<Record<string, unknown>>): void {
     this.#fields = { ...this.#fields, ...fields };
-    this.#renewAt = 0;
+    this.#savedAt = undefined;
   }
 
   /** Saves the installation where the last save is a day old or a field has changed. */
   async ensure(installationId: string, signal: AbortSignal): Promise<void> {
-    if (Date.now() < this.#renewAt) return;
+    // Negative where the clock of the device was set back.
+    const age = Date.now() - (this.#savedAt ?? -Infinity);
+    if (age >= 0 && age < RENEW_AFTER_MS) return;
     const { appId, appKey, server, fetch } = this.options;
     const sent = this.#fields;
     const request = {
@@ -222,6 +224,6 @@ export class Registration {
       throw new Error(`${request.what} got no objectId: check that \`server\` is the URL of the REST API`);
     this.isSaved = true;
     // A change during the request still has to be saved.
-    if (sent === this.#fields) this.#renewAt = Date.now() + RENEW_AFTER_MS;
+    if (sent === this.#fields) this.#savedAt = Date.now();
   }
 }

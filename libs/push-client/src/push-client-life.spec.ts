@@ -106,6 +106,18 @@ describe('the push client, with what an application does to it,', () => {
       await passes(48 * HOUR);
       expect([saves, FakeSocket.all.length]).toEqual([3, 1]);
     });
+
+    it('is renewed after the clock of the device was set back', async () => {
+      await connected(registering());
+      await says({ cmd: 'loggedin', heartbeatSeconds: 1_000_000 });
+      vi.setSystemTime(Date.UTC(2026, 0, 1));
+      await passes(HOUR);
+      expect(saves).toBe(2);
+      await passes(23 * HOUR);
+      expect(saves).toBe(2);
+      await passes(HOUR);
+      expect(saves).toBe(3);
+    });
   });
 
   describe('a server that fails after a connection', () => {
