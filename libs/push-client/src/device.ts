@@ -141,8 +141,14 @@ export class Inbox {
   #last: Promise<void> = Promise.resolve();
   /** The server's time at the origin of `performance.now()`, which no correction of the device's clock changes. */
   #serverOrigin: number | undefined;
+  #isCalling = false;
 
   constructor(private readonly options: InboxOptions) {}
+
+  /** Whether a handler is running, until its first `await`. */
+  get isCalling(): boolean {
+    return this.#isCalling;
+  }
 
   /** Makes messages expire by the server's clock: the device's may be wrong by hours. */
   setClock(serverTime: number): void {
@@ -174,11 +180,20 @@ export class Inbox {
     const isExpired = message.expiresAt !== undefined && message.expiresAt <= now;
     if (isExpired || memory.has(message.id)) return;
     try {
-      await onMessage(message);
+      await this.#call(onMessage, message);
     } catch (error) {
       onError(new Error(`message ${message.id} could not be handled`, { cause: error }));
     }
     memory.add(message.id);
+  }
+
+  #call(onMessage: InboxOptions['onMessage'], message: PushMessage): void | Promise<void> {
+    this.#isCalling = true;
+    try {
+      return onMessage(message);
+    } finally {
+      this.#isCalling = false;
+    }
   }
 
   /** The id is stored before the acknowledgement, so that no message is handled twice. */

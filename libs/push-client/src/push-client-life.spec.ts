@@ -59,6 +59,19 @@ describe('the push client, with what an application does to it,', () => {
       expect(handled).toEqual(['a', 'stopped']);
       expect([FakeSocket.last.acknowledged, FakeSocket.last.closed]).toEqual([['a'], 1000]);
     });
+
+    it('in the handler of a message, which waits for it, ends the connection after that handler', async () => {
+      await connected({
+        onMessage: async ({ id }) => {
+          if (id === 'log out') await client.stop();
+          handled.push(id);
+        },
+      });
+      await says(data('log out'));
+      await passes(ACKS_LEAVE_MS);
+      expect([handled, client.state]).toEqual([['log out'], 'stopped']);
+      expect([FakeSocket.last.acknowledged, FakeSocket.last.closed]).toEqual([['log out'], 1000]);
+    });
   });
 
   describe('the registration', () => {

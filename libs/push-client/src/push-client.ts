@@ -95,19 +95,12 @@ export class PushClient {
     this.#running = this.#running.then(() => this.#run(stopping.signal));
   }
 
-  /** Ends the connection. Resolves once all received messages are handled and stored. Later messages wait at the server. */
+  /** Ends the connection. Resolves once all received messages are handled and stored; in `onMessage` at once, as its handler is one of them. Later messages wait at the server. */
   async stop(): Promise<void> {
-    const session = this.#session;
-    const running = this.#running;
-    this.#stopping?.abort();
-    this.#stopping = undefined;
-    this.#pause.end();
-    session?.ignoreMessages();
-    await this.#inbox?.idle();
-    session?.close();
-    await running;
-    // The client may have been started again meanwhile.
-    if (this.#running === running) this.#setState('stopped');
+    // The handler that waits for this call would wait for itself.
+    const isOfHandler = this.#inbox?.isCalling === true;
+    const ended = this.#end();
+    if (!isOfHandler) await ended;
   }
 
   /** Retries now instead of after the pause, and checks a connection: for applications that know when the device has a network again. */
@@ -123,6 +116,20 @@ export class PushClient {
     this.#registration.change(fields);
     if (this.#installationId !== undefined)
       await this.#registration.ensure(this.#installationId, new AbortController().signal);
+  }
+
+  async #end(): Promise<void> {
+    const session = this.#session;
+    const running = this.#running;
+    this.#stopping?.abort();
+    this.#stopping = undefined;
+    this.#pause.end();
+    session?.ignoreMessages();
+    await this.#inbox?.idle();
+    session?.close();
+    await running;
+    // The client may have been started again meanwhile.
+    if (this.#running === running) this.#setState('stopped');
   }
 
   async #run(signal: AbortSignal): Promise<void> {
