@@ -38,7 +38,7 @@ export type Outcome =
   | { readonly kind: 'rejected'; readonly reason: string }
   /** The vendor asks for fewer requests in the scope, and for none for `backOffMs`. */
   | { readonly kind: 'later'; readonly reason: string; readonly scope: Scope; readonly backOffMs?: number }
-  | { readonly kind: 'unsure'; readonly reason: string; readonly scope: Scope }
+  | { readonly kind: 'unsure'; readonly reason: string; readonly scope: Scope; readonly backOffMs?: number }
   | { readonly kind: 'credentials'; readonly reason: string }
   /** Not tried. `backOffMs`: only the server of this device is in back-off. */
   | { readonly kind: 'waiting'; readonly reason: string; readonly backOffMs?: number };

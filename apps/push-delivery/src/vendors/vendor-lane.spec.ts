@@ -73,11 +73,11 @@ describe('a lane', () => {
     expect(failing.lane.backOffMs).toBe(0);
     await failing.lane.send(push, [target], options);
     expect(failing.lane.backOffMs).toBeGreaterThan(500);
-    const asked = laneWith(() =>
-      Promise.resolve([{ kind: 'later', reason: 'quota', scope: 'lane', backOffMs: 30_000 }]),
-    );
-    await asked.lane.send(push, [target], options);
-    expect(asked.lane.backOffMs).toBeGreaterThan(29_000);
+    for (const kind of ['later', 'unsure'] as const) {
+      const asked = laneWith(() => Promise.resolve([{ kind, reason: 'quota', scope: 'lane', backOffMs: 30_000 }]));
+      await asked.lane.send(push, [target], options);
+      expect(asked.lane.backOffMs).toBeGreaterThan(29_000);
+    }
   });
 
   it('asks with one request after a rest, whatever late answers came meanwhile', async () => {

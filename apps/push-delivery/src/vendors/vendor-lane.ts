@@ -172,8 +172,8 @@ export class VendorLane {
 
 type FailureOutcome = Extract<Outcome, { readonly kind: 'later' | 'unsure' }>;
 
-function requestedMs(outcome: FailureOutcome): number {
-  return outcome.kind === 'later' ? (outcome.backOffMs ?? 0) : 0;
+function requestedMs({ backOffMs = 0 }: FailureOutcome): number {
+  return backOffMs;
 }
 
 function isLaneFailure(outcome: Outcome): outcome is FailureOutcome {

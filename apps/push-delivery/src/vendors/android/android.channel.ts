@@ -91,6 +91,13 @@ interface AndroidOptions {
 
 class RefusedError extends Error {}
 
+/** Nothing was sent: the vendor gives no access token now. */
+class NoTokenError extends Error {
+  constructor(readonly answer: VendorAnswer) {
+    super(`status ${answer.status}`);
+  }
+}
+
 export class AndroidChannel implements VendorChannel {
   readonly targetsPerRequest: number;
   readonly #token = new AccessTokens(() => this.#signIn());
@@ -109,6 +116,9 @@ export class AndroidChannel implements VendorChannel {
       return await this.#attempt(message, tokens, push, true);
     } catch (error) {
       if (error instanceof RefusedError) return forAll(tokens, { kind: 'credentials', reason: error.message });
+      // Not `later`: the vendor may have taken the message in an earlier attempt, whose request id stays.
+      if (error instanceof NoTokenError)
+        return forAll(tokens, { ...laterFor(error.answer, 'no access token'), kind: 'unsure' });
       if (!(error instanceof OutboundError)) throw error;
       // The request may have left.
       return forAll(tokens, { kind: 'unsure', reason: 'no answer', scope: 'lane' });
@@ -168,7 +178,7 @@ export class AndroidChannel implements VendorChannel {
     const { protocol, clock } = this.options;
     if (protocol.signIn === undefined) return { token: '', seconds: Infinity };
     const answer = await this.#call(protocol.signIn.call(clock.now()));
-    if (answer.status >= 500 || answer.status === 429) throw new OutboundError(`status ${answer.status}`);
+    if (answer.status >= 500 || answer.status === 429) throw new NoTokenError(answer);
     const access = protocol.signIn.tokenOf(answer);
     if (access === undefined || !/^[\x21-\x7e]+$/.test(access.token)) throw new RefusedError('the sign-in is refused');
     return access;
@@ -244,6 +254,6 @@ export function byStatus(answer: VendorAnswer, code: string): Outcome {
 }
 
 /** The vendor asks for fewer requests, and perhaps for none for a while. */
-export function laterFor({ backOffMs }: VendorAnswer, reason: string): Outcome {
+export function laterFor({ backOffMs }: VendorAnswer, reason: string): Extract<Outcome, { kind: 'later' }> {
   return { kind: 'later', reason, scope: 'lane', ...(backOffMs === undefined ? {} : { backOffMs }) };
 }

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
+import { Clock } from '#bootstrap';
+import type { OutboundClient } from '#outbound';
+import { PUSH } from '../../../test/vendor-push.js';
 import { cut, objectIn, retryAfterMs } from '../vendor-channel.rules.js';
-import { androidMessage, type AndroidProtocol, type VendorCall } from './android.channel.js';
+import { AndroidChannel, androidMessage, type AndroidProtocol, type VendorCall } from './android.channel.js';
 import { honorProtocol, huaweiProtocol, xiaomiProtocol } from './authorized.protocols.js';
 import { meizuProtocol, oppoProtocol, vivoProtocol } from './signed.protocols.js';
 
@@ -325,5 +328,16 @@ describe('Retry-After', () => {
     expect(outcomes).toEqual(
       ['a', 'b'].map(() => ({ kind: 'later', reason: 'status 503', scope: 'lane', backOffMs: 7_000 })),
     );
+  });
+
+  it.each([429, 503])('of a sign-in with status %i rests the lane', async (status) => {
+    const outbound = {
+      send: () => Promise.resolve({ status, text: '', retryAfter: '600' }),
+    } as unknown as OutboundClient;
+    const channel = new AndroidChannel({ protocol: protocolOf('vivo'), outbound, clock: new Clock(), title: 'Shop' });
+    const target = { objectId: 'i', token: 'a', platform: 'android', topic: null, badge: null };
+    expect(await channel.send(PUSH, [target])).toEqual([
+      { kind: 'unsure', reason: 'no access token', scope: 'lane', backOffMs: 600_000 },
+    ]);
   });
 });

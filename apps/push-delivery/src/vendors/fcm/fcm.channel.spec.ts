@@ -21,10 +21,11 @@ let server: Http2Server;
 let channel: FcmChannel;
 /** The value of `Retry-After` in refusals. */
 let retryAfter: string | undefined;
+let signInStatus: number;
 
 /** Tokens that begin with `hot` are over a quota. */
 beforeEach(async () => {
-  retryAfter = undefined;
+  [retryAfter, signInStatus] = [undefined, 200];
   server = http2.createServer();
   server.on('stream', (stream) => {
     void text(stream).then((body) => {
@@ -46,7 +47,7 @@ beforeEach(async () => {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     tokenUrl: 'https://localhost/token',
     connections: 1,
-    outbound: { send: () => Promise.resolve({ status: 200, text: JSON.stringify(token), retryAfter: undefined }) },
+    outbound: { send: () => Promise.resolve({ status: signInStatus, text: JSON.stringify(token), retryAfter }) },
     clock: new Clock(),
   });
 });
@@ -87,4 +88,11 @@ it('the third device in a row with a 429 of FCM shows that the project rests', a
 it('a 429 of FCM with a time concerns the project', async () => {
   retryAfter = '30';
   expect(await sendTo('hot1')).toEqual([{ kind: 'later', reason: 'QUOTA_EXCEEDED', scope: 'lane', backOffMs: 30_000 }]);
+});
+
+it.each([429, 503])('a sign-in at Google that answers %i with a time rests the lane', async (status) => {
+  [retryAfter, signInStatus] = ['600', status];
+  expect(await sendTo('calm')).toEqual([
+    { kind: 'later', reason: 'no access token', scope: 'lane', backOffMs: 600_000 },
+  ]);
 });

@@ -63,6 +63,7 @@ class SignInError extends Error {
   constructor(
     readonly isRefused: boolean,
     reason: string,
+    readonly backOffMs?: number,
   ) {
     super(reason);
   }
@@ -128,10 +129,7 @@ export class FcmChannel implements VendorChannel {
       this.#token.forget(token);
       return await this.#attempt(body, false);
     } catch (error) {
-      if (error instanceof SignInError)
-        return error.isRefused
-          ? { kind: 'credentials', reason: 'the service account is refused' }
-          : { kind: 'later', reason: 'no access token', scope: 'lane' };
+      if (error instanceof SignInError) return outcomeOf(error);
       if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
       return {
         kind: error.isUnprocessed ? 'later' : 'unsure',
@@ -153,7 +151,12 @@ export class FcmChannel implements VendorChannel {
   }
 }
 
-async function signIn({ account, tokenUrl, outbound }: FcmOptions): Promise<AccessToken> {
+function outcomeOf({ isRefused, backOffMs }: SignInError): Outcome {
+  if (isRefused) return { kind: 'credentials', reason: 'the service account is refused' };
+  return { kind: 'later', reason: 'no access token', scope: 'lane', ...(backOffMs === undefined ? {} : { backOffMs }) };
+}
+
+async function signIn({ account, tokenUrl, outbound, clock }: FcmOptions): Promise<AccessToken> {
   const key = await importPKCS8(account.private_key, 'RS256');
   const assertion = await new SignJWT({ scope: SCOPE })
     .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
@@ -167,7 +170,8 @@ async function signIn({ account, tokenUrl, outbound }: FcmOptions): Promise<Acce
   const answer = await outbound.send(new URL(tokenUrl), { method: 'POST', headers, body }).catch((error: unknown) => {
     throw new SignInError(false, error instanceof OutboundError ? error.message : 'no answer');
   });
-  if (answer.status >= 500 || answer.status === 429) throw new SignInError(false, `status ${answer.status}`);
+  if (answer.status >= 500 || answer.status === 429)
+    throw new SignInError(false, `status ${answer.status}`, retryAfterMs(answer.retryAfter, clock.now()));
   const { access_token: token, expires_in: seconds } = objectIn(answer.text);
   if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
     throw new SignInError(true, `status ${answer.status}`);
