@@ -5,7 +5,7 @@ import { extname, join } from 'node:path';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddressOf } from '#admission';
-import { ARRIVAL_TIMES, NetworkList, packageVersion, parseJson } from '#bootstrap';
+import { ARRIVAL_TIMES, LINGER_MS, NetworkList, packageVersion, parseJson } from '#bootstrap';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
@@ -68,6 +68,7 @@ export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyA
     },
     clientErrorHandler: (_error: Error, socket: Socket) => {
       socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+      setTimeout(() => socket.destroy(), LINGER_MS).unref();
     },
   });
 }

@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { consoleApi } from '#console-api';
+import { eventually } from '#testing';
 import { type ConsoleAnswer, TestConsole } from './console-service.js';
 
 let console: TestConsole;
@@ -45,6 +48,19 @@ it.each(['203.0.113.8', '2001:db9::1', '198.51.100.4, 203.0.113.8', 'x', 'unknow
 it('answers to a malformed URL without a body', async () => {
   const { status, text } = await console.visitor().send('GET', '/%zz', { headers: {} });
   expect([status, text]).toEqual([400, '']);
+});
+
+it('closes the connection of what no request is, although the client keeps its side open', async () => {
+  const accepted = once(console.service.app.getHttpServer(), 'connection') as Promise<[Socket]>;
+  const client = connect({ host: '127.0.0.1', port: console.port, allowHalfOpen: true });
+  client.write('no request\r\n\r\n');
+  const [socket] = await accepted;
+  const [answer] = (await once(client, 'data')) as [Buffer];
+  expect(answer.toString()).toBe('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+  await eventually(() => {
+    expect(socket.destroyed).toBe(true);
+  });
+  client.destroy();
 });
 
 it('answers orchestrators and Prometheus in all networks', async () => {

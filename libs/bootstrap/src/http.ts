@@ -90,6 +90,8 @@ export function fromHttp(thrown: unknown): AppError {
   return appError('INTERNAL', { cause: thrown });
 }
 
+/** Time for a client to read the response to a malformed request before the connection is destroyed. */
+export const LINGER_MS = 1_000;
 const IDLE_CONNECTION_POLL_MS = 50;
 /** The same time that a service waits for work in progress. */
 const DRAIN_LIMIT_MS = 15_000;

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { fromHttp } from '#bootstrap';
+import { fromHttp, LINGER_MS } from '#bootstrap';
 import { type AppError, appError } from '#errors';
 import { reportError } from '#observability';
 
@@ -52,8 +52,6 @@ const REASONS: Readonly<Record<number, string>> = {
   408: 'Request Timeout',
   431: 'Request Header Fields Too Large',
 };
-/** Time for a client to read the response before the connection is destroyed. */
-const LINGER_MS = 1_000;
 
 /** Responds where the HTTP parser failed or the request did not arrive in time: no request exists yet. The connection ends in any case. */
 export function respondToUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
