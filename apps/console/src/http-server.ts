@@ -1,11 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { extname, join } from 'node:path';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddressOf } from '#admission';
-import { ARRIVAL_TIMES, LINGER_MS, NetworkList, packageVersion, parseJson } from '#bootstrap';
+import { ARRIVAL_TIMES, LINGER_MS, NetworkList, packageVersion, parseJson, UNREAD_TIMEOUT_MS } from '#bootstrap';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
@@ -98,12 +98,16 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
     void reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
     return isForProcess ? undefined : guard(request, reply, url.origins);
   });
+  fastify.addHook('onSend', ({ socket }, _reply, _payload, done) => {
+    socket.setTimeout(UNREAD_TIMEOUT_MS);
+    done();
+  });
   addConsoleRoutes(app);
   fastify.all('/api/*', (request, reply) => {
     sendConsoleError(request, reply, appError('NOT_FOUND', { message: 'There is no such route.' }));
     return reply;
   });
-  addPageFiles(app, pageFolder);
+  addPageFiles(fastify, pageFolder);
 }
 
 /** Refuses other hosts, and below `/api` requests of other pages, before the body is read. */
@@ -153,36 +157,38 @@ function isBelowApi({ routeOptions: { url = '' }, method }: FastifyRequest): boo
   return url.startsWith('/api/') && !isCallback;
 }
 
-export function addPageFiles(app: NestFastifyApplication, folder: string): void {
-  const fastify = app.getHttpAdapter().getInstance();
-  const assets = join(folder, 'assets');
-  const names = new Set(existsSync(assets) ? readdirSync(assets) : []);
+export function addPageFiles(fastify: FastifyInstance, folder: string): void {
+  const files = filesIn(join(folder, 'assets'));
   const index = join(folder, 'index.html');
   const html = existsSync(index) ? readFileSync(index, 'utf8') : undefined;
   fastify.get('/assets/:name', (request, reply) => {
     const { name } = request.params as { name: string };
-    return names.has(name)
-      ? sendFile(request, reply, { folder: assets, name, names })
-      : reply.code(404).send('There is no such file.');
+    return files.has(name) ? sendFile(request, reply, { name, files }) : reply.code(404).send('There is no such file.');
   });
   // The browser comes from the issuer: the page sends the next request, as the console's own.
   fastify.get(CALLBACK_PATH, (_, reply) => sendPage(reply, html));
   fastify.get('/*', (_, reply) => sendPage(reply, html));
 }
 
+/** In memory, 2 MB: else each response that a client does not read would keep a file open. */
+function filesIn(folder: string): ReadonlyMap<string, Buffer> {
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  return new Map(names.map((name) => [name, readFileSync(join(folder, name))]));
+}
+
 function sendFile(
   { headers }: FastifyRequest,
   reply: FastifyReply,
-  { folder, name, names }: { folder: string; name: string; names: ReadonlySet<string> },
+  { name, files }: { name: string; files: ReadonlyMap<string, Buffer> },
 ): FastifyReply {
   const accepted = headers['accept-encoding'] ?? '';
-  const variant = ENCODINGS.find(([encoding, ending]) => accepted.includes(encoding) && names.has(`${name}${ending}`));
+  const variant = ENCODINGS.find(([encoding, ending]) => accepted.includes(encoding) && files.has(`${name}${ending}`));
   if (variant !== undefined) void reply.header('content-encoding', variant[0]);
   return reply
     .header('content-type', MEDIA_TYPES[extname(name)] ?? 'application/octet-stream')
     .header('cache-control', HASHED.test(name) ? 'public, max-age=31536000, immutable' : 'no-cache')
     .header('vary', 'accept-encoding')
-    .send(createReadStream(join(folder, `${name}${variant?.[1] ?? ''}`)));
+    .send(files.get(`${name}${variant?.[1] ?? ''}`));
 }
 
 /** The nonce is new for each reply: only the styles of this page carry it. */

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { UNREAD_TIMEOUT_MS } from '#bootstrap';
 import { consoleApi, type ConsoleRoute } from '#console-api';
 import {
   deliveriesRpc,
@@ -253,7 +256,7 @@ describe('an export of users', () => {
     expect(pages).toBe(read);
   });
 
-  it('does not read faster than the client', async () => {
+  it('does not read faster than the client, which is disconnected if it reads nothing', async () => {
     let pages = 0;
     console.transport.answer(userSearchRpc.search, () => {
       pages += 1;
@@ -263,10 +266,15 @@ describe('an export of users', () => {
       }));
       return { users, next: { key: at, objectId: 'user0' }, total: null };
     });
+    const received = once(console.service.app.getHttpServer(), 'request') as Promise<[IncomingMessage]>;
     const close = await owner.stall(consoleApi.exportUsers, { params, query: { format: 'jsonl' } });
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     // Two pages of 10 MB in the stream, and what the sockets of the system take.
     expect(pages).toBeLessThan(6);
+    const [{ socket }] = await received;
+    expect(socket.timeout).toBe(UNREAD_TIMEOUT_MS);
+    socket.emit('timeout');
+    expect(socket.destroyed).toBe(true);
     close();
     await expect.poll(lastEntry).toMatchObject({ outcome: 'unknown' });
   });

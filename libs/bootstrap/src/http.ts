@@ -90,6 +90,8 @@ export function fromHttp(thrown: unknown): AppError {
   return appError('INTERNAL', { cause: thrown });
 }
 
+/** A client that reads nothing of a response for this time is disconnected, at the latest after twice the time. */
+export const UNREAD_TIMEOUT_MS = 30_000;
 /** Time for a client to read the response to a malformed request before the connection is destroyed. */
 export const LINGER_MS = 1_000;
 const IDLE_CONNECTION_POLL_MS = 50;

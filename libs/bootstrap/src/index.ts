@@ -20,7 +20,7 @@ export {
   versionFindings,
 } from './deployment-findings.js';
 export { environment } from './environment.js';
-export { asJsonObject, fromHttp, JSON_TYPE, LINGER_MS, parseJson, parseJsonBody } from './http.js';
+export { asJsonObject, fromHttp, JSON_TYPE, LINGER_MS, parseJson, parseJsonBody, UNREAD_TIMEOUT_MS } from './http.js';
 export {
   ConfigError,
   isSocketPathTooLong,

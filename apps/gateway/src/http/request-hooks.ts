@@ -5,6 +5,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { clientAddressOf, clientNetworkOf, FailedCredentialLimit } from '#admission';
+import { UNREAD_TIMEOUT_MS } from '#bootstrap';
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
 import { beginTrace, isTracing, Metrics, type OpenSpan, ProcessInfo } from '#observability';
@@ -21,8 +22,6 @@ const OPEN_ROUTES = new Set([
   '/1.1/verifyEmail/:token',
   '/1.1/resetPassword/:token',
 ]);
-/** A client that reads nothing of a response for this time is disconnected, at the latest after twice the time. */
-const UNREAD_TIMEOUT_MS = 30_000;
 /** Networks of the operator's own proxies; public clients do not connect from them. */
 const INNER_NETWORKS = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal']);
 const REQUEST_ID = /^[\w-]{8,64}$/;
