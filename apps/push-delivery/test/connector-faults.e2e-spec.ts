@@ -1,4 +1,5 @@
 import { request as httpRequest } from 'node:http';
+import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Redis, RedisScript } from '#redis';
 import { eventually, TcpProxy, testRun } from '#testing';
@@ -212,6 +213,16 @@ describe('a connector', () => {
       });
     expect(await statusOf('GET', '/healthz', '')).toBe(200);
     expect(await statusOf('POST', '/nothing', 'a body')).toBe(404);
+  });
+
+  it.each(['/none', '/push'])('closes a refused connection to %s whose client reads nothing', async (url) => {
+    const { app } = await started();
+    const unread = new Duplex({ read: () => undefined, write: () => undefined });
+    const request = { method: 'GET', url, headers: { connection: 'upgrade', upgrade: 'websocket' } };
+    app.getHttpServer().emit('upgrade', request, unread, Buffer.alloc(0));
+    await eventually(() => {
+      expect(unread.destroyed).toBe(true);
+    });
   });
 
   it('closes its connections when it stops, after recording acknowledgements', async () => {

@@ -5,6 +5,7 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core';
 import { WebSocketServer } from 'ws';
 import { clientAddressOf, clientNetworkOf } from '#admission';
+import { LINGER_MS } from '#bootstrap';
 import { Metrics } from '#observability';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectionRounds, Connections, ConnectorIdentity } from './connections.js';
@@ -67,10 +68,16 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
     if (!PATHS.has(path)) refuse(stream, '404 Not Found');
     else if (this.#isDraining || this.connections.count >= this.config.connector.connectionLimit)
       refuse(stream, '503 Service Unavailable', this.config.connector.reconnectSeconds);
-    else
-      this.#sockets.handleUpgrade(request, stream, head, (socket) => {
-        this.#opened(socket, stream, clientNetworkOf(this.#addressOf(request)));
-      });
+    else this.#accept(request, stream, head);
+  }
+
+  #accept(request: IncomingMessage, stream: Duplex, head: Buffer): void {
+    let isOpen = false;
+    this.#sockets.handleUpgrade(request, stream, head, (socket) => {
+      isOpen = true;
+      this.#opened(socket, stream, clientNetworkOf(this.#addressOf(request)));
+    });
+    if (!isOpen) destroyInTime(stream);
   }
 
   #addressOf(request: IncomingMessage): string {
@@ -114,4 +121,10 @@ function refuse(stream: Duplex, status: string, retryAfterSeconds?: number): voi
   stream.on('error', () => undefined);
   stream.once('finish', () => stream.destroy());
   stream.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n${retryAfter}\r\n`);
+  destroyInTime(stream);
+}
+
+/** A client that has not read earlier responses would never get this one, and Node.js ends its timeouts at an upgrade. */
+function destroyInTime(stream: Duplex): void {
+  setTimeout(() => stream.destroy(), LINGER_MS).unref();
 }
