@@ -25,10 +25,14 @@ export function describeChanging(server: () => GatepostServer): void {
     const put = (user: TestUser, body: unknown, session?: string, query = '') =>
       api.put(`${path}/${user.id}${query}`, body, session === undefined ? {} : { session });
 
+    // Version 5 of the npm package leancloud-storage changes users under classes/ and fails without the id.
+    const named = path === '/1.1/users' ? [] : ['objectId'];
+
     it('changes what is sent, leaves the rest, and answers the new time', async () => {
       const user = await signUp(api, { color: 'red', size: 3 });
       const { status, body } = await put(user, { color: 'blue' }, user.session);
-      expect([status, Object.keys(body)]).toEqual([200, ['updatedAt']]);
+      expect([status, Object.keys(body).sort()]).toEqual([200, [...named, 'updatedAt']]);
+      if (named.length > 0) expect(body['objectId']).toBe(user.id);
       expect(await read(user)).toMatchObject({
         color: 'blue',
         size: 3,
@@ -125,7 +129,7 @@ export function describeChanging(server: () => GatepostServer): void {
     it('changes the password: a new token, the old one is dead', async () => {
       const user = await signUp(api);
       const { body } = await put(user, { password: 'changed' }, user.session);
-      expect(Object.keys(body).sort()).toEqual(['sessionToken', 'updatedAt']);
+      expect(Object.keys(body).sort()).toEqual([...named, 'sessionToken', 'updatedAt']);
       expect((await api.get('/1.1/users/me', { session: user.session })).body['code']).toBe(211);
       expect((await put(user, { color: 'x' }, user.session)).body).toEqual(SESSION_REQUIRED);
       expect((await put(user, { color: 'x' }, String(body['sessionToken']))).status).toBe(200);

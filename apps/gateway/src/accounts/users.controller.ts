@@ -5,7 +5,16 @@ import { accountsRpc, authLinkingRpc, type Caller, type JsonObject, objectsRpc, 
 import { RpcClient } from '#messaging';
 import { userClass } from '#objects';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
-import { CallerByQuery, JsonBody, QueryParams, RequestCaller, UserId, UserIds } from '../http/request.decorators.js';
+import {
+  CallerByQuery,
+  type CallerQuery,
+  IsClassPath,
+  JsonBody,
+  RequestCaller,
+  RequestQuery,
+  UserId,
+  UserIds,
+} from '../http/request.decorators.js';
 import { isOn, parseCondition, parseListQuery, parseReadOptions, parseWriteOptions } from '../objects/object.params.js';
 import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { RateLimited, RateLimitedByBody } from '../rate-limits/request-limits.js';
@@ -22,17 +31,13 @@ export class UsersController {
   @RateLimited('signUps')
   @Endpoint(usersEndpoints.signUp)
   async signUp(
-    @RequestCaller() caller: Caller,
+    @RequestQuery() { caller, params }: CallerQuery,
     @JsonBody() fields: JsonObject,
-    @QueryParams() params: Record<string, unknown>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
+    const failOnNotExist = isOn(params, 'failOnNotExist');
     const { user, isNew } = hasAuthData(fields)
-      ? await this.rpc.call(authLinkingRpc.signUpOrLogIn, {
-          caller,
-          fields,
-          failOnNotExist: isOn(params, 'failOnNotExist'),
-        })
+      ? await this.rpc.call(authLinkingRpc.signUpOrLogIn, { caller, fields, failOnNotExist })
       : await this.rpc.call(accountsRpc.signUp, { caller, fields });
     void reply
       .code(isNew ? HttpStatus.CREATED : HttpStatus.OK)
@@ -43,7 +48,7 @@ export class UsersController {
   @Get()
   @Header(...JSON_TYPE)
   @Endpoint(usersEndpoints.list)
-  async list(@RequestCaller() caller: Caller, @QueryParams() params: Record<string, unknown>): Promise<string> {
+  async list(@RequestQuery() { caller, params }: CallerQuery): Promise<string> {
     return this.rpc.callForJson(objectsRpc.find, { caller, className: '_User', ...parseListQuery(params) });
   }
 
@@ -60,9 +65,8 @@ export class UsersController {
   @Get(':objectId')
   @Endpoint(usersEndpoints.get)
   async get(
-    @RequestCaller() caller: Caller,
+    @RequestQuery() { caller, params }: CallerQuery,
     @UserId() objectId: string,
-    @QueryParams() params: Record<string, unknown>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<JsonObject> {
     const { user } = await this.rpc.call(accountsRpc.getUser, { caller, objectId, ...parseReadOptions(params) });
@@ -73,15 +77,16 @@ export class UsersController {
   @RateLimitedByBody(limitsOfChange)
   @Endpoint(usersEndpoints.update)
   async update(
-    @RequestCaller() caller: Caller,
+    @RequestQuery() { caller, params }: CallerQuery,
     @UserId() objectId: string,
     @JsonBody() changes: JsonObject,
-    @QueryParams() params: Record<string, unknown>,
+    @IsClassPath() isClassPath: boolean,
   ): Promise<JsonObject> {
+    const service = hasAuthData(changes) ? authLinkingRpc : accountsRpc;
+    if (service === accountsRpc) userClass.parse(changes, caller.isMaster);
     const request = { caller, objectId, changes, ...parseWriteOptions(params) };
-    if (hasAuthData(changes)) return (await this.rpc.call(authLinkingRpc.updateUser, request)).result;
-    userClass.parse(changes, caller.isMaster);
-    return (await this.rpc.call(accountsRpc.updateUser, request)).result;
+    const { result } = await this.rpc.call(service.updateUser, request);
+    return isClassPath ? { ...result, objectId } : result;
   }
 
   @Put(':objectId/refreshSessionToken')
@@ -103,11 +108,7 @@ export class UsersController {
 
   @Delete(':objectId')
   @Endpoint(usersEndpoints.remove)
-  async remove(
-    @RequestCaller() caller: Caller,
-    @UserIds() objectIds: string[],
-    @QueryParams() params: Record<string, unknown>,
-  ): Promise<JsonObject> {
+  async remove(@RequestQuery() { caller, params }: CallerQuery, @UserIds() objectIds: string[]): Promise<JsonObject> {
     return this.rpc.call(objectsRpc.remove, { caller, className: '_User', objectIds, ...parseCondition(params) });
   }
 }
@@ -133,7 +134,7 @@ export class LoginController {
   @Get()
   @RateLimited('logins')
   @Endpoint(loginEndpoints.logInByQuery)
-  logInByQuery(@RequestCaller() caller: Caller, @QueryParams() credentials: JsonObject): Promise<JsonObject> {
-    return this.logIn(caller, credentials);
+  logInByQuery(@RequestQuery() { caller, params }: CallerQuery): Promise<JsonObject> {
+    return this.logIn(caller, params as JsonObject);
   }
 }

@@ -94,7 +94,9 @@ const passwordChange = z.looseObject({ old_password: passwordSchema, new_passwor
 
 const changedUser = z
   .looseObject({ updatedAt: timestamp, objectId: objectIdSchema.optional(), sessionToken: sessionToken.optional() })
-  .describe('`objectId` and the changed fields only if the request asks for them; `sessionToken` only if it changed.');
+  .describe(
+    'The changed fields only if the request asks for them; `objectId` then, too, and by the path of the class; `sessionToken` only if it changed.',
+  );
 
 const changedPassword = z.object({ updatedAt: timestamp, objectId: objectIdSchema, sessionToken });
 

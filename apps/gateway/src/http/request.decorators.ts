@@ -58,6 +58,12 @@ export const RequestQuery = createParamDecorator((_: unknown, context: Execution
   return { caller: callerOf(request), params: request.query as Record<string, unknown> };
 });
 
+/** Whether the path is the one of all classes. Answers to changes name the object there: version 5 of the SDK for JavaScript needs the id. */
+export const IsClassPath = createParamDecorator(
+  (_: unknown, context: ExecutionContext): boolean =>
+    requestOf(context).routeOptions.url?.startsWith('/1.1/classes/') === true,
+);
+
 function callerOf({ caller }: FastifyRequest): Caller {
   if (caller === undefined) throw appError('UNAUTHORIZED');
   return caller;
