@@ -160,8 +160,11 @@ describe('the installations of an export', () => {
     });
   });
 
-  it('lose channels with invalid names', () => {
-    const { object, fieldsNoted } = parsed('_Installation', { installationId: 'i', channels: ['a b'] });
-    expect([object.fields, fieldsNoted]).toEqual([{}, ['channels']]);
+  it.each([
+    ['all', ['a b'], {}],
+    ['some', ['news', 'user.1', 7, ''], { channels: ['news', ''] }],
+  ])('lose invalid names of channels: %s', (_, channels, fields) => {
+    const { object, fieldsNoted } = parsed('_Installation', { installationId: 'i', channels });
+    expect([object.fields, fieldsNoted]).toEqual([fields, ['channels']]);
   });
 });

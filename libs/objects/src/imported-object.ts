@@ -17,7 +17,7 @@ import {
 } from '#contracts';
 import { AppError, appError } from '#errors';
 import type { FieldDefinitions } from './class-definition.js';
-import { installationClass } from './classes/installation.class.js';
+import { installationClass, withValidChannels } from './classes/installation.class.js';
 import { roleClass } from './classes/role.class.js';
 import { isUid, kindOfEntry, uidOfEntry, userClass } from './classes/user.class.js';
 import { requiredField } from './import-claims.js';
@@ -67,7 +67,7 @@ export function parseImportedRow(className: ClassName, row: JsonObject): ParsedR
   if (updatedAt === undefined) return refusedRow('updatedAt', 'is missing or not a time of the years 1 to 9999');
   const notes: ImportNote[] = [];
   const createdAt = parseCreation(row['createdAt'], updatedAt, notes);
-  const { columns, fields } = parseFields(className, row, notes);
+  const { columns, fields } = parseFields(className, withoutBadParts(className, row, notes), notes);
   const missing = missingField(className, columns);
   if (missing !== undefined)
     return refusedRow(missing, notes.find(({ field }) => field === missing)?.reason ?? 'is missing');
@@ -105,6 +105,10 @@ function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[])
     (isBuiltIn ? columns : fields)[key] = stored;
   }
   return { columns: settled(className, columns), fields };
+}
+
+function withoutBadParts(className: ClassName, row: JsonObject, notes: ImportNote[]): JsonObject {
+  return className === '_Installation' ? withValidChannels(row, notes) : row;
 }
 
 function problemOf(stored: JsonValue | AppError): string | undefined {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { installationId, type JsonValue } from '#contracts';
+import { type ImportNote, installationId, type JsonObject, type JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { incorrect, type ObjectChanges, type ObjectRow, parseFlag } from '../class-definition.js';
 import { defineClass } from '../object-class.js';
@@ -23,11 +23,23 @@ export const DEVICE_TYPE = /^[A-Za-z][A-Za-z0-9_-]{0,31}$/;
 const DEVICE_TOKEN = /^[\x21-\x7e]{1,1024}$/;
 /** Letters, digits, `_ - =` and Chinese characters (specification, Installation); the empty name addresses all devices. */
 const CHANNEL = /^[A-Za-z0-9_=\-\p{Script=Han}]*$/u;
+const isChannel = (name: JsonValue): name is string => typeof name === 'string' && CHANNEL.test(name);
+
 export function parseChannels(names: readonly JsonValue[]): string[] {
   return names.map((name) => {
-    if (typeof name !== 'string' || !CHANNEL.test(name)) throw appError('INVALID_CHANNEL');
+    if (!isChannel(name)) throw appError('INVALID_CHANNEL');
     return name;
   });
+}
+
+/** A row of an export without the names that are invalid here: early LeanCloud allowed dots. One name must not cost the device its other channels. */
+export function withValidChannels(row: JsonObject, notes: ImportNote[]): JsonObject {
+  const { channels: names } = row;
+  const channels = Array.isArray(names) ? names.filter(isChannel) : [];
+  if (!Array.isArray(names) || channels.length === 0 || channels.length === names.length) return row;
+  const reason = `${names.length - channels.length} of ${names.length} names are left out: ${appError('INVALID_CHANNEL').message}`;
+  notes.push({ field: 'channels', reason });
+  return { ...row, channels };
 }
 
 /** Every operation on channels takes a list of valid names. */
