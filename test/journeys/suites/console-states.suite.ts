@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { appClient, type GatepostServer, unique } from '#testing';
+import { appClient, type GatepostServer, signUp, unique } from '#testing';
 import { answer, isAsked } from './page-requests.js';
 
 const LATER = new Date(Date.now() + 86_400_000).toISOString();
 const NOW = new Date().toISOString();
 const button = (page: Page, name: string) => page.getByRole('button', { name });
+/** An element of the page; the tests are compiled without its types. */
+type Sized = Readonly<Record<'clientWidth' | 'scrollWidth', number>>;
 
 const push = {
   ...{
@@ -71,6 +73,24 @@ export function describeStates(server: () => GatepostServer, open: (path: string
       await page.getByRole('link', { name: 'Clear the filters' }).click();
       await expect.poll(() => new URL(page.url()).search).toBe('');
       await expect.poll(() => page.getByText('Nothing matches the filters').count()).toBe(0);
+    });
+
+    it('of a list has room for all columns beside a long name, and for whole states on a phone', async () => {
+      const client = appClient(server());
+      const email = `${unique('a').replace('-', '')}@example.com`;
+      await signUp(client, { email });
+      await signUp(client, { username: unique('long').padEnd(250, 'g') });
+      await client.post('/1.1/installations', { deviceType: 'android', installationId: unique('device') });
+      const page = await open('users');
+      const box = await page.getByRole('cell', { name: email }).locator('bdi').boundingBox();
+      expect(box?.height).toBeLessThan(50);
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.goto(page.url().replace(/users$/, 'devices'));
+      const states = page.locator('.mantine-Badge-label');
+      await states.first().waitFor();
+      const cut = (labels: readonly unknown[]) =>
+        (labels as Sized[]).filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length;
+      expect(await states.evaluateAll(cut)).toBe(0);
     });
 
     it('of a push says what each result means, and why a vendor has refused devices', async () => {
