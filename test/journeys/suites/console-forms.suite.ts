@@ -249,6 +249,16 @@ export function describeForms(
       await page.getByText(again).waitFor({ state: 'detached' });
     });
 
+    it('shows at once that an act is refused, though what it reads again has no answer', async () => {
+      const page = await open('settings');
+      await page.getByLabel('mailLanguage').fill('de');
+      await page.route('**/api/**', (route) =>
+        route.request().method() === 'GET' ? undefined : route.fulfill(refused(400, 'INCORRECT_TYPE')),
+      );
+      await button(page, 'Save').click();
+      await page.getByText('refused by the test').waitFor();
+    });
+
     it('does not say so of an act, which it does not repeat', async () => {
       const page = await open('settings');
       await page.route('**/settings/*', (route) => route.abort('aborted'));

@@ -103,7 +103,11 @@ export function useAct<R extends ConsoleRoute>(route: R): UseMutationResult<Rout
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (input: CallInput<R>) => call(route, input),
-    onSettled: () => queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' }),
+    // A success waits for the new state of the page, a failure is shown at once.
+    onSettled: (_, error) => {
+      const read = queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
+      return error === null ? read : undefined;
+    },
   });
 }
 
