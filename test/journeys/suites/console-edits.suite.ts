@@ -290,7 +290,7 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
 
     it('stays in the channels of a device, whose save keeps the channels that the device has added', async () => {
       const master = masterClient(server());
-      const device = { deviceType: 'android', installationId: unique('device'), channels: ['first', 'old'] };
+      const device = { deviceType: 'android', installationId: unique('device'), channels: ['', 'first', 'old'] };
       const { objectId } = (await master.post('/1.1/installations', device)).body;
       const path = `/1.1/installations/${String(objectId)}`;
       const channels = async () => ((await master.get(path)).body['channels'] as string[]).toSorted();
@@ -306,10 +306,10 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       expect(await focused(page)).toBe('first, typed');
       await save(page);
       await page.getByText('Saved.').waitFor();
-      expect(await channels()).toEqual(['first', 'theirs', 'typed']);
+      expect(await channels()).toEqual(['', 'first', 'theirs', 'typed']);
       await expect.poll(() => page.getByLabel('Channels').inputValue()).toMatch(/theirs/);
       await undo(page);
-      expect(await channels()).toEqual(['first', 'old', 'theirs']);
+      expect(await channels()).toEqual(['', 'first', 'old', 'theirs']);
       // Another comma changes no channel: nothing is sent.
       await page.reload();
       await page.getByLabel('Channels').fill(`${await page.getByLabel('Channels').inputValue()},`);

@@ -206,7 +206,8 @@ interface ChannelChange {
 function channelChange(before: readonly string[], after: readonly string[]): ChannelChange {
   return {
     added: after.filter((name) => !before.includes(name)),
-    removed: before.filter((name) => !after.includes(name)),
+    // The field cannot show the broadcast channel, which has no name.
+    removed: before.filter((name) => name !== '' && !after.includes(name)),
   };
 }
 
@@ -225,7 +226,7 @@ function ChannelsField({ device }: { readonly device: Device }): ReactNode {
   const { appId, may } = useApp();
   const change = useSave(consoleApi.changeDevice);
   const edit = useEdit<Device, string>(device, ({ channels }) => channels);
-  const shown = edit.base.channels.join(', ');
+  const shown = edit.base.channels.filter((name) => name !== '').join(', ');
   const inputOf = (changed: ChannelChange) => ({
     params: { appId, deviceId: device.objectId },
     body: { changes: { channels: operationOf(changed) } },
