@@ -317,6 +317,20 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await expect.poll(() => page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
     });
 
+    it('of an access list keeps the rights of a subject that is added once more', async () => {
+      const { id } = await signUp(appClient(server()));
+      const page = await open(`users/${id}?tab=access`);
+      const write = page.getByRole('checkbox', { name: `${id}: Write` });
+      const add = async () => {
+        await page.getByLabel('User id or role').fill(id);
+        await page.getByRole('button', { name: 'Add', exact: true }).click();
+      };
+      await add();
+      await write.check();
+      await add();
+      expect(await write.isChecked()).toBe(true);
+    });
+
     it('stays in the field of a setting, and saves over the value of another operator only on request', async () => {
       const page = await open('settings');
       const field = page.getByLabel('mailLanguage');

@@ -36,7 +36,7 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
   const add = () => {
     const key = subject.trim();
     if (key === '') return;
-    onChange({ ...value, [key]: { read: true } });
+    onChange({ ...value, [key]: value[key] ?? { read: true } });
     setSubject('');
   };
   return (
