@@ -5,7 +5,7 @@ import { type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
+import { Choice, DayFilters, optionsOf, type TextFilter, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Empty, Page, Panel } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
@@ -48,12 +48,7 @@ export function AuditPage(): ReactNode {
   );
 }
 
-interface FilterProps {
-  readonly value: string | undefined;
-  readonly onChange: (value: string | undefined) => void;
-}
-
-function OperatorFilter(filter: FilterProps): ReactNode {
+function OperatorFilter(filter: TextFilter): ReactNode {
   const t = useTexts();
   const enabled = useMay('*')('operators.write');
   const { data } = useRead(consoleApi.listOperators, {}, { enabled });
@@ -67,7 +62,7 @@ function OperatorFilter(filter: FilterProps): ReactNode {
   );
 }
 
-function ActionFilter(filter: FilterProps): ReactNode {
+function ActionFilter(filter: TextFilter): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
   const names: Readonly<Record<string, string>> = t.audit.actions;

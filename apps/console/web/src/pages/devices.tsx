@@ -57,7 +57,7 @@ export function DevicesPage(): ReactNode {
             onChange={(event) => change({ connected: event.currentTarget.checked ? true : undefined })}
           />
         </Group>
-        {isConnected ? <ConnectedDevices query={{ after }} /> : <DeviceList query={{ after, ...filters }} hasPager />}
+        <DeviceList query={{ after, ...filters }} isConnected={isConnected} hasPager />
       </Panel>
     </Page>
   );
@@ -65,40 +65,30 @@ export function DevicesPage(): ReactNode {
 
 interface DeviceListProps {
   readonly query: NonNullable<CallInput<typeof consoleApi.listDevices>['query']>;
+  /** Only devices that are connected now; no filter applies to them. */
+  readonly isConnected?: boolean;
   readonly hasPager?: boolean;
 }
 
-export function DeviceList({ query, hasPager = false }: DeviceListProps): ReactNode {
+export function DeviceList({ query, isConnected = false, hasPager = false }: DeviceListProps): ReactNode {
   const t = useTexts();
-  const { appId } = useApp();
-  const devices = useRead(consoleApi.listDevices, { params: { appId }, query }, { everyMs: EVERY_MS });
-  return (
-    <List
-      label={t.pages.devices}
-      of={devices}
-      lines={8}
-      idOf={({ objectId }) => objectId}
-      columns={useDeviceColumns()}
-      empty={<Empty title={t.devices.none} says={t.devices.noneSays} />}
-      {...(hasPager ? { page: query } : {})}
-    />
+  const params = { appId: useApp().appId };
+  const all = useRead(consoleApi.listDevices, { params, query }, { everyMs: EVERY_MS, enabled: !isConnected });
+  const connected = useRead(
+    consoleApi.listConnectedDevices,
+    { params, query: { after: query.after } },
+    { everyMs: CONNECTED_EVERY_MS, enabled: isConnected },
   );
-}
-
-function ConnectedDevices({ query }: Pick<DeviceListProps, 'query'>): ReactNode {
-  const t = useTexts();
-  const { appId } = useApp();
-  const input = { params: { appId }, query: { after: query.after } };
-  const devices = useRead(consoleApi.listConnectedDevices, input, { everyMs: CONNECTED_EVERY_MS });
+  const none = isConnected ? { title: t.devices.noneConnected } : { title: t.devices.none, says: t.devices.noneSays };
   return (
     <List
-      label={t.devices.onlyConnected}
-      of={devices}
-      page={query}
+      label={isConnected ? t.devices.onlyConnected : t.pages.devices}
+      of={isConnected ? connected : all}
       lines={8}
       idOf={({ objectId }) => objectId}
       columns={useDeviceColumns()}
-      empty={<Empty title={t.devices.noneConnected} />}
+      empty={<Empty {...none} />}
+      {...(hasPager ? { page: query } : {})}
     />
   );
 }

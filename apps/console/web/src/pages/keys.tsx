@@ -9,7 +9,7 @@ import { DataTable } from '../table/data-table';
 import { When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
-interface ApplicationProps {
+export interface ApplicationProps {
   readonly application: ApplicationDetails;
 }
 

@@ -216,11 +216,7 @@ function Who({ draft, change }: StepProps): ReactNode {
   );
 }
 
-interface AudienceProps {
-  readonly audience: RouteReply<typeof consoleApi.countPushTargets>;
-}
-
-function Audience({ audience }: AudienceProps): ReactNode {
+function Audience({ audience }: { readonly audience: RouteReply<typeof consoleApi.countPushTargets> }): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const { appId, may } = useApp();

@@ -9,7 +9,7 @@ import { PageTabs } from '../parts/page-tabs';
 import { Answer, Page, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { PlatformsTab, TextMessagesTab } from './credentials';
-import { KeysTab } from './keys';
+import { type ApplicationProps, KeysTab } from './keys';
 import { VendorsTab } from './vendors';
 
 export function SettingsPage(): ReactNode {
@@ -35,10 +35,6 @@ export function SettingsPage(): ReactNode {
       />
     </Page>
   );
-}
-
-interface ApplicationProps {
-  readonly application: ApplicationDetails;
 }
 
 type Setting = ApplicationDetails['settings'][number];

@@ -171,10 +171,10 @@ export function useUrlFilters<Search extends object>(search: Search): UrlFilters
   return { change, filter };
 }
 
-type DayFilter = Pick<UrlTextProps, 'onChange' | 'value'>;
+export type TextFilter = Pick<UrlTextProps, 'onChange' | 'value'>;
 
 interface DayFiltersProps {
-  readonly filter: (name: 'since' | 'until') => DayFilter;
+  readonly filter: (name: 'since' | 'until') => TextFilter;
   readonly labels?: { readonly since: string; readonly until: string };
 }
 
