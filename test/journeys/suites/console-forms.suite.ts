@@ -13,6 +13,12 @@ const button = (page: Page, name: RegExp | string) => page.getByRole('button', {
 const goTo = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name, exact: true }).click();
 
+/** The tests are compiled without the types of a page. */
+const colorOf = (element: unknown) =>
+  (globalThis as unknown as { getComputedStyle: (of: unknown) => { backgroundColor: string } }).getComputedStyle(
+    element,
+  ).backgroundColor;
+
 /** Forms: what they refuse, what they keep, and what a page that is read says meanwhile. */
 export function describeForms(
   server: () => GatepostServer,
@@ -204,6 +210,19 @@ export function describeForms(
       await field.fill('fr');
       expect(await failure.count()).toBe(0);
     });
+  });
+
+  it('the preview of a mail is as wide as a phone, and dark, on request alone', async () => {
+    const page = await open('templates/verifyEmail/en');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    const mail = page.locator('iframe');
+    const ground = () => mail.contentFrame().locator('body.page').evaluate(colorOf);
+    await expect.poll(ground).toBe('rgb(255, 255, 255)');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.getByLabel('Dark').check();
+    await page.getByLabel('Phone width').check();
+    await expect.poll(ground).toBe('rgb(20, 23, 27)');
+    expect((await mail.boundingBox())?.width).toBe(390);
   });
 
   describe('a page that gets no answer', () => {

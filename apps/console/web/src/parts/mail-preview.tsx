@@ -1,4 +1,5 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { Checkbox, Group } from '@mantine/core';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useTexts } from '../texts/texts';
 
 /**
@@ -8,26 +9,45 @@ import { useTexts } from '../texts/texts';
 export function MailPreview({ html }: { readonly html: string }): ReactNode {
   const t = useTexts();
   const frame = useRef<HTMLIFrameElement>(null);
+  const [isNarrow, setNarrow] = useState(false);
+  const [isDark, setDark] = useState(false);
   useEffect(() => {
     const shown = frame.current?.contentDocument;
-    if (shown !== null && shown !== undefined) show(html, shown);
-  }, [html]);
-  // Without allow-scripts nothing in the frame can run; allow-same-origin lets this page fill it.
-  return <iframe ref={frame} title={t.templates.preview} sandbox="allow-same-origin" className="mail" />;
+    if (shown !== null && shown !== undefined) show(html, shown, isDark ? 'dark' : 'light');
+  }, [html, isDark]);
+  const className = ['mail', ...(isNarrow ? ['narrow'] : []), ...(isDark ? ['dark'] : [])].join(' ');
+  return (
+    <>
+      <Group gap="md">
+        <Checkbox label={t.templates.phone} checked={isNarrow} onChange={() => setNarrow(!isNarrow)} />
+        <Checkbox label={t.shell.themes.dark} checked={isDark} onChange={() => setDark(!isDark)} />
+      </Group>
+      {/* Without allow-scripts nothing in the frame can run; allow-same-origin lets this page fill it. */}
+      <iframe ref={frame} title={t.templates.preview} sandbox="allow-same-origin" className={className} />
+    </>
+  );
 }
 
 const REMOVED = 'script, iframe, object, embed, base, link, meta, form, input, button';
 
-function show(html: string, into: Document): void {
+function show(html: string, into: Document, scheme: 'dark' | 'light'): void {
   const parsed = new DOMParser().parseFromString(withoutStyles(html), 'text/html');
   for (const each of parsed.querySelectorAll(REMOVED)) each.remove();
   const sheets = [...parsed.querySelectorAll('textarea')].map((style) => {
     style.remove();
-    return style.value;
+    return inScheme(style.value, scheme);
   });
   const body = copyOf(parsed.body, into);
   into.body.replaceWith(body);
   into.adoptedStyleSheets = sheetsOf(sheets, into);
+  into.documentElement.style.setProperty('color-scheme', scheme, 'important');
+}
+
+/** The styles for a reader with this colour scheme, whatever that of the operator is. */
+function inScheme(css: string, scheme: string): string {
+  return css.replace(/\(\s*prefers-color-scheme\s*:\s*(dark|light)\s*\)/gi, (_, asked: string) =>
+    asked.toLowerCase() === scheme ? '(min-width: 0)' : '(max-width: 0)',
+  );
 }
 
 /** A parser applies the policy too, and reports each style: so styles stand under other names while it works. */

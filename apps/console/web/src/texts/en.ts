@@ -625,6 +625,7 @@ export const en = {
     html: 'HTML',
     text: 'Text',
     preview: 'Preview',
+    phone: 'Phone width',
     test: 'Send me a test',
     reset: 'Back to the built-in template',
     resetSays: 'The own template is removed. The next mail uses the built-in one.',
