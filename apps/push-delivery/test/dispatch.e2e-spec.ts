@@ -17,7 +17,7 @@ import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
 import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
 import type { PushDatabase } from '../src/push-delivery.database.js';
-import type { VendorCredentials } from '../src/vendors/vendor-credentials.js';
+import type { VendorCredentialsService } from '../src/vendors/vendor-credentials.service.js';
 
 const DEVICES = 300;
 
@@ -62,7 +62,7 @@ describe('a dispatcher with PostgreSQL, Redis and RabbitMQ', () => {
     const [lanes, jobs] = [new LanesRepository(database), new PushJobsRepository(database)];
     const [scan, delivery] = [new InstallationScanRepository(database), newDelivery()];
     const vendors: VendorDispatch = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
-    const known = vendors as VendorCredentials;
+    const known = vendors as VendorCredentialsService;
     const started = new PushDispatcher(lanes, jobs, scan, delivery, known, new Clock(), new Metrics());
     started.onApplicationBootstrap();
     return started;

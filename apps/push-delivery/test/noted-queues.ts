@@ -11,7 +11,7 @@ import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
 import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
 import type { PushDatabase } from '../src/push-delivery.database.js';
-import type { VendorCredentials } from '../src/vendors/vendor-credentials.js';
+import type { VendorCredentialsService } from '../src/vendors/vendor-credentials.service.js';
 
 /** Queues that record batches, skip repeated devices, and fail or wait on request. */
 export class NotedQueues {
@@ -52,7 +52,7 @@ export function startDispatcher(
     new PushJobsRepository(database),
     new InstallationScanRepository(database),
     delivery,
-    vendors as VendorCredentials,
+    vendors as VendorCredentialsService,
     new Clock(),
     metrics,
   );

@@ -10,7 +10,7 @@ import { PushJobsRepository } from './push-jobs.repository.js';
 import { largeWorker } from './push-run.js';
 import type { LeasedWorker } from '../pushes/leases.js';
 import type { PushJob } from '../pushes/push.row.js';
-import { VendorCredentials } from '../vendors/vendor-credentials.js';
+import { VendorCredentialsService } from '../vendors/vendor-credentials.service.js';
 
 /** Processes the pushes that are due: each in its turn in the lane of its application, and large ones beside it (ADR 34). */
 @Injectable()
@@ -25,7 +25,7 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     jobs: PushJobsRepository,
     installations: InstallationScanRepository,
     delivery: PushDelivery,
-    vendors: VendorCredentials,
+    vendors: VendorCredentialsService,
     clock: Clock,
     private readonly metrics: Metrics,
   ) {

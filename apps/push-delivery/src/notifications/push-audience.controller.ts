@@ -9,7 +9,7 @@ import { DEVICE_QUEUES, type DeviceQueues, openingOf, type SessionRef } from '..
 import { platformOf, withFewPlatforms, withTargeted } from '../dispatch/delivery-counts.rules.js';
 import { assertFindable, InstallationScanRepository } from '../installations/installations.repository.js';
 import type { NotificationCounts, TargetedInstallation } from '../pushes/push.row.js';
-import { VendorCredentials } from '../vendors/vendor-credentials.js';
+import { VendorCredentialsService } from '../vendors/vendor-credentials.service.js';
 import { routePage } from '../vendors/vendor-route.rules.js';
 import { type ParsedPush, parsePush } from './push-request.rules.js';
 
@@ -28,7 +28,7 @@ export class PushAudienceController {
     private readonly applications: ApplicationDirectory,
     private readonly installations: InstallationScanRepository,
     private readonly queries: QueryDatabase,
-    private readonly vendors: VendorCredentials,
+    private readonly vendors: VendorCredentialsService,
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
     private readonly clock: Clock,
   ) {}

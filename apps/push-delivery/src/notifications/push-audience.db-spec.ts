@@ -26,7 +26,7 @@ import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../dispatch/push-jobs.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { PlatformCounts } from '../pushes/push.row.js';
-import type { VendorCredentials } from '../vendors/vendor-credentials.js';
+import type { VendorCredentialsService } from '../vendors/vendor-credentials.service.js';
 import { NotificationsRepository } from './notifications.repository.js';
 import { PushAudienceController } from './push-audience.controller.js';
 import { PushController } from './push.controller.js';
@@ -89,7 +89,7 @@ describe('the audience of a push', () => {
       listConnected: () => Promise.resolve({ sessions: [], next: undefined }),
     } as unknown as DeviceQueues;
     const vendors = { channelsOf: () => Promise.resolve([]), batchesAdded: () => undefined };
-    const credentials = vendors as unknown as VendorCredentials;
+    const credentials = vendors as unknown as VendorCredentialsService;
     const accounts = {
       call: (_: unknown, { appId }: { appId: string }) =>
         Promise.resolve({ application: appId === APP ? { settings: {} } : null }),

@@ -2,7 +2,7 @@ import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/
 import { LRUCache } from 'lru-cache';
 import { ApplicationDirectory } from '#admission';
 import { Clock } from '#bootstrap';
-import type { VendorCredentials as Credentials, ShownVendor, Vendor } from '#contracts';
+import type { VendorCredentials, ShownVendor, Vendor } from '#contracts';
 import { newObjectId } from '#objects';
 import type { Metrics } from '#observability';
 import { OutboundClient } from '#outbound';
@@ -22,8 +22,8 @@ import {
   type OpenCredentials,
   parseServiceAccount,
   topicsOf,
-  VendorCredentials,
-} from './vendor-credentials.js';
+  VendorCredentialsService,
+} from './vendor-credentials.service.js';
 import { VendorLane } from './vendor-lane.js';
 import {
   type CheckProblem,
@@ -56,7 +56,7 @@ export class VendorChannels implements OnApplicationShutdown {
   readonly #outbound = new Map<Vendor, OutboundClient>();
 
   constructor(
-    private readonly credentials: VendorCredentials,
+    private readonly credentials: VendorCredentialsService,
     private readonly applications: ApplicationDirectory,
     private readonly clock: Clock,
     @Inject(PUSH_DELIVERY_CONFIG) config: PushDeliveryConfig,
@@ -128,7 +128,7 @@ export class VendorChannels implements OnApplicationShutdown {
     return client;
   }
 
-  #apns(credentials: Credentials<'apns'>, prod: 'dev' | 'prod'): VendorChannel {
+  #apns(credentials: VendorCredentials<'apns'>, prod: 'dev' | 'prod'): VendorChannel {
     const { urls, connections } = this.#config;
     const server = {
       url: urls[prod === 'dev' ? 'apns-dev' : 'apns'],
@@ -156,13 +156,13 @@ export class VendorChannels implements OnApplicationShutdown {
     }
   }
 
-  #webPush({ subject, privateKey = '' }: Credentials<'web-push'>): VendorChannel {
+  #webPush({ subject, privateKey = '' }: VendorCredentials<'web-push'>): VendorChannel {
     const keys = { privateKey, publicKey: publicKeyOf(privateKey) ?? '' };
     const services = new PushServices(this.#outboundOf('web-push'), OUTBOUND);
     return new WebPushChannel({ keys, subject, services, clock: this.clock });
   }
 
-  #fcm({ serviceAccount }: Credentials<'fcm'>): VendorChannel {
+  #fcm({ serviceAccount }: VendorCredentials<'fcm'>): VendorChannel {
     const account = parseServiceAccount(serviceAccount);
     if (account === undefined) throw new Error('the stored service account is not valid');
     const { urls, connections } = this.#config;

@@ -10,7 +10,7 @@ import { openPushDatabase } from '../../test/push-database.js';
 import type { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import type { VendorChannels } from './vendor-channels.js';
-import { VendorCredentials } from './vendor-credentials.js';
+import { VendorCredentialsService } from './vendor-credentials.service.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
@@ -213,7 +213,7 @@ it('a resumption is announced where PostgreSQL is away before the devices are du
   const lanes = new VendorLanesRepository(database);
   vi.spyOn(lanes, 'change').mockResolvedValue(true);
   const sealer = new Sealer('a secret of thirty-two characters, or more');
-  const credentials = new VendorCredentials({} as never, sealer, {} as never, broadcasts, batches, lanes);
+  const credentials = new VendorCredentialsService({} as never, sealer, {} as never, broadcasts, batches, lanes);
   const key = { appId: 'app', vendor: 'meizu', profile: '_default', part: '' } as const;
   await expect(credentials.change(key, 'resume')).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });
   await eventually(() => {

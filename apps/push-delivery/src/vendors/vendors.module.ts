@@ -7,7 +7,7 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, vendorsOf } from '../pus
 import { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import { type OpenedCredentials, VendorChannels } from './vendor-channels.js';
-import { vendorContext, VendorCredentials } from './vendor-credentials.js';
+import { vendorContext, VendorCredentialsService } from './vendor-credentials.service.js';
 import { VendorCredentialsRepository } from './vendor-credentials.repository.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorHousekeeping } from './vendor-housekeeping.job.js';
@@ -21,7 +21,7 @@ type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 @Controller()
 class VendorsController {
   constructor(
-    private readonly credentials: VendorCredentials,
+    private readonly credentials: VendorCredentialsService,
     private readonly channels: VendorChannels,
     private readonly states: VendorLanesRepository,
   ) {}
@@ -96,7 +96,7 @@ const SEALED_TABLES: readonly SealedTable[] = [
   providers: [
     VendorBatchesRepository,
     VendorChannels,
-    VendorCredentials,
+    VendorCredentialsService,
     VendorCredentialsRepository,
     VendorLanesRepository,
     {
@@ -105,10 +105,10 @@ const SEALED_TABLES: readonly SealedTable[] = [
       useFactory: (config: PushDeliveryConfig) => sealerOf(vendorsOf(config)),
     },
   ],
-  exports: [Sealer, VendorBatchesRepository, VendorChannels, VendorCredentials, VendorLanesRepository],
+  exports: [Sealer, VendorBatchesRepository, VendorChannels, VendorCredentialsService, VendorLanesRepository],
 })
 export class VendorsModule {
-  constructor(readiness: Readiness, credentials: VendorCredentials) {
+  constructor(readiness: Readiness, credentials: VendorCredentialsService) {
     readiness.register('secret (push)', () => credentials.assertSecretFits());
   }
 }

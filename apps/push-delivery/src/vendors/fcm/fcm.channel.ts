@@ -5,7 +5,7 @@ import { isJsonObject } from '#objects';
 import { type OutboundClient, OutboundError } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { Http2Client, Http2Error } from '../http2-client.js';
-import type { ServiceAccount } from '../vendor-credentials.js';
+import type { ServiceAccount } from '../vendor-credentials.service.js';
 import {
   type CheckProblem,
   merged,

@@ -12,7 +12,7 @@ import {
   splitCredentials,
   type Vendor,
   VENDOR_CREDENTIALS,
-  type VendorCredentials as Credentials,
+  type VendorCredentials,
   VENDORS,
   type vendorsRpc,
 } from '#contracts';
@@ -36,7 +36,7 @@ type RowKey = Pick<Row, 'appId' | 'vendor' | 'profile' | 'part'>;
 /** `version` changes with the credentials. */
 export interface OpenCredentials<Name extends Vendor = Vendor> {
   readonly version: number;
-  readonly credentials: Credentials<Name>;
+  readonly credentials: VendorCredentials<Name>;
   readonly pausedLanes: ReadonlySet<string>;
 }
 
@@ -49,7 +49,7 @@ interface Known {
 
 /** Secrets are sealed at rest and never shown. */
 @Injectable()
-export class VendorCredentials {
+export class VendorCredentialsService {
   /** Cached sealed for a second: no secret stays in memory in plain text. */
   readonly #known = new TtlCache<Known>(async (appId) => {
     const [rows, pausedLanes] = await Promise.all([this.repository.list(appId), this.lanes.pausedOf(appId)]);
@@ -96,7 +96,7 @@ export class VendorCredentials {
     const credentials = this.#sealed.openOrFail(row, ({ shown, secrets }) => ({
       ...shown,
       ...secrets,
-    })) as Credentials<Name>;
+    })) as VendorCredentials<Name>;
     return { version: row.updatedAt.getTime(), credentials, pausedLanes };
   }
 
@@ -117,7 +117,7 @@ export class VendorCredentials {
     await this.applications.assertKnown(appId);
     const part = partOf(shown);
     const key = { appId, vendor, profile, part };
-    const credentials = { ...shown, ...secrets } as Credentials;
+    const credentials = { ...shown, ...secrets } as VendorCredentials;
     const problem = await check?.(appId, { vendor, profile, part, version: 0, credentials, pausedLanes: new Set() });
     if (problem?.isRefusal === true) throw appError('INCORRECT_TYPE', { message: problem.text });
     const { row, reply } = this.#sealed.seal(key, { shown, secrets });
