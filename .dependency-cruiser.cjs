@@ -55,7 +55,7 @@ module.exports = {
       from: { path: '^apps/standalone/', pathNot: TESTS },
       to: {
         path: '^apps/(?!standalone/)',
-        pathNot: [String.raw`\.(?:module|config|database)\.ts$`, '/http-server\\.ts$', '/first-application\\.ts$'],
+        pathNot: [String.raw`\.(?:module|config|database)\.ts$`, '/http-server\\.ts$'],
       },
     },
     {

@@ -1,4 +1,5 @@
 import { loadConfig, run } from '#bootstrap';
-import { standaloneEnvironment, startStandalone } from './standalone.js';
+import { standaloneEnvironment } from './services.js';
+import { startStandalone } from './standalone.js';
 
 await run(() => startStandalone(loadConfig(standaloneEnvironment, process.env)));

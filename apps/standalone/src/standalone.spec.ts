@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as contracts from '#contracts';
 import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { DataFolder, OPERATOR_CONTRACTS } from './data-folder.js';
-import { standaloneEnvironment, standaloneService } from './standalone.js';
+import { standaloneEnvironment, standaloneService } from './services.js';
 
 const SERVICES = ['gateway', 'accounts', 'auth-linking', 'mail', 'push-delivery'];
 
