@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { operatorSocketPath, StartError } from '#bootstrap';
 import { applicationsRpc, type RpcContract, type RpcReply } from '#contracts';
 import { isAppError, messageOf } from '#errors';
@@ -127,8 +128,7 @@ function namingSilence(transport: RabbitTransport): RpcTransport {
 
 async function isConnectedInTime(transport: RabbitTransport): Promise<boolean> {
   const deadline = Date.now() + CONNECT_TIMEOUT_MS;
-  while (!transport.isConnected() && Date.now() < deadline)
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  while (!transport.isConnected() && Date.now() < deadline) await sleep(POLL_MS);
   return transport.isConnected();
 }
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { abortableSleep } from '#errors';
 import { FailureLog, type JobName, type Metrics } from '#observability';
 
 @Injectable()
@@ -53,8 +53,7 @@ export abstract class PeriodicJob implements OnApplicationBootstrap, BeforeAppli
   }
 
   async #pause(intervals: number): Promise<void> {
-    // The sleep rejects when the job is stopped, which ends the pause.
-    await sleep(this.#options.intervalMs * intervals, undefined, { signal: this.#stop.signal }).catch(() => undefined);
+    await abortableSleep(this.#options.intervalMs * intervals, this.#stop.signal);
   }
 
   async #round(): Promise<void> {

@@ -7,6 +7,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { z } from 'zod';
 import type { EventContract } from '#contracts';
+import { abortableSleep } from '#errors';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
 import { environment } from './environment.js';
@@ -196,7 +197,7 @@ class Receivers {
       if (fitness !== logged)
         this.#logger.error(`receives no requests and events: ${(await readiness.problems()).join('; ')}`);
       logged = fitness;
-      await sleep(UNFIT_POLL_MS, undefined, { signal }).catch(() => undefined);
+      await abortableSleep(UNFIT_POLL_MS, signal);
       if (signal.aborted) return;
     }
     await this.app.startAllMicroservices();
@@ -234,5 +235,5 @@ async function untilReady(app: NestFastifyApplication, options: ServiceOptions):
 async function drain(app: NestFastifyApplication, { env }: ServiceOptions): Promise<void> {
   app.get(Readiness).startDraining();
   endKeptConnections(app.getHttpServer());
-  await new Promise((resolve) => setTimeout(resolve, env.GATEPOST_DRAIN_SECONDS * 1000));
+  await sleep(env.GATEPOST_DRAIN_SECONDS * 1000);
 }
