@@ -1,15 +1,15 @@
 // npm run bench: Gatepost in both shapes beside a bare server that does the same statements, in one run.
 import { fail, readArguments } from '../tools/prepare.mjs';
 import { CASES } from './cases.mjs';
-import { measure, median, warmUp } from './load.mjs';
-import { untilQuiet } from './process-usage.mjs';
-import { printReport } from './report.mjs';
-import { startContestants } from './contestants.mjs';
-import { printMailReport } from './mail/mail-report.mjs';
-import { measureMails } from './mail/measure-mail.mjs';
 import { measureConsole, printConsoleReport, USERS } from './console/measure-console.mjs';
 import { measurePages, printPageReport } from './console/measure-page.mjs';
+import { startContestants } from './contestants.mjs';
 import { measureImport, printImportReport } from './import/measure-import.mjs';
+import { measure, median, warmUp } from './load.mjs';
+import { printMailReport } from './mail/mail-report.mjs';
+import { measureMails } from './mail/measure-mail.mjs';
+import { untilQuiet } from './process-usage.mjs';
+import { printReport } from './report.mjs';
 
 /** Not a matter of requests: how many mails leave, and how soon. */
 const MAIL = 'mail';

@@ -1,7 +1,7 @@
 // Writes an export as LeanCloud's console makes it: users with password hashes and session tokens, roles with members, installations.
 import { createHash, randomBytes } from 'node:crypto';
-import { createWriteStream, mkdirSync } from 'node:fs';
 import { once } from 'node:events';
+import { createWriteStream, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { leancloudHash } from '../../libs/security/src/imported-password.mjs';
 

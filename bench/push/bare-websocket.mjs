@@ -1,7 +1,7 @@
+import { randomBytes } from 'node:crypto';
 // A server of the package ws that only sends frames and reads acknowledgements, in a process of its own: what Node and ws can do without a store.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { WebSocketServer } from 'ws';
 

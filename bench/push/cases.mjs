@@ -1,9 +1,9 @@
 // The cases measured for each server. A case returns numbers by the names of its rows in the report.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { peakKbDuring, processorSeconds, residentKb } from '../process-usage.mjs';
 import { now, shares } from './figures.mjs';
 import { namesOf } from './load-process.mjs';
 import { scale } from './scale.mjs';
-import { peakKbDuring, processorSeconds, residentKb } from '../process-usage.mjs';
 
 const IDLE_DEVICES = 10_000;
 const FAN_OUT_DEVICES = 5_000;

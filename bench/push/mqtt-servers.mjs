@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import mqtt from 'mqtt';
-import { freePort } from '../bench-run.mjs';
 import { privatePrograms, privateServers } from '../../tools/test/private-servers.mjs';
+import { freePort } from '../bench-run.mjs';
 import { ID_LENGTH, TOPIC_OF_ALL } from './mqtt-device.mjs';
 
 const POLL_MS = 50;

@@ -1,8 +1,8 @@
 // npm run bench:push: what pushes cost, beside other servers.
 import { fail, readArguments } from '../../tools/prepare.mjs';
+import { machine } from '../report.mjs';
 import { CASES } from './cases.mjs';
 import { measurePushes, PEERS } from './measure-push.mjs';
-import { machine } from '../report.mjs';
 import { pushReport } from './report.mjs';
 
 const ALL_CASES = Object.keys(CASES);

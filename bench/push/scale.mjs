@@ -1,9 +1,9 @@
 // A million devices that are away: pushes to all of them, a push to one device meanwhile, and the return of many at once.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { peakKbDuring, residentKb } from '../process-usage.mjs';
 import { now, shares } from './figures.mjs';
 import { namesOf, startDevices } from './load-process.mjs';
-import { peakKbDuring, residentKb } from '../process-usage.mjs';
 
 const PUSHES = 10;
 const RETURNING = 50_000;

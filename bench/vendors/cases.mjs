@@ -1,7 +1,7 @@
 // The cases of the senders. A case returns numbers by the names of its rows in the report.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { now, shares } from '../push/figures.mjs';
 import { peakKbDuring, processorSeconds, residentKb } from '../process-usage.mjs';
+import { now, shares } from '../push/figures.mjs';
 
 const WARM_UP_DEVICES = 2_000;
 const DELAY_MS = 50;

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,8 +16,6 @@ import {
   TestProcess,
   useVendors,
 } from '#testing';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { PrivateServers } from './private-servers.js';
 
 const SECONDS = scaleOfRun('seconds', 60);

@@ -6,8 +6,8 @@ import { HOSTILE_TEXTS } from './corpus/texts.js';
 import { CREDENTIALS } from './credentials.js';
 import type { HostileRequest } from './hostile-request.js';
 import { mutated } from './mutation.js';
-import { objectIds, SENSIBLE_MEMBERS, SENSIBLE_PARAMETERS } from './sensible-values.js';
 import { SchemaArbitraries } from './schema-arbitrary.js';
+import { objectIds, SENSIBLE_MEMBERS, SENSIBLE_PARAMETERS } from './sensible-values.js';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 const FORM_BODY = { 'content-type': 'application/x-www-form-urlencoded' };

@@ -1,6 +1,6 @@
 import { TOTP } from 'otpauth';
-import { afterAll, describe, expect, it } from 'vitest';
 import type { Page } from 'playwright-core';
+import { afterAll, describe, expect, it } from 'vitest';
 import { accessibilityProblems, freePorts, startStandalone, useBrowser, useServer, type Visit } from '#testing';
 
 const PASSWORD = 'four words are enough';

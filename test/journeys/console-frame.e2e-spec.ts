@@ -4,7 +4,6 @@ import { appClient, signUp, unique, useServer } from '#testing';
 import { describeConditions } from './suites/conditions.suite.js';
 import { describeForms } from './suites/console-forms.suite.js';
 import { describeStates } from './suites/console-states.suite.js';
-import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 import {
   OWNER,
   PASSWORD,
@@ -13,6 +12,7 @@ import {
   useOperator,
   useOperatorPages,
 } from './suites/operator.js';
+import { answer, comeBack, hold, isAsked, refused } from './suites/page-requests.js';
 
 /** Longer than the page takes an answer for new, the session included. */
 const STALE_MS = 61_000;

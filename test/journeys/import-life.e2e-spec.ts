@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { generateExport, idOf, KNOWN_PASSWORD, sessionTokenOf } from '../../bench/import/generate-export.mjs';
 import {
   ApiClient,
   eventually,
@@ -11,6 +10,7 @@ import {
   startServices,
   startStandalone,
 } from '#testing';
+import { generateExport, idOf, KNOWN_PASSWORD, sessionTokenOf } from '../../bench/import/generate-export.mjs';
 
 const LIFE_MS = 300_000;
 const USERS = 20_000;

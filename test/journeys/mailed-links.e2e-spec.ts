@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
 import AV from 'leancloud-storage';
+import { describe, expect, it } from 'vitest';
 import {
   appClient,
   eventually,

@@ -15,10 +15,10 @@ import { LOCKOUT_LIMITS } from '../../apps/accounts/src/lockout/lockout.rules.js
 import { RedisLockoutStore } from '../../apps/accounts/src/lockout/redis-lockout.store.js';
 import { describeLockout } from '../../apps/accounts/test/lockout.suite.js';
 import { RedisRequestCounter } from '../../apps/gateway/src/rate-limits/redis-request-counter.store.js';
-import { RedisConnectorNodes } from '../../apps/push-delivery/src/device-queues/redis-sessions.store.js';
-import { RedisDeviceQueues } from '../../apps/push-delivery/src/device-queues/redis-device-queues.store.js';
-import { Connectors } from '../../apps/push-delivery/test/connectors.js';
 import { partitionOf } from '../../apps/push-delivery/src/device-queues/device-queues.js';
+import { RedisDeviceQueues } from '../../apps/push-delivery/src/device-queues/redis-device-queues.store.js';
+import { RedisConnectorNodes } from '../../apps/push-delivery/src/device-queues/redis-sessions.store.js';
+import { Connectors } from '../../apps/push-delivery/test/connectors.js';
 import { QUEUE_LIMIT } from '../../apps/push-delivery/test/queue-stores.js';
 import { describeQueues } from '../../apps/push-delivery/test/queues.suite.js';
 import { describeSessions } from '../../apps/push-delivery/test/sessions.suite.js';

@@ -6,8 +6,8 @@ import {
   MailAllowanceEntity,
   SmsAllowanceEntity,
 } from './messages/message-allowances.repository.js';
-import * as usersAndRoles from './migrations/0.1.0-users-and-roles.js';
 import * as messagesAndKeys from './migrations/0.1.0-messages-and-keys.js';
+import * as usersAndRoles from './migrations/0.1.0-users-and-roles.js';
 import { SmsCodeEntity, SmsNumberlessGuessEntity } from './phone-numbers/sms-codes.repository.js';
 import { RoleChildEntity, RoleEntity, RoleUserEntity } from './roles/roles.repository.js';
 import { SecretRotationEntity } from './secrets/secret-rotations.repository.js';

@@ -1,5 +1,5 @@
-import { Inject, Injectable } from '@nestjs/common';
 import { join } from 'node:path';
+import { Inject, Injectable } from '@nestjs/common';
 import type { z } from 'zod';
 import {
   ConfigError,

@@ -12,7 +12,6 @@ import { BROKER, type Broker, CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } fr
 import { ConsoleDatabase, consoleDatabase } from './console.database.js';
 import { HealthHandlers } from './health/health.handlers.js';
 import { CONSOLE_HANDLERS } from './http/console-router.js';
-import { RequestCache } from './routing/console-handler.js';
 import { MessagesHandlers } from './messages/messages.handlers.js';
 import { AccessHandlers } from './operators/access.handlers.js';
 import { ConsoleController } from './operators/console.controller.js';
@@ -21,13 +20,14 @@ import { OidcRepository } from './operators/oidc.repository.js';
 import { OidcService } from './operators/oidc.service.js';
 import { OperatorsHandlers } from './operators/operators.handlers.js';
 import { OperatorsRepository } from './operators/operators.repository.js';
-import { SignInRepository } from './operators/sign-in.repository.js';
-import { codesContext, SecondFactors } from './operators/second-factors.js';
 import { SecondFactorsHandlers } from './operators/second-factors.handlers.js';
+import { codesContext, SecondFactors } from './operators/second-factors.js';
 import { SecondFactorsRepository } from './operators/second-factors.repository.js';
+import { SignInRepository } from './operators/sign-in.repository.js';
 import { SignInService } from './operators/sign-in.service.js';
 import { DevicesHandlers } from './pushes/devices.handlers.js';
 import { PushesHandlers } from './pushes/pushes.handlers.js';
+import { RequestCache } from './routing/console-handler.js';
 import { RolesHandlers } from './users/roles.handlers.js';
 import { UsersHandlers } from './users/users.handlers.js';
 

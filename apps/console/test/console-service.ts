@@ -6,15 +6,15 @@ import { consoleApi, type ConsoleRoute, pathOf, type Role } from '#console-api';
 import { consoleRpc, operatorMailsRpc } from '#contracts';
 import { migrate } from '#database';
 import { FakeTransport, newDatabase, serveOver, unique } from '#testing';
-import { consoleConfig, consoleEnvironment } from '../src/console.config.js';
 import { ConsoleCleanup } from '../src/audit/audit.repository.js';
+import { consoleConfig, consoleEnvironment } from '../src/console.config.js';
+import type { Broker } from '../src/console.config.js';
 import { ConsoleDatabase, consoleDatabase } from '../src/console.database.js';
 import { ConsoleModule } from '../src/console.module.js';
-import type { Broker } from '../src/console.config.js';
-import { RequestCache } from '../src/routing/console-handler.js';
 import { createConsoleServer, prepareConsoleServer } from '../src/http-server.js';
 import { ConsoleController } from '../src/operators/console.controller.js';
 import { OperatorsRepository } from '../src/operators/operators.repository.js';
+import { RequestCache } from '../src/routing/console-handler.js';
 
 export const PASSWORD = 'correct horse battery';
 

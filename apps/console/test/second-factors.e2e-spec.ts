@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { consoleApi, type ConsoleRoute, type RouteReply } from '#console-api';
 import { newDatabase } from '#testing';
 import { SealingController } from '../src/console.module.js';
-import { newSoftPasskey, type SoftPasskey } from './soft-passkey.js';
 import { PASSWORD, TestConsole, type Visitor } from './console-service.js';
+import { newSoftPasskey, type SoftPasskey } from './soft-passkey.js';
 
 const ADDRESS = 'ada@example.com';
 const STEP_MS = 30_000;

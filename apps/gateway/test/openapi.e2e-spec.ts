@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Validator } from '@seriousme/openapi-schema-validator';
 import { Controller, type DynamicModule, Get, Module, Post } from '@nestjs/common';
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { isProvided, useBrowser } from '#testing';

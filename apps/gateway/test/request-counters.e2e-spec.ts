@@ -5,12 +5,12 @@ import { Clock } from '#bootstrap';
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { newNamespace, TcpProxy, testRun, unique } from '#testing';
-import { counterKeyOf, type LimitedClients, MemoryLimitedClients } from '../src/rate-limits/request-limits.js';
 import {
   FallbackRequestCounter,
   RedisLimitedClients,
   RedisRequestCounter,
 } from '../src/rate-limits/redis-request-counter.store.js';
+import { counterKeyOf, type LimitedClients, MemoryLimitedClients } from '../src/rate-limits/request-limits.js';
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 

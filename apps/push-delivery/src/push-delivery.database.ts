@@ -1,5 +1,7 @@
 import { Database, type DatabaseOptions } from '#database';
 import { FIELD_INDEX_ENTITIES } from '#objects/store';
+import * as delivery from './migrations/0.1.0-delivery.js';
+import * as pushes from './migrations/0.1.0-pushes.js';
 import {
   ConnectedCountEntity,
   DeliveryStatisticsEntity,
@@ -12,8 +14,6 @@ import {
   QueuedMessageEntity,
   RequestIdEntity,
 } from './pushes/push.entity.js';
-import * as pushes from './migrations/0.1.0-pushes.js';
-import * as delivery from './migrations/0.1.0-delivery.js';
 import {
   DevelopmentDeviceEntity,
   VendorBatchEntity,

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Redis, RedisScript } from '#redis';
 import { eventually, TcpProxy, testRun } from '#testing';
 import { Connections, ConnectorIdentity } from '../src/connector/connections.js';
-import { sessionIdOf } from '../src/device-queues/device-queues.js';
 import { CONNECTOR_NODES, type ConnectorNodes } from '../src/device-queues/connector-nodes.js';
+import { sessionIdOf } from '../src/device-queues/device-queues.js';
 import { Connectors } from './connectors.js';
 import { TestDevice } from './test-device.js';
 

@@ -6,18 +6,18 @@ import { directMessageHandler, DirectMessages, RabbitTransport } from '#messagin
 import { Metrics } from '#observability';
 import { Redis } from '#redis';
 import { eventually, newNamespace, TcpProxy, testRun } from '#testing';
-import { openPushDatabase } from './push-database.js';
 import { partitionOf } from '../src/device-queues/device-queues.js';
-import { RedisConnectorNodes } from '../src/device-queues/redis-sessions.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
-import { InstallationScanRepository } from '../src/installations/installations.repository.js';
+import { RedisConnectorNodes } from '../src/device-queues/redis-sessions.store.js';
+import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
+import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
-import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
-import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
+import { InstallationScanRepository } from '../src/installations/installations.repository.js';
 import type { PushDatabase } from '../src/push-delivery.database.js';
 import type { VendorCredentialsService } from '../src/vendors/vendor-credentials.service.js';
+import { openPushDatabase } from './push-database.js';
 
 const DEVICES = 300;
 

@@ -4,12 +4,12 @@ import type { DirectMessages } from '#messaging';
 import type { Metrics } from '#observability';
 import type { ConnectorNodes, WakeUp } from '../src/device-queues/connector-nodes.js';
 import type { DeviceQueues, EnqueueBatch } from '../src/device-queues/device-queues.js';
-import { InstallationScanRepository } from '../src/installations/installations.repository.js';
+import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
 import { LanesRepository } from '../src/dispatch/lanes.repository.js';
 import { PushDelivery } from '../src/dispatch/push-delivery.js';
 import { PushDispatcher } from '../src/dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../src/dispatch/push-jobs.repository.js';
-import type { VendorDispatch } from '../src/dispatch/installation-scan.js';
+import { InstallationScanRepository } from '../src/installations/installations.repository.js';
 import type { PushDatabase } from '../src/push-delivery.database.js';
 import type { VendorCredentialsService } from '../src/vendors/vendor-credentials.service.js';
 

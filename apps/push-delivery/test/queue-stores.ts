@@ -2,11 +2,11 @@ import { Redis as Client } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { Redis } from '#redis';
 import { eventually, isProvided, newNamespace, type Part, testRun } from '#testing';
-import { openPushDatabase } from './push-database.js';
 import type { DeviceQueueLimits, DeviceQueues } from '../src/device-queues/device-queues.js';
 import { PostgresDeviceQueues } from '../src/device-queues/postgres-device-queues.store.js';
 import { RedisDeviceQueues } from '../src/device-queues/redis-device-queues.store.js';
 import type { PushDatabase } from '../src/push-delivery.database.js';
+import { openPushDatabase } from './push-database.js';
 
 /** The store of one process. */
 export interface QueueStore {

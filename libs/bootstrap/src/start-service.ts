@@ -10,8 +10,8 @@ import type { EventContract } from '#contracts';
 import { abortableSleep } from '#errors';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
 import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
-import { environment } from './environment.js';
 import { DiagnosticsModule } from './diagnostics.js';
+import { environment } from './environment.js';
 import { drainConnections, endKeptConnections } from './http.js';
 import type { RunningProcess } from './run.js';
 

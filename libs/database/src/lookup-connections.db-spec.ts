@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import { Client } from 'pg';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually, newDatabase, TcpProxy } from '#testing';
-import { Database } from './database.js';
 import { LookupConnections } from './connections.js';
+import { Database } from './database.js';
 import { MismatchedReply } from './statement.js';
 
 const ROWS = 200;

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { fileOf, Manifests, selects, type Workload } from './manifests.js';
 
 /** A path of the entrance, and the service that it leads to. */

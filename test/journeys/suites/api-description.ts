@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { OpenApiDocument, Operation, Response, Schema } from '../../../apps/gateway/src/openapi/openapi.types.js';
 import type { ObservedAnswer } from '#testing';
+import type { OpenApiDocument, Operation, Response, Schema } from '../../../apps/gateway/src/openapi/openapi.types.js';
 
 /** The router takes no longer parts of a path (apps/gateway/src/http/http-server.ts). */
 const MAX_SEGMENT_LENGTH = 512;

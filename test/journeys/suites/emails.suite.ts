@@ -1,7 +1,7 @@
 import { beforeAll, describe } from 'vitest';
 import type { GatepostServer } from '#testing';
-import { createMailingApps, type MailingApps } from './email-client.js';
 import { describeEmailBounds } from './email-bounds.suite.js';
+import { createMailingApps, type MailingApps } from './email-client.js';
 import { describeEmailRequests } from './email-requests.suite.js';
 import { describeEmailSdk } from './email-sdk.suite.js';
 import { describeEmailSettings } from './email-settings.suite.js';

@@ -6,8 +6,8 @@ import { uniquePhone } from '#testing';
 import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import type { ApplicationsService } from '../applications/applications.service.js';
 import { MessageAllowancesRepository } from '../messages/message-allowances.repository.js';
-import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 import type { UserTransactions } from '../users/user-transactions.js';
+import { type SmsCodeKey, SmsCodesRepository } from './sms-codes.repository.js';
 import { SmsCodesService } from './sms-codes.service.js';
 
 const START = Date.parse('2026-01-01T00:00:00.000Z');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Database } from '#database';
-import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
+import { Metrics } from '#observability';
 import { queryPlan } from '#testing';
 import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
 import { DailyCounts, LoginCountsCleanup } from './daily-counts.js';

@@ -3,8 +3,8 @@ import { Clock, PeriodicJob } from '#bootstrap';
 import type { RpcReply, userSearchRpc } from '#contracts';
 import { CleanupJob, Database, type Queryable } from '#database';
 import { messageOf } from '#errors';
-import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
+import { Metrics } from '#observability';
 
 type DayCounts = RpcReply<typeof userSearchRpc.countByDay>['days'];
 

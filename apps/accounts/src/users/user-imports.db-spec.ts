@@ -5,14 +5,14 @@ import type { ImportObjectsRequest, ImportVerdict, JsonObject } from '#contracts
 import type { Database } from '#database';
 import { appError } from '#errors';
 import type { RpcClient } from '#messaging';
-import { Metrics } from '#observability';
 import { userClass } from '#objects';
 import { ObjectImports, type QueryDatabase, StoredClasses } from '#objects/store';
+import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { PasswordHasher } from '#security/passwords';
-import { newAccountsDatabase, storeApplication, userRow } from '../../test/stored.js';
 import { ImportRun } from '../../../cli/src/import/import-run.js';
 import { exported, Verdicts } from '../../../cli/test/exports.js';
+import { newAccountsDatabase, storeApplication, userRow } from '../../test/stored.js';
 import { SessionTokens } from '../sessions/session-tokens.js';
 import { IdentitiesRepository } from './identities.repository.js';
 import { UserImports } from './user-imports.js';

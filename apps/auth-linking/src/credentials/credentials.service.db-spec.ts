@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApplicationDirectory } from '#admission';
 import type { PlatformKind } from '#contracts';
 import { DatabaseModule, migrate } from '#database';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Caller, Identity, JsonObject, ObjectWrite, PlatformKind } from '#contracts';
 import type { ApplicationDirectory } from '#admission';
+import type { Caller, Identity, JsonObject, ObjectWrite, PlatformKind } from '#contracts';
 import { appError } from '#errors';
 import type { CredentialsService } from '../credentials/credentials.service.js';
 import type { PlatformVerifiers } from '../platforms/platform-verifiers.js';

@@ -1,12 +1,12 @@
+import { gzipSync } from 'node:zlib';
 import { Binary, Code, DBRef, Decimal128, Double, Int32, Long, MaxKey, ObjectId, serialize, Timestamp } from 'bson';
 import fc from 'fast-check';
-import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { contents, problems, readFiles, readInput } from '../../test/exports.js';
 import type { ReadRow, RowReader } from './export.types.js';
-import { readerOf } from './part-rows.js';
 import { RowBytes } from './json-rows.js';
 import { kindOfFile } from './part-kinds.js';
+import { readerOf } from './part-rows.js';
 
 const HEADER = '#filetype:JSON-streaming {"type":"Class","class":"_User"}';
 /** A public reconstruction; its password is the hash of Passw0rd!. */

@@ -1,5 +1,5 @@
-import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
 import { StartError } from '#bootstrap';
 import type { ClassName, ImportedObject, ImportNote, ImportVerdict } from '#contracts';
 import { ExportedObjects } from './claim-index.js';

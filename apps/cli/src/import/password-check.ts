@@ -5,8 +5,8 @@ import { StartError } from '#bootstrap';
 import type { ImportedObject, ImportedPassword } from '#contracts';
 import { parseImportedRow, parsePhoneNumber } from '#objects';
 import { importedBcryptHash, leancloudHash } from '#security';
-import { print, printAside, readInput, reportFailure, withoutLastBreak } from '../terminal.js';
 import type { Export, ExportRow } from '../export/export.types.js';
+import { print, printAside, readInput, reportFailure, withoutLastBreak } from '../terminal.js';
 import { rowsOf } from './import-run.js';
 
 /** Compares a password with the hash in the export, without any server. @throws StartError where the export has no such user or password */

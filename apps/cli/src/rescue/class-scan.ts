@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { quoted } from '#bootstrap';
 import { type LeanCloudApi, parsed, RefusedError, RequestError } from './leancloud-api.js';
 import { type ClassState, coverageOf, type ScanState } from './manifest.schema.js';
-import { rowsOf } from './rescue-folder.js';
 import { attempt, eachAtOnce, fileNameOf, headerOf, isPlainName, type RescueContext } from './rescue-context.js';
+import { rowsOf } from './rescue-folder.js';
 
 /** A file is written, and the scan can continue behind it, after so many rows or bytes. */
 const FILE_ROWS = 10_000;

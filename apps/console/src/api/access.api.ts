@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { MIN_PASSWORD_LENGTH, ROLES } from './shared.js';
 import { count, route, time } from './route.js';
+import { MIN_PASSWORD_LENGTH, ROLES } from './shared.js';
 
 const MAX_PASSWORD_LENGTH = 1_024;
 

@@ -8,10 +8,10 @@ import { type AppError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
 import { bounded, changeOf } from '../audit/audit.rules.js';
-import { provenUntil } from '../operators/operator.rules.js';
-import { type SessionRow, SignInRepository } from '../operators/sign-in.repository.js';
-import { OperatorsRepository } from '../operators/operators.repository.js';
 import { PublicUrl } from '../console.config.js';
+import { provenUntil } from '../operators/operator.rules.js';
+import { OperatorsRepository } from '../operators/operators.repository.js';
+import { type SessionRow, SignInRepository } from '../operators/sign-in.repository.js';
 import { SignInService } from '../operators/sign-in.service.js';
 import {
   browserOf,

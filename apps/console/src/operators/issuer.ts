@@ -3,8 +3,8 @@ import type * as Client from 'openid-client';
 import { Clock } from '#bootstrap';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, type OidcConfig, PublicUrl } from '../console.config.js';
-import { rightsOf } from './operator.rules.js';
 import type { IssuerAccount } from './oidc.repository.js';
+import { rightsOf } from './operator.rules.js';
 
 const logger = new Logger('Issuer');
 

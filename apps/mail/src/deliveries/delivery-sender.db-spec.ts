@@ -5,11 +5,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { eventually } from '#testing';
-import { MailDatabase, type MailLimit } from '../mail.config.js';
 import { mailModule } from '../../test/mail-module.js';
+import { MailDatabase, type MailLimit } from '../mail.config.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
-import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliveriesService } from './deliveries.service.js';
+import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
 import { ChannelUnavailable, DeliveryChannel, DeliveryRefused, settlementOf } from './delivery.channel.js';
 import type { Delivery, NewDelivery } from './delivery.rules.js';

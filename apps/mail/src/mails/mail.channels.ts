@@ -13,8 +13,8 @@ import {
 } from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig } from '../mail.config.js';
-import { CompiledTemplate } from '../templates/compiled-template.js';
 import { INVITATION_TEMPLATES } from '../templates/built-in-templates.js';
+import { CompiledTemplate } from '../templates/compiled-template.js';
 import type { RenderedMail } from '../templates/template.rules.js';
 import { TemplatesService } from '../templates/templates.service.js';
 import {

@@ -13,11 +13,11 @@ import {
 import { Inbox, type Tx } from '#database';
 import { EventHandler, type ReceivedEvent, RpcHandler } from '#messaging';
 import { Sealer } from '#security';
+import { RecipientsRepository, type UserRef } from '../deliveries/deliveries.repository.js';
 import { DeliveriesService } from '../deliveries/deliveries.service.js';
 import type { NewDelivery, RecipientRow } from '../deliveries/delivery.rules.js';
 import { MAIL_CONFIG, type MailConfig, MailDatabase } from '../mail.config.js';
 import { catchUpSeconds, INVITATION, isOutdated } from './mail.rules.js';
-import { RecipientsRepository, type UserRef } from '../deliveries/deliveries.repository.js';
 
 type Rpc = typeof operatorMailsRpc;
 

@@ -1,5 +1,8 @@
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { MemoryRequestCounter, parseRateLimit, type RateLimit } from '#admission';
+import { Clock } from '#bootstrap';
+import { connectorMessages, type DirectMessagePayload } from '#contracts';
+import { directMessageHandler, DirectMessages } from '#messaging';
 import { continueTrace, Metrics, recordInSpan } from '#observability';
 import {
   type ConnectOutcome,
@@ -10,16 +13,13 @@ import {
   type QueuePage,
 } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
+import { Connections, ConnectorIdentity } from './connections.js';
 import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
 import { FRAMING_NAMES } from './framings/framings.js';
+import { MessageCache } from './message-cache.js';
 import { isUnavailable, QueueWrites, RetryingWorkQueue } from './queue-writes.js';
 import { CLOSE, closeCodeLabel } from './session-effects.js';
-import { Clock } from '#bootstrap';
-import { connectorMessages, type DirectMessagePayload } from '#contracts';
-import { directMessageHandler, DirectMessages } from '#messaging';
-import { Connections, ConnectorIdentity } from './connections.js';
-import { MessageCache } from './message-cache.js';
 
 const CONCURRENCY = 256;
 /** Time after a reconnect in which a wake-up may refer to a message that the device already has. */

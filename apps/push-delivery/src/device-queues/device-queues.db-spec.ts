@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { RedisScript } from '#redis';
 import { isProvided } from '#testing';
-import { describeQueues } from '../../test/queues.suite.js';
 import { QUEUE_LIMIT, useQueueStores } from '../../test/queue-stores.js';
 import { QueueUser } from '../../test/queue-user.js';
+import { describeQueues } from '../../test/queues.suite.js';
 import { partitionOf } from './device-queues.js';
 
 const PAGE = 50;

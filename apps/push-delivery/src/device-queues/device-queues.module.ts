@@ -6,8 +6,8 @@ import { PushDatabase } from '../push-delivery.database.js';
 import { CONNECTOR_NODES, type ConnectorNodes, MemoryConnectorNodes } from './connector-nodes.js';
 import { DEVICE_QUEUES, type DeviceQueueLimits, type DeviceQueues } from './device-queues.js';
 import { PostgresDeviceQueues } from './postgres-device-queues.store.js';
-import { RedisConnectorNodes } from './redis-sessions.store.js';
 import { RedisDeviceQueues } from './redis-device-queues.store.js';
+import { RedisConnectorNodes } from './redis-sessions.store.js';
 
 const INTERVAL_MS = 10_000;
 

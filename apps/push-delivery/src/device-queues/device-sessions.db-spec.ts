@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { useQueueStores } from '../../test/queue-stores.js';
-import { describeSessions } from '../../test/sessions.suite.js';
 import { QueueUser } from '../../test/queue-user.js';
+import { describeSessions } from '../../test/sessions.suite.js';
 
 const PAGE = 50;
 const { stores } = useQueueStores();

@@ -7,9 +7,9 @@ import {
   type MessageId,
   type QueueStatistics,
 } from '../device-queues/device-queues.js';
-import { expiredOf, growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { NotificationCounts } from '../pushes/push.row.js';
+import { expiredOf, growthOf, isSettled, nextStatisticsAt, withStatistics } from './delivery-counts.rules.js';
 
 const INTERVAL_MS = 5_000;
 const BATCH_SIZE = 20;

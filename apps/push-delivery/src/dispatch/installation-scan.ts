@@ -1,10 +1,10 @@
 import { isAppError } from '#errors';
 import type { Metrics } from '#observability';
-import { isQueued, isVendored } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from '../installations/installations.repository.js';
 import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 import type { VendorChannelKey } from '../vendors/vendor-channel.rules.js';
 import { routePage, type VendorShare } from '../vendors/vendor-route.rules.js';
+import { isQueued, isVendored } from './delivery-counts.rules.js';
 
 export interface ScanPage {
   readonly installations: readonly TargetedInstallation[];

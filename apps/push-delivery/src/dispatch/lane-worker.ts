@@ -3,11 +3,14 @@ import type { Logger } from '@nestjs/common';
 import { chunksOf, type Clock } from '#bootstrap';
 import { Backoff, isAppError, messageOf } from '#errors';
 import { continueTrace, type Metrics } from '#observability';
-import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
+import type { WakeUp } from '../device-queues/connector-nodes.js';
 import type { InstallationScanRepository } from '../installations/installations.repository.js';
+import { type Held, LeasedWorker } from '../pushes/leases.js';
+import type { TargetedInstallation } from '../pushes/push.row.js';
+import { badgesOf, type VendorShare } from '../vendors/vendor-route.rules.js';
+import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import { countTargeted, routed, type VendorDispatch } from './installation-scan.js';
 import type { LaneLease, LanePush, LanesRepository, TurnEnd } from './lanes.repository.js';
-import { type Held, LeasedWorker } from '../pushes/leases.js';
 import {
   EXPIRED,
   FAILURE_DELAY_SECONDS,
@@ -15,9 +18,6 @@ import {
   pauseWhileUnavailable,
   type PushDelivery,
 } from './push-delivery.js';
-import type { WakeUp } from '../device-queues/connector-nodes.js';
-import type { TargetedInstallation } from '../pushes/push.row.js';
-import { badgesOf, type VendorShare } from '../vendors/vendor-route.rules.js';
 
 const SLOTS = 16;
 /** Without a free slot, a lane gives way after this time. */

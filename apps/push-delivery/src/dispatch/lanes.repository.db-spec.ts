@@ -4,14 +4,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually, unique } from '#testing';
-import { openPushDatabase } from '../../test/push-database.js';
 import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
-import type { PushDatabase } from '../push-delivery.database.js';
+import { openPushDatabase } from '../../test/push-database.js';
+import type { WakeUp } from '../device-queues/connector-nodes.js';
 import { NotificationsRepository } from '../notifications/notifications.repository.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import type { NotificationEntity } from '../pushes/push.entity.js';
 import type { NotificationStatus } from '../pushes/push.row.js';
 import { type LaneLease, LanesRepository } from './lanes.repository.js';
-import type { WakeUp } from '../device-queues/connector-nodes.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 
 const DEVICES = ['a', 'b'];

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
-import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
 import type { NotificationCounts, PushJob } from '../pushes/push.row.js';
+import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
 export interface LaneLease {

@@ -14,9 +14,9 @@ import {
   wakeUpNow,
 } from '../device-queues/connector-nodes.js';
 import { DEVICE_QUEUES, type DeviceQueues, type EnqueueBatch } from '../device-queues/device-queues.js';
+import type { TargetedInstallation } from '../pushes/push.row.js';
 import { isQueued, platformOf } from './delivery-counts.rules.js';
 import type { LanePush } from './lanes.repository.js';
-import type { TargetedInstallation } from '../pushes/push.row.js';
 
 interface WakeUpOptions {
   readonly isBulk: boolean;

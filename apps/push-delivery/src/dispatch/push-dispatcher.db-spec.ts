@@ -6,16 +6,16 @@ import type { JsonObject } from '#contracts';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually } from '#testing';
-import { openPushDatabase } from '../../test/push-database.js';
-import { type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
 import { NotedQueues, startDispatcher } from '../../test/noted-queues.js';
-import type { PushDatabase } from '../push-delivery.database.js';
+import { openPushDatabase } from '../../test/push-database.js';
 import type { WakeUp } from '../device-queues/connector-nodes.js';
+import { type DeviceQueues, partitionOf } from '../device-queues/device-queues.js';
 import { NotificationsRepository } from '../notifications/notifications.repository.js';
-import { type PushDispatcher, PushGauge } from './push-dispatcher.js';
-import { LanesRepository } from './lanes.repository.js';
+import type { PushDatabase } from '../push-delivery.database.js';
 import type { NotificationEntity } from '../pushes/push.entity.js';
 import type { NotificationStatus, PlatformCounts } from '../pushes/push.row.js';
+import { LanesRepository } from './lanes.repository.js';
+import { type PushDispatcher, PushGauge } from './push-dispatcher.js';
 
 interface StoredPush {
   readonly status: string;

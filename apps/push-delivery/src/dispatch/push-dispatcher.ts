@@ -3,14 +3,14 @@ import { Clock } from '#bootstrap';
 import { PollingWorker } from '#database';
 import { FailureLog, Metrics } from '#observability';
 import { InstallationScanRepository } from '../installations/installations.repository.js';
+import type { LeasedWorker } from '../pushes/leases.js';
+import type { PushJob } from '../pushes/push.row.js';
+import { VendorCredentialsService } from '../vendors/vendor-credentials.service.js';
 import { laneWorker } from './lane-worker.js';
 import { type LaneLease, LanesRepository } from './lanes.repository.js';
 import { PushDelivery } from './push-delivery.js';
 import { PushJobsRepository } from './push-jobs.repository.js';
 import { largeWorker } from './push-run.js';
-import type { LeasedWorker } from '../pushes/leases.js';
-import type { PushJob } from '../pushes/push.row.js';
-import { VendorCredentialsService } from '../vendors/vendor-credentials.service.js';
 
 /** Processes the pushes that are due: each in its turn in the lane of its application, and large ones beside it (ADR 34). */
 @Injectable()

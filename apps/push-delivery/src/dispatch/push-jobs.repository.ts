@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Queryable } from '#database';
 import { PushDatabase } from '../push-delivery.database.js';
-import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import { LEASE_SECONDS } from '../pushes/leases.js';
-import { AT_TIMES, FIRST_STATISTICS, JOB_COLUMNS, PACED, pacedOf } from './lanes.repository.js';
 import type { PushJob, ScanPosition } from '../pushes/push.row.js';
+import { recordWithShares } from '../vendors/vendor-batches.repository.js';
 import type { VendorShare } from '../vendors/vendor-route.rules.js';
+import { AT_TIMES, FIRST_STATISTICS, JOB_COLUMNS, PACED, pacedOf } from './lanes.repository.js';
 
 interface Progress extends Pick<PushJob, 'position' | 'counts'> {
   readonly isDone: boolean;

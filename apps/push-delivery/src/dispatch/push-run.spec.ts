@@ -5,10 +5,10 @@ import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { eventually } from '#testing';
 import type { InstallationScanRepository, ScanRange } from '../installations/installations.repository.js';
+import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 import { InstallationScan } from './installation-scan.js';
 import { largeWorker } from './push-run.js';
 import { PushRun, type RunTools } from './push-run.js';
-import type { PushJob, ScanPosition, TargetedInstallation } from '../pushes/push.row.js';
 
 const START: ScanPosition = { partition: 0, objectId: '' };
 /** Every tenth of 4,500 installations is a target of the push. */

@@ -3,8 +3,11 @@ import type { Logger } from '@nestjs/common';
 import type { Clock } from '#bootstrap';
 import { abortableSleep, Backoff, isAppError, messageOf } from '#errors';
 import { continueTrace, inSpan, type Metrics } from '#observability';
-import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import type { InstallationScanRepository } from '../installations/installations.repository.js';
+import { type Held, LeasedWorker } from '../pushes/leases.js';
+import type { PushJob, TargetedInstallation } from '../pushes/push.row.js';
+import type { VendorShare } from '../vendors/vendor-route.rules.js';
+import { withFewPlatforms, withTargeted } from './delivery-counts.rules.js';
 import {
   countTargeted,
   InstallationScan,
@@ -21,9 +24,6 @@ import {
   type PushDelivery,
 } from './push-delivery.js';
 import type { PushJobsRepository } from './push-jobs.repository.js';
-import { type Held, LeasedWorker } from '../pushes/leases.js';
-import type { PushJob, TargetedInstallation } from '../pushes/push.row.js';
-import type { VendorShare } from '../vendors/vendor-route.rules.js';
 
 /** The first page is small, so that the first devices get the push early. */
 const FIRST_PAGE = 200;

@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import { CLASS_NAMES } from '#contracts';
 import { type Database, type Queryable, type Tx, UNESTIMATED_APP } from '#database';
 import { appError, type AppError, isAppError } from '#errors';
@@ -13,6 +14,7 @@ import {
 } from '#objects';
 import { ObjectRepository, QueryDatabase, queryFailure } from '#objects/store';
 import { partitionOf } from '../device-queues/device-queues.js';
+import { PushDatabase } from '../push-delivery.database.js';
 import { InstallationEntity } from '../pushes/push.entity.js';
 import {
   isForOneDevice,
@@ -22,8 +24,6 @@ import {
   type TargetedInstallation,
 } from '../pushes/push.row.js';
 import type { InstallationIdentity } from './installation.rules.js';
-import { Injectable } from '@nestjs/common';
-import { PushDatabase } from '../push-delivery.database.js';
 
 const TOKEN_FIELD = 'deviceToken';
 const STORAGE = { objectClass: installationClass, entity: InstallationEntity, internal: ['invalidReason'] };

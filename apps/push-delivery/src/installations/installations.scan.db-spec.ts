@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { queryPlan, unique } from '#testing';
 import { migratedOptions } from '../../test/push-database.js';
 import { PushDatabase } from '../push-delivery.database.js';
-import { InstallationScanRepository } from './installations.repository.js';
 import type { ScanPosition } from '../pushes/push.row.js';
+import { InstallationScanRepository } from './installations.repository.js';
 
 const START: ScanPosition = { partition: -1, objectId: '' };
 /** In byte order; a linguistic collation orders them differently. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { appError } from '#errors';
-import { Metrics } from '#observability';
 import { QueryDatabase } from '#objects/store';
+import { Metrics } from '#observability';
 import { queryPlan } from '#testing';
 import { migratedOptions } from '../../test/push-database.js';
 import { useQueueStores } from '../../test/queue-stores.js';

@@ -10,10 +10,10 @@ import { currentTraceparent, Metrics } from '#observability';
 import { DEVICE_QUEUES, type DeviceQueues } from '../device-queues/device-queues.js';
 import { UNKNOWN_PLATFORM } from '../dispatch/delivery-counts.rules.js';
 import { beginDue } from '../dispatch/lanes.repository.js';
-import { NotificationEntity } from '../pushes/push.entity.js';
-import type { ListedNotification, NewNotification, NotificationRow, NotificationStatus } from '../pushes/push.row.js';
 import { IS_TARGET } from '../installations/installations.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
+import { NotificationEntity } from '../pushes/push.entity.js';
+import type { ListedNotification, NewNotification, NotificationRow, NotificationStatus } from '../pushes/push.row.js';
 
 const UNLISTED = [
   'seq',

@@ -11,6 +11,7 @@ import { QueryDatabase } from '#objects/store';
 import { Metrics, ObservabilityModule } from '#observability';
 import { eventually } from '#testing';
 import { migratedOptions } from '../../test/push-database.js';
+import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
 import {
   type DeviceQueues,
   type EnqueueBatch,
@@ -18,12 +19,11 @@ import {
   partitionOf,
   sessionIdOf,
 } from '../device-queues/device-queues.js';
-import type { ConnectorNodes } from '../device-queues/connector-nodes.js';
-import { InstallationScanRepository } from '../installations/installations.repository.js';
 import { LanesRepository } from '../dispatch/lanes.repository.js';
 import { PushDelivery } from '../dispatch/push-delivery.js';
 import { PushDispatcher } from '../dispatch/push-dispatcher.js';
 import { PushJobsRepository } from '../dispatch/push-jobs.repository.js';
+import { InstallationScanRepository } from '../installations/installations.repository.js';
 import { PushDatabase } from '../push-delivery.database.js';
 import type { PlatformCounts } from '../pushes/push.row.js';
 import type { VendorCredentialsService } from '../vendors/vendor-credentials.service.js';

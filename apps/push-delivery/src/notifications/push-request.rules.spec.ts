@@ -1,6 +1,6 @@
-import { isForOneDevice } from '../pushes/push.row.js';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#contracts';
+import { isForOneDevice } from '../pushes/push.row.js';
 import { messageForDevices, parsePush, parsePushToDevices } from './push-request.rules.js';
 
 const NOW = new Date('2026-01-01T00:00:00.000Z');

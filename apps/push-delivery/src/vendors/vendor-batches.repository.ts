@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { chunksOf } from '#bootstrap';
 import type { Vendor, VendorCounts } from '#contracts';
 import type { Queryable, Tx } from '#database';
-import { LEASE_SECONDS } from '../pushes/leases.js';
-import { badgesOf, countsOfShare, type VendorShare } from './vendor-route.rules.js';
-import type { VendorPush, VendorTarget } from './vendor-channel.rules.js';
 import { PushDatabase } from '../push-delivery.database.js';
+import { LEASE_SECONDS } from '../pushes/leases.js';
+import type { VendorPush, VendorTarget } from './vendor-channel.rules.js';
+import { badgesOf, countsOfShare, type VendorShare } from './vendor-route.rules.js';
 
 /** A crash repeats at most the batches in progress. */
 const BATCH_SIZE = 500;

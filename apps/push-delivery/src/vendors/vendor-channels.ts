@@ -18,6 +18,13 @@ import { meizuProtocol, oppoProtocol, vivoProtocol } from './android/signed.prot
 import { ApnsChannel } from './apns/apns.channel.js';
 import { FcmChannel } from './fcm/fcm.channel.js';
 import {
+  type CheckProblem,
+  laneName as nameOfLane,
+  type Outcome,
+  parseLane,
+  type VendorChannel,
+} from './vendor-channel.rules.js';
+import {
   noCredentials,
   type OpenCredentials,
   parseServiceAccount,
@@ -25,13 +32,6 @@ import {
   VendorCredentialsService,
 } from './vendor-credentials.service.js';
 import { VendorLane } from './vendor-lane.js';
-import {
-  type CheckProblem,
-  laneName as nameOfLane,
-  type Outcome,
-  parseLane,
-  type VendorChannel,
-} from './vendor-channel.rules.js';
 import { PushServices } from './web-push/push-services.js';
 import { WebPushChannel } from './web-push/web-push.channel.js';
 import { publicKeyOf } from './web-push/web-push.crypto.js';

@@ -19,16 +19,16 @@ import {
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { SealedCredentials, Sealer } from '#security';
-import { OUTSIDE_CHINA } from './vendor-route.rules.js';
-import type { CheckProblem, VendorChannelKey } from './vendor-channel.rules.js';
-import { newVapidKeys, publicKeyOf } from './web-push/web-push.crypto.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
+import type { CheckProblem, VendorChannelKey } from './vendor-channel.rules.js';
 import {
   lanesOf,
   VendorCredentialsRepository,
   type VendorCredentialsRow as Row,
 } from './vendor-credentials.repository.js';
 import { type LaneChange, VendorLanesRepository } from './vendor-lanes.repository.js';
+import { OUTSIDE_CHINA } from './vendor-route.rules.js';
+import { newVapidKeys, publicKeyOf } from './web-push/web-push.crypto.js';
 
 type Key = Pick<ShownVendor, 'vendor' | 'profile' | 'part'>;
 type RowKey = Pick<Row, 'appId' | 'vendor' | 'profile' | 'part'>;

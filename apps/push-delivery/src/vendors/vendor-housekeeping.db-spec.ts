@@ -1,9 +1,9 @@
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { appError } from '#errors';
 import { Metrics, type ProcessInfo } from '#observability';
 import type { OutboundClient } from '#outbound';
 import { unique } from '#testing';
-import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { openPushDatabase } from '../../test/push-database.js';
 import type { PushDatabase } from '../push-delivery.database.js';
 import { AndroidChannel } from './android/android.channel.js';

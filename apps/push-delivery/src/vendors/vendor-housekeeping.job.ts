@@ -2,10 +2,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { PeriodicJob } from '#bootstrap';
 import { Backoff, messageOf, whileUnavailable } from '#errors';
 import { Metrics, ProcessInfo } from '#observability';
+import { parseLane } from './vendor-channel.rules.js';
 import { VendorChannels } from './vendor-channels.js';
 import { type ListedLane, VendorLanesRepository } from './vendor-lanes.repository.js';
 import { OUTSIDE_CHINA } from './vendor-route.rules.js';
-import { parseLane } from './vendor-channel.rules.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 
 const INTERVAL_MS = 30_000;

@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { describe, expect, it, vi } from 'vitest';
 import { Metrics } from '#observability';
+import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor-channel.rules.js';
 import { VendorLanes } from './vendor-channels.js';
 import { VendorLane } from './vendor-lane.js';
-import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor-channel.rules.js';
 
 const push = {} as VendorPush;
 const target: VendorTarget = { objectId: 'i', token: 't', platform: 'ios', topic: null, badge: null };

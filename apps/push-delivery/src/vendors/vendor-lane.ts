@@ -2,6 +2,7 @@ import type { Logger } from '@nestjs/common';
 import type { Vendor } from '#contracts';
 import { messageOf } from '#errors';
 import type { Metrics } from '#observability';
+import { SendWindow } from './send-window.js';
 import {
   countAnswers,
   isFinal,
@@ -9,7 +10,6 @@ import {
   MAX_REQUESTED_BACK_OFF_MS,
   type TargetOutcome,
 } from './settlement.rules.js';
-import { SendWindow } from './send-window.js';
 import type { Outcome, VendorChannel, VendorPush, VendorTarget } from './vendor-channel.rules.js';
 
 const RESPONSIVE_MS = 5_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TargetedInstallation, VendorAddress } from '../pushes/push.row.js';
-import { routePage } from './vendor-route.rules.js';
 import { laneName, parseLane, type VendorChannelKey } from './vendor-channel.rules.js';
+import { routePage } from './vendor-route.rules.js';
 
 const NOTHING: VendorAddress = {
   hasToken: false,

@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { broadcastContracts } from '#contracts';
 import { appError } from '#errors';
@@ -5,16 +6,15 @@ import { Broadcasts } from '#messaging';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { eventually, FakeTransport, unique } from '#testing';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { openPushDatabase } from '../../test/push-database.js';
 import type { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
+import type { VendorChannel } from './vendor-channel.rules.js';
 import type { VendorChannels } from './vendor-channels.js';
 import { VendorCredentialsService } from './vendor-credentials.service.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
-import type { VendorChannel } from './vendor-channel.rules.js';
 
 const LANE = 'meizu/_default//prod';
 

@@ -5,9 +5,9 @@ import { openPushDatabase } from '../../test/push-database.js';
 import type { PushDatabase } from '../push-delivery.database.js';
 import { type Settlement, settlementOf, type TargetOutcome } from './settlement.rules.js';
 import { recordWithShares, type VendorBatch, VendorBatchesRepository } from './vendor-batches.repository.js';
+import type { Outcome } from './vendor-channel.rules.js';
 import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
-import type { Outcome } from './vendor-channel.rules.js';
 
 const EVERY_LANE = { named: new Map<string, number>(), others: 1 };
 const BACKLOG = 20_000;

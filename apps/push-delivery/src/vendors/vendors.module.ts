@@ -7,10 +7,10 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig, vendorsOf } from '../pus
 import { PushDatabase } from '../push-delivery.database.js';
 import { VendorBatchesRepository } from './vendor-batches.repository.js';
 import { type OpenedCredentials, VendorChannels } from './vendor-channels.js';
-import { vendorContext, VendorCredentialsService } from './vendor-credentials.service.js';
 import { VendorCredentialsRepository } from './vendor-credentials.repository.js';
-import { VendorLanesRepository } from './vendor-lanes.repository.js';
+import { vendorContext, VendorCredentialsService } from './vendor-credentials.service.js';
 import { VendorHousekeeping } from './vendor-housekeeping.job.js';
+import { VendorLanesRepository } from './vendor-lanes.repository.js';
 import { VendorSender } from './vendor-sender.js';
 import { VendorSettlementRepository } from './vendor-settlement.repository.js';
 

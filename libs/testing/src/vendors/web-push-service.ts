@@ -2,8 +2,8 @@ import { createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, r
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import http2, { type Http2SecureServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import type { TLSSocket } from 'node:tls';
 import { buffer } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
 import { jwtVerify } from 'jose';
 import type { Json } from '../api-client.js';
 import type { Certificate } from '../self-signed-certificate.js';

@@ -7,8 +7,8 @@ import { call, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
 import { Icon, type IconName } from '../parts/icon';
-import { THEME_KEY } from '../theme';
 import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
+import { THEME_KEY } from '../theme';
 
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 const THEMES = ['auto', 'light', 'dark'] as const;

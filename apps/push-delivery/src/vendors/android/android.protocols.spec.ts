@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '#contracts';
 import { Clock } from '#bootstrap';
+import type { JsonObject } from '#contracts';
 import type { OutboundClient } from '#outbound';
 import { PUSH } from '../../../test/vendor-push.js';
 import { cut, objectIn, retryAfterMs } from '../vendor-channel.rules.js';

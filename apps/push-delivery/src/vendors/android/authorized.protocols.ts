@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject, VendorCredentials } from '#contracts';
 import { isJsonObject } from '#objects';
+import { codeOf, cut, merged, objectIn, objectOr, type Outcome, textOr, textsIn } from '../vendor-channel.rules.js';
 import {
   acceptedBut,
   type AndroidMessage,
@@ -11,7 +12,6 @@ import {
   laterFor,
   type VendorAnswer,
 } from './android.channel.js';
-import { codeOf, cut, merged, objectIn, objectOr, type Outcome, textOr, textsIn } from '../vendor-channel.rules.js';
 
 // Huawei, Honor and Xiaomi read a token or a key from the header `authorization`. Facts: Huawei, HMSCore-References
 // "https-send-api" (2024-03); Honor, the comments of its page in public clients (2024-10), without an official table of

@@ -5,7 +5,6 @@ import { isJsonObject } from '#objects';
 import { type OutboundClient, OutboundError } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { Http2Client, Http2Error } from '../http2-client.js';
-import type { ServiceAccount } from '../vendor-credentials.service.js';
 import {
   type CheckProblem,
   merged,
@@ -17,6 +16,7 @@ import {
   type VendorPush,
   type VendorTarget,
 } from '../vendor-channel.rules.js';
+import type { ServiceAccount } from '../vendor-credentials.service.js';
 
 // Facts: Firebase, REST reference `projects.messages` and "FCM error codes"; LeanCloud's client reads `data.payload` beside a notification.
 
