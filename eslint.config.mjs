@@ -60,6 +60,10 @@ const everywhere = [
       ':matches(ClassDeclaration, TSInterfaceDeclaration, TSTypeAliasDeclaration, TSEnumDeclaration)[id.name=/^[^A-Z]|_|^I[A-Z][a-z]|(?:Dto|Helper|Impl|Manager|Utils?)$/]',
     message: 'Types are in PascalCase and named after the thing: without I, Dto, Helper, Impl, Manager or Util.',
   },
+  {
+    selector: ':matches(MethodDefinition[kind!="constructor"], PropertyDefinition)[accessibility="private"]',
+    message: 'A private member begins with #; only a parameter property is private readonly.',
+  },
 ];
 const timeAndChance = [
   {

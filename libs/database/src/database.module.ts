@@ -20,8 +20,8 @@ export class DatabaseModule implements OnApplicationShutdown {
     processInfo: ProcessInfo,
   ) {
     registerPoolMetrics(database, options.schema, metrics);
-    processInfo.server(`postgresql (${options.schema})`, () => this.describe());
-    readiness.registerFitness(`postgresql (${options.schema})`, () => this.check());
+    processInfo.server(`postgresql (${options.schema})`, () => this.#describe());
+    readiness.registerFitness(`postgresql (${options.schema})`, () => this.#check());
   }
 
   /** @param token a subclass of `Database` where services can share a process, so that each module has its own pool */
@@ -55,7 +55,7 @@ export class DatabaseModule implements OnApplicationShutdown {
     await this.database.close();
   }
 
-  private async describe(): Promise<ServerInfo> {
+  async #describe(): Promise<ServerInfo> {
     const asked = Date.now();
     const [row] = await this.database.query<{ version: string; now: Date }>(
       `SELECT current_setting('server_version') AS version, clock_timestamp()::timestamptz(3) AS now`,
@@ -63,7 +63,7 @@ export class DatabaseModule implements OnApplicationShutdown {
     return { version: row?.version ?? '', skewMs: skewOf(row?.now.getTime() ?? asked, asked, Date.now()) };
   }
 
-  private async check(): Promise<void> {
+  async #check(): Promise<void> {
     await this.database.query('SELECT 1');
     const { schema } = this.options;
     // The check shows the texts of plain errors only.

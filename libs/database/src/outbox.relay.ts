@@ -86,14 +86,14 @@ type BatchEnd = 'more' | 'idle';
 
 /** Moves committed events to the broker at least once, in the order of their ids; one relay per schema at a time, under a lease (ADR 28). */
 export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('Outbox');
-  private readonly failures = new FailureLog(this.logger, 'relaying events');
-  private readonly lease: OutboxLease;
-  private readonly stop = new AbortController();
+  readonly #logger = new Logger('Outbox');
+  readonly #failures = new FailureLog(this.#logger, 'relaying events');
+  readonly #lease: OutboxLease;
+  readonly #stop = new AbortController();
   /** Also finds rows whose process crashed before it could relay them. */
-  private readonly polling = new PollingWorker({ round: () => this.round() });
-  private idleBatchAtMs: number | undefined;
-  private readonly backoff = new Backoff(LONGEST_PAUSE_MS, FIRST_PAUSE_MS);
+  readonly #polling = new PollingWorker({ round: () => this.#round() });
+  #idleBatchAtMs: number | undefined;
+  readonly #backoff = new Backoff(LONGEST_PAUSE_MS, FIRST_PAUSE_MS);
 
   constructor(
     private readonly database: Database,
@@ -101,7 +101,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly metrics: Metrics,
     private readonly schema: string,
   ) {
-    this.lease = new OutboxLease(database, schema);
+    this.#lease = new OutboxLease(database, schema);
   }
 
   onApplicationBootstrap(): void {
@@ -109,57 +109,57 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.metrics.sample({
       gauges: [outboxWaiting, outboxOldest],
       labels: { schema: this.schema },
-      read: () => this.reportWaiting(),
+      read: () => this.#reportWaiting(),
     });
-    this.polling.start();
+    this.#polling.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    this.stop.abort();
-    await this.polling.stop();
-    await this.releaseTurn();
+    this.#stop.abort();
+    await this.#polling.stop();
+    await this.#releaseTurn();
   }
 
   wake(): void {
-    this.polling.wake();
+    this.#polling.wake();
   }
 
-  private async round(): Promise<boolean> {
-    if (this.idleBatchAtMs !== undefined)
-      await sleep(Math.max(0, this.idleBatchAtMs + BATCH_INTERVAL_MS - performance.now()));
-    if (this.stop.signal.aborted) return false;
+  async #round(): Promise<boolean> {
+    if (this.#idleBatchAtMs !== undefined)
+      await sleep(Math.max(0, this.#idleBatchAtMs + BATCH_INTERVAL_MS - performance.now()));
+    if (this.#stop.signal.aborted) return false;
     const startedAtMs = performance.now();
-    const end = await this.relayBatch().catch((error: unknown) => this.pauseAfter(error));
-    this.idleBatchAtMs = end === 'idle' ? startedAtMs : undefined;
+    const end = await this.#relayBatch().catch((error: unknown) => this.#pauseAfter(error));
+    this.#idleBatchAtMs = end === 'idle' ? startedAtMs : undefined;
     return end === 'more';
   }
 
   /** Commits do not shorten this pause, because each would send a useless request to an unavailable broker. */
-  private async pauseAfter(error: unknown): Promise<BatchEnd> {
-    this.failures.failed(error);
-    await abortableSleep(this.backoff.next(), this.stop.signal);
+  async #pauseAfter(error: unknown): Promise<BatchEnd> {
+    this.#failures.failed(error);
+    await abortableSleep(this.#backoff.next(), this.#stop.signal);
     return 'more';
   }
 
-  private async relayBatch(): Promise<BatchEnd> {
-    if (!this.isConnected() || !(await this.lease.takeIfDue())) return 'idle';
+  async #relayBatch(): Promise<BatchEnd> {
+    if (!this.#isConnected() || !(await this.#lease.takeIfDue())) return 'idle';
     const rows = await this.database.query<OutboxRow>(
       `SELECT id, message_id, pattern, payload, request_id, traceparent FROM ${this.schema}.outbox WHERE available_at <= now() ORDER BY id LIMIT $1`,
       [BATCH_SIZE],
       `${this.schema}.outbox.next`,
     );
     // The process may have been suspended since it requested the lease.
-    if (!this.lease.isHeld) return 'more';
-    const outcome = await this.publishAll(rows);
+    if (!this.#lease.isHeld) return 'more';
+    const outcome = await this.#publishAll(rows);
     const end = rows.length === BATCH_SIZE && outcome.unavailable.length === 0 ? 'more' : 'idle';
-    await this.settle(outcome, end);
-    if (outcome.unavailable.length > 0) throw this.unavailability(outcome.unavailable[0]);
-    this.backoff.reset();
-    this.failures.succeeded();
+    await this.#settle(outcome, end);
+    if (outcome.unavailable.length > 0) throw this.#unavailability(outcome.unavailable[0]);
+    this.#backoff.reset();
+    this.#failures.succeeded();
     return end;
   }
 
-  private async reportWaiting(): Promise<void> {
+  async #reportWaiting(): Promise<void> {
     const { schema } = this;
     const [row] = await this.database.query<{ count: number; seconds: number }>(
       `SELECT count(*)::int AS count, coalesce(greatest(extract(epoch FROM now() - min(available_at)), 0), 0)::float AS seconds
@@ -170,8 +170,8 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     this.metrics.outboxOldest.set({ schema }, row?.seconds ?? 0);
   }
 
-  private async publishAll(rows: readonly OutboxRow[]): Promise<BatchOutcome> {
-    const results = await Promise.allSettled(rows.map((row) => this.publish(row)));
+  async #publishAll(rows: readonly OutboxRow[]): Promise<BatchOutcome> {
+    const results = await Promise.allSettled(rows.map((row) => this.#publish(row)));
     const failed = rows.flatMap(({ id }, index) => {
       const result = results[index];
       return result?.status === 'rejected' ? [{ id, reason: result.reason as unknown }] : [];
@@ -180,7 +180,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     // A broker that confirms nothing in time is unavailable. An event counts as refused only where others of the batch were confirmed.
     const isNoneTaken = left.size === rows.length;
     const isUnavailable = ({ reason }: { reason: unknown }) =>
-      !(reason instanceof RefusedEvent) && (isNoneTaken || this.isUnavailable(reason));
+      !(reason instanceof RefusedEvent) && (isNoneTaken || this.#isUnavailable(reason));
     return {
       published: rows.map(({ id }) => id).filter((id) => !left.has(id)),
       unavailable: failed.filter(isUnavailable).map(({ reason }) => reason),
@@ -188,21 +188,21 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     };
   }
 
-  private isConnected(): boolean {
+  #isConnected(): boolean {
     return this.transport.problem() === undefined;
   }
 
-  private isUnavailable(reason: unknown): boolean {
-    return !this.isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
+  #isUnavailable(reason: unknown): boolean {
+    return !this.#isConnected() || isAppError(reason, 'SERVICE_UNAVAILABLE');
   }
 
-  private unavailability(reason: unknown): unknown {
-    if (this.isConnected()) return reason;
+  #unavailability(reason: unknown): unknown {
+    if (this.#isConnected()) return reason;
     return appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('message broker: the connection was lost') });
   }
 
   /** The span continues the trace in which the event was written, not that of the commit that woke the relay. */
-  private publish({ message_id: id, pattern, payload, request_id, traceparent }: OutboxRow): Promise<void> {
+  #publish({ message_id: id, pattern, payload, request_id, traceparent }: OutboxRow): Promise<void> {
     const span = { name: `${pattern} send`, kind: 'producer', attributes: { 'messaging.message.id': id } } as const;
     return continueTrace(traceparent, span, () =>
       this.transport.publishEvent({
@@ -215,18 +215,18 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     );
   }
 
-  private async settle({ published, unavailable, refused }: BatchOutcome, end: BatchEnd): Promise<void> {
+  async #settle({ published, unavailable, refused }: BatchOutcome, end: BatchEnd): Promise<void> {
     const { schema } = this;
-    if (refused.length > 0) await this.postpone(refused);
-    const release = this.lease.release();
-    if (end === 'more') await this.database.run(this.removal(published));
+    if (refused.length > 0) await this.#postpone(refused);
+    const release = this.#lease.release();
+    if (end === 'more') await this.database.run(this.#removal(published));
     else if (published.length === 0) await this.database.run(release);
-    else await this.database.run(combineStatements([this.removal(published), release]));
+    else await this.database.run(combineStatements([this.#removal(published), release]));
     this.metrics.outboxPublished.inc({ schema, outcome: 'ok' }, published.length);
     this.metrics.outboxPublished.inc({ schema, outcome: 'failed' }, refused.length + unavailable.length);
   }
 
-  private removal(ids: readonly string[]): Statement {
+  #removal(ids: readonly string[]): Statement {
     return {
       name: `${this.schema}.outbox.remove`,
       text: `DELETE FROM ${this.schema}.outbox WHERE id = ANY($1)`,
@@ -234,9 +234,9 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
     };
   }
 
-  private async postpone(refused: BatchOutcome['refused']): Promise<void> {
+  async #postpone(refused: BatchOutcome['refused']): Promise<void> {
     const reason = messageOf(refused[0]?.reason);
-    this.logger.warn(`${refused.length} events were refused (${reason}); they are stored and retried later`);
+    this.#logger.warn(`${refused.length} events were refused (${reason}); they are stored and retried later`);
     await this.database.query(
       `UPDATE ${this.schema}.outbox
           SET attempts = attempts + 1,
@@ -247,7 +247,7 @@ export class OutboxRelay implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   /** Releases the lease of a relay that stops between two batches, so that the next relay need not wait for its expiry. */
-  private async releaseTurn(): Promise<void> {
-    if (this.lease.isHeld) await this.database.run(this.lease.release()).catch(() => undefined);
+  async #releaseTurn(): Promise<void> {
+    if (this.#lease.isHeld) await this.database.run(this.#lease.release()).catch(() => undefined);
   }
 }

@@ -127,7 +127,7 @@ export class Outbox {
   addition<C extends EventContract>(contract: C, payload: EventPayload<C>, { requestId }: EventOrigin = {}): Statement {
     return {
       name: `${this.schema}.outbox.add`,
-      text: `${this.insertion} VALUES ($1, $2, $3, $4)`,
+      text: `${this.#insertion} VALUES ($1, $2, $3, $4)`,
       values: [contract.pattern, JSON.stringify(payload), requestId, currentTraceparent()],
       afterCommit: () => {
         this.relay.wake();
@@ -142,11 +142,11 @@ export class Outbox {
     payload: EventPayload<C>,
     origin?: EventOrigin,
   ): Promise<void> {
-    const text = `${this.insertion} SELECT $1, $2::jsonb, $3, $4 WHERE false`;
+    const text = `${this.#insertion} SELECT $1, $2::jsonb, $3, $4 WHERE false`;
     await tx.run({ ...this.addition(contract, payload, origin), name: `${this.schema}.outbox.addDecoy`, text });
   }
 
-  private get insertion(): string {
+  get #insertion(): string {
     return `INSERT INTO ${this.schema}.outbox (pattern, payload, request_id, traceparent)`;
   }
 }
@@ -191,12 +191,12 @@ export class Inbox {
       );
       if (noted.length === 0) return false;
       await work(tx);
-      await this.forgetOld(tx);
+      await this.#forgetOld(tx);
       return true;
     });
   }
 
-  private async forgetOld(tx: Tx): Promise<void> {
+  async #forgetOld(tx: Tx): Promise<void> {
     const where = `received_at < now() - ${RETENTION}`;
     await cleanUp(tx, { table: `${this.schema}.inbox`, where, orderBy: 'received_at', limit: CLEANUP_BATCH_SIZE });
   }

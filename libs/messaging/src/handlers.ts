@@ -148,11 +148,11 @@ function describe(error: z.ZodError): string {
 /** Keeps the code of an AppError on its way through Nest, and logs the cause of any other error once. */
 @Catch()
 export class WireErrorFilter implements ExceptionFilter {
-  private readonly logger = new Logger('Rpc');
+  readonly #logger = new Logger('Rpc');
 
   catch(thrown: unknown, host: ArgumentsHost): Observable<never> {
     const error = toAppError(thrown);
-    reportError(this.logger, error, originOf(host.switchToRpc().getData()));
+    reportError(this.#logger, error, originOf(host.switchToRpc().getData()));
     return throwError(() => error);
   }
 }

@@ -62,7 +62,7 @@ function jsonOf(body: string): unknown {
 /** Direct messages to one process, addressed by name. They are lost with the process, so their content must also be available elsewhere. */
 @Injectable()
 export class DirectMessages {
-  private readonly logger = new Logger('DirectMessages');
+  readonly #logger = new Logger('DirectMessages');
 
   constructor(@Inject(TRANSPORT) private readonly transport: Transport) {}
 
@@ -82,7 +82,7 @@ export class DirectMessages {
         continueTrace(traceparent, { name: `${pattern} process`, kind: 'consumer' }, async () => {
           await byPattern.get(pattern)?.handle(JSON.parse(body));
         }).catch((error: unknown) => {
-          this.logger.warn(`${pattern}: ${messageOf(error)}`);
+          this.#logger.warn(`${pattern}: ${messageOf(error)}`);
         }),
     });
   }

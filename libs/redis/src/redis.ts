@@ -54,7 +54,7 @@ export interface RedisDescription {
 
 /** Connects in the background. Until then, every command fails at once with SERVICE_UNAVAILABLE; none is queued or repeated. */
 export class Redis {
-  private readonly logger = new Logger('Redis');
+  readonly #logger = new Logger('Redis');
   readonly #connection: Connection;
   readonly #prefix: string;
   #inFlight = 0;
@@ -151,7 +151,7 @@ export class Redis {
   }
 
   #connected(): void {
-    if (this.#isAway) this.logger.log('connected again');
+    if (this.#isAway) this.#logger.log('connected again');
     this.#isAway = false;
   }
 
@@ -159,7 +159,7 @@ export class Redis {
   #lost(): void {
     if (this.#isAway || this.#isClosed) return;
     this.#isAway = true;
-    this.logger.warn(`not connected: ${this.#lastReason}`);
+    this.#logger.warn(`not connected: ${this.#lastReason}`);
   }
 }
 
@@ -240,7 +240,7 @@ export class RedisModule implements OnApplicationShutdown {
         metrics.redisInFlight.set(redis.inFlight);
       },
     });
-    processInfo.serversOf(() => this.servers());
+    processInfo.serversOf(() => this.#servers());
     if (isRequired) readiness.register('redis', () => redis.ping());
   }
 
@@ -256,7 +256,7 @@ export class RedisModule implements OnApplicationShutdown {
     };
   }
 
-  private servers(): ReadonlyMap<string, () => Promise<ServerInfo>> {
+  #servers(): ReadonlyMap<string, () => Promise<ServerInfo>> {
     const servers = [...this.redis.servers()];
     if (servers.length === 0) return new Map([['redis', () => Promise.reject(new Error('not connected'))]]);
     return new Map(

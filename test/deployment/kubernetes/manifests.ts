@@ -92,21 +92,21 @@ export class Manifests {
   } {
     const values: Record<string, string> = {};
     const secrets: Record<string, { readonly isOptional: boolean }> = {};
-    for (const { configMapRef } of container.envFrom ?? []) Object.assign(values, this.configMap(configMapRef?.name));
+    for (const { configMapRef } of container.envFrom ?? []) Object.assign(values, this.#configMap(configMapRef?.name));
     for (const { name, value, valueFrom } of container.env ?? []) {
       if (value !== undefined) values[name] = value;
-      if (valueFrom?.secretKeyRef) secrets[name] = this.secret(name, valueFrom.secretKeyRef);
+      if (valueFrom?.secretKeyRef) secrets[name] = this.#secret(name, valueFrom.secretKeyRef);
     }
     return { values, secrets };
   }
 
   /** There is one Secret, and its keys have the names of their variables. */
-  private secret(variable: string, { name, key, optional }: SecretKeyRef): { readonly isOptional: boolean } {
+  #secret(variable: string, { name, key, optional }: SecretKeyRef): { readonly isOptional: boolean } {
     if (name !== 'gatepost' || key !== variable) throw new Error(`${variable} comes from ${key} of ${String(name)}`);
     return { isOptional: optional === true };
   }
 
-  private configMap(name: string | undefined): Readonly<Record<string, string>> {
+  #configMap(name: string | undefined): Readonly<Record<string, string>> {
     const found = this.all('ConfigMap').find(({ metadata }) => metadata.name === name);
     if (found?.data === undefined) throw new Error(`there is no ConfigMap ${String(name)}`);
     return found.data;

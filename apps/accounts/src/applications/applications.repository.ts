@@ -72,7 +72,7 @@ export class ApplicationsRepository {
 
   /** @param tx the open transaction, if any: it must not wait for a second connection */
   async find(id: string, tx?: Tx): Promise<ApplicationRow | undefined> {
-    const [row] = await this.select(tx).where('application.id = :id', { id }).getMany();
+    const [row] = await this.#select(tx).where('application.id = :id', { id }).getMany();
     return row as ApplicationRow | undefined;
   }
 
@@ -82,7 +82,7 @@ export class ApplicationsRepository {
   }
 
   async list(): Promise<ApplicationRow[]> {
-    return (await this.select().getMany()) as ApplicationRow[];
+    return (await this.#select().getMany()) as ApplicationRow[];
   }
 
   async listIds(limit: number): Promise<string[]> {
@@ -181,7 +181,7 @@ export class ApplicationsRepository {
   }
 
   /** One statement: a rotation between two would hide keys that are valid. */
-  private select(tx?: Tx) {
+  #select(tx?: Tx) {
     return (tx === undefined ? this.applications : applicationsIn(tx))
       .createQueryBuilder('application')
       .leftJoinAndMapMany(

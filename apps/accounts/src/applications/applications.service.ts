@@ -114,25 +114,25 @@ export class ApplicationsService {
     const { sealedForwardSecret: sealed } = row;
     const secrets =
       sealed === null ? {} : { forwardSecret: this.sealer.open(sealed, secretContext(id, 'forwardSecret')) };
-    return { ...this.open(row), ...secrets };
+    return { ...this.#open(row), ...secrets };
   }
 
   async get(id: string): Promise<Application> {
-    return this.openKnown(id, await this.repository.find(id));
+    return this.#openKnown(id, await this.repository.find(id));
   }
 
   /** @throws UnfitError where the stored keys were sealed with another secret: then no client could be authenticated */
   async assertSecretFits(): Promise<void> {
     const row = await this.repository.findAny();
     try {
-      if (row !== undefined) this.open(row);
+      if (row !== undefined) this.#open(row);
     } catch (cause) {
       throw new UnfitError(messageOf(cause), { cause });
     }
   }
 
   async list(): Promise<Application[]> {
-    return (await this.repository.list()).map((row) => this.open(row));
+    return (await this.repository.list()).map((row) => this.#open(row));
   }
 
   listIds(): Promise<string[]> {
@@ -140,25 +140,25 @@ export class ApplicationsService {
   }
 
   async create(wanted: NewApplication): Promise<Application> {
-    const sealed = this.seal(wanted);
+    const sealed = this.#seal(wanted);
     const row = await this.database.transaction((tx) => this.repository.insert(tx, sealed));
     if (row === undefined)
       throw appError('UNIQUE_FIELD_TAKEN', { message: `The application id "${sealed.id}" is taken.` });
-    return this.announce(this.open(row));
+    return this.#announce(this.#open(row));
   }
 
   /** @returns undefined if one exists */
   async createFirst(wanted: NewApplication): Promise<Application | undefined> {
-    const sealed = this.seal(wanted);
+    const sealed = this.#seal(wanted);
     const row = await this.database.transaction(async (tx) =>
       (await this.repository.lockAndCheckEmpty(tx)) ? this.repository.insert(tx, sealed) : undefined,
     );
-    return row === undefined ? undefined : this.announce(this.open(row));
+    return row === undefined ? undefined : this.#announce(this.#open(row));
   }
 
   /** @throws AppError NO_EFFECT where the stored value is not `former` */
   async changeSetting(id: string, { name, value, former }: SettingChange): Promise<ApplicationSettings> {
-    if (isSecretSetting(name)) return this.changeForwardSecret(id, parseSecret(name, value));
+    if (isSecretSetting(name)) return this.#changeForwardSecret(id, parseSecret(name, value));
     const { userQueryEnabled, ...changes } = parseSetting(name, value);
     assertForwardsElsewhere(changes.forwardUrl, this.config.baseUrl);
     const isFormer = ({ settings }: ApplicationProfile) =>
@@ -166,9 +166,9 @@ export class ApplicationsService {
     if (userQueryEnabled !== undefined) {
       const permission = userQueryEnabled ? 'everyone' : [];
       const write = (tx: Tx) => this.repository.changePermission(tx, id, '_User', { find: permission });
-      return (await this.change(id, isFormer, write)).settings;
+      return (await this.#change(id, isFormer, write)).settings;
     }
-    return (await this.change(id, isFormer, (tx) => this.repository.changeSettings(tx, id, changes))).settings;
+    return (await this.#change(id, isFormer, (tx) => this.repository.changeSettings(tx, id, changes))).settings;
   }
 
   /** @throws AppError NO_EFFECT where a stored permission is not `former` */
@@ -176,7 +176,7 @@ export class ApplicationsService {
     const changes = Object.fromEntries(operations.map((operation) => [operation, permission]));
     const isFormer = ({ classPermissions: stored }: ApplicationProfile) =>
       former === undefined || operations.every((each) => isDeepStrictEqual(stored[className][each], former));
-    return this.change(id, isFormer, (tx) => this.repository.changePermission(tx, id, className, changes));
+    return this.#change(id, isFormer, (tx) => this.repository.changePermission(tx, id, className, changes));
   }
 
   /** Old keys stop working within a second, unless they are kept. @throws AppError NO_EFFECT where there are too many of them */
@@ -184,8 +184,8 @@ export class ApplicationsService {
     // It opens the old keys: if they were sealed with another secret, new keys would hide that all other sealed data is lost.
     await this.get(id);
     const keys = {
-      ...(which.appKey ? { sealedAppKey: this.sealKey(id, 'app', newAppKey()) } : {}),
-      ...(which.masterKey ? { sealedMasterKey: this.sealKey(id, 'master', newAppKey()) } : {}),
+      ...(which.appKey ? { sealedAppKey: this.#sealKey(id, 'app', newAppKey()) } : {}),
+      ...(which.masterKey ? { sealedMasterKey: this.#sealKey(id, 'master', newAppKey()) } : {}),
     };
     const row = await this.database.transaction(async (tx) => {
       await this.repository.removeExpiredKeys(tx, id);
@@ -194,15 +194,15 @@ export class ApplicationsService {
       if ((replaced?.oldKeys.length ?? 0) > MAX_OLD_KEYS) throw tooManyOldKeys(id);
       return replaced;
     });
-    return this.announce(this.openKnown(id, row));
+    return this.#announce(this.#openKnown(id, row));
   }
 
   async revokeOldKeys(id: string, which: WhichKeys): Promise<Application> {
     await this.database.transaction((tx) => this.repository.removeOldKeys(tx, id, kindsOf(which)));
-    return this.announce(await this.get(id));
+    return this.#announce(await this.get(id));
   }
 
-  private async change(
+  async #change(
     id: string,
     isFormer: (stored: ApplicationProfile) => boolean,
     write: (tx: Tx) => Promise<ApplicationRow | undefined>,
@@ -213,40 +213,40 @@ export class ApplicationsService {
         throw appError('NO_EFFECT', { message: 'The value has changed since it was read: read it again.' });
       return write(tx);
     });
-    return this.announce(this.openKnown(id, row));
+    return this.#announce(this.#openKnown(id, row));
   }
 
-  private async changeForwardSecret(id: string, secret: string): Promise<ApplicationSettings> {
+  async #changeForwardSecret(id: string, secret: string): Promise<ApplicationSettings> {
     const sealed = secret === '' ? null : this.sealer.seal(secret, secretContext(id, 'forwardSecret'));
     const row = await this.database.transaction((tx) => this.repository.changeForwardSecret(tx, id, sealed));
-    return this.announce(this.openKnown(id, row)).settings;
+    return this.#announce(this.#openKnown(id, row)).settings;
   }
 
-  private announce(application: Application): Application {
+  #announce(application: Application): Application {
     this.#profiles.forget(application.id);
     this.broadcasts.send(broadcastContracts.applicationChanged, { appId: application.id });
     return application;
   }
 
-  private seal({ id = newAppId(), name, appKey = newAppKey(), masterKey = newAppKey() }: NewApplication) {
+  #seal({ id = newAppId(), name, appKey = newAppKey(), masterKey = newAppKey() }: NewApplication) {
     return {
       id,
       name,
-      sealedAppKey: this.sealKey(id, 'app', appKey),
-      sealedMasterKey: this.sealKey(id, 'master', masterKey),
+      sealedAppKey: this.#sealKey(id, 'app', appKey),
+      sealedMasterKey: this.#sealKey(id, 'master', masterKey),
     };
   }
 
-  private sealKey(id: string, kind: KeyKind, key: string): string {
+  #sealKey(id: string, kind: KeyKind, key: string): string {
     return this.sealer.seal(key, keyContext(id, kind));
   }
 
-  private openKnown(id: string, row: ApplicationRow | undefined): Application {
+  #openKnown(id: string, row: ApplicationRow | undefined): Application {
     if (row === undefined) throw unknownApplication(id);
-    return this.open(row);
+    return this.#open(row);
   }
 
-  private openOld(id: string, { kind, sealedKey, replacedAt, acceptedUntil }: OldApplicationKeyEntity): OldKey {
+  #openOld(id: string, { kind, sealedKey, replacedAt, acceptedUntil }: OldApplicationKeyEntity): OldKey {
     return {
       kind,
       key: this.sealer.open(sealedKey, keyContext(id, kind)),
@@ -255,12 +255,12 @@ export class ApplicationsService {
     };
   }
 
-  private open(row: ApplicationRow): Application {
+  #open(row: ApplicationRow): Application {
     return {
       id: row.id,
       appKey: this.sealer.open(row.sealedAppKey, keyContext(row.id, 'app')),
       masterKey: this.sealer.open(row.sealedMasterKey, keyContext(row.id, 'master')),
-      oldKeys: row.oldKeys.map((old) => this.openOld(row.id, old)),
+      oldKeys: row.oldKeys.map((old) => this.#openOld(row.id, old)),
       ...profileOf(row),
       secretsSet: row.sealedForwardSecret === null ? [] : ['forwardSecret'],
       createdAt: row.createdAt.toISOString(),

@@ -64,8 +64,8 @@ export class EmailsController {
     const email = requireEmail(body);
     const { verifyEmailOnSignUp, quietProfile } = await this.applications.settingsOf(caller.appId);
     if (!verifyEmailOnSignUp) throw appError('EMAIL_VERIFICATION_OFF');
-    await this.withUser(caller, { kind: 'verifyEmail', email, quietProfile }, async (tx, user) => {
-      if (user.emailVerified !== true) await this.sendVerification(tx, caller, user);
+    await this.#withUser(caller, { kind: 'verifyEmail', email, quietProfile }, async (tx, user) => {
+      if (user.emailVerified !== true) await this.#sendVerification(tx, caller, user);
       else if (quietProfile) assertSent(await this.sender.sendDecoy(tx, caller, 'verifyEmail', email));
     });
     return {};
@@ -76,7 +76,7 @@ export class EmailsController {
   async requestPasswordReset({ caller, body }: Data<'requestPasswordReset'>): Reply<'requestPasswordReset'> {
     const email = requireEmail(body);
     const { quietProfile } = await this.applications.settingsOf(caller.appId);
-    await this.withUser(caller, { kind: 'resetPassword', email, quietProfile }, async (tx, user) => {
+    await this.#withUser(caller, { kind: 'resetPassword', email, quietProfile }, async (tx, user) => {
       assertSent(await this.sender.send(tx, caller, 'resetPassword', user));
     });
     return {};
@@ -86,12 +86,12 @@ export class EmailsController {
   @RpcHandler(emailsRpc.resetPassword)
   async resetPassword({ token: tokenText, password: given }: Data<'resetPassword'>): Reply<'resetPassword'> {
     const password = requirePassword(given);
-    const { appId, userId } = assertOpen(await this.findLink('resetPassword', tokenText)).token;
+    const { appId, userId } = assertOpen(await this.#findLink('resetPassword', tokenText)).token;
     const prepared = await this.passwords.prepare(userId, password, { renewsSession: true });
     // Before the password: a used link cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId, userId });
     await this.transactions.run(async (tx) => {
-      assertOpen(await this.lockLink(tx, 'resetPassword', tokenText));
+      assertOpen(await this.#lockLink(tx, 'resetPassword', tokenText));
       await this.transactions.change(tx, { appId }, userId, (user) => ({
         ...withProvenAddress(user),
         ...prepared.columns,
@@ -103,33 +103,33 @@ export class EmailsController {
   /** Changes nothing: virus scanners open links too. */
   @RpcHandler(emailsRpc.inspectLink)
   async inspectLink({ kind, token: tokenText }: Data<'inspectLink'>): Reply<'inspectLink'> {
-    return { link: await this.inspect(kind, tokenText) };
+    return { link: await this.#inspect(kind, tokenText) };
   }
 
   /** Of concurrent requests one changes the user. @returns the state of the link just before. @throws AppError LINK_EXPIRED */
   @RpcHandler(emailsRpc.verify)
   async verify({ token: tokenText }: Data<'verify'>): Reply<'verify'> {
-    const found = await this.transactions.run((tx) => this.redeem(tx, tokenText));
+    const found = await this.transactions.run((tx) => this.#redeem(tx, tokenText));
     if (found === undefined || found.state === 'expired') throw appError('LINK_EXPIRED');
-    return { link: await this.describe(found) };
+    return { link: await this.#describe(found) };
   }
 
   /** Sends a new link to a user who followed an old one. @throws AppError LINK_EXPIRED, TOO_MANY_EMAILS */
   @RpcHandler(emailsRpc.renewLink)
   async renewLink({ kind, token: tokenText, languages }: Data<'renewLink'>): Reply<'renewLink'> {
-    if (!(await this.inspect(kind, tokenText)).canBeRenewed) throw appError('LINK_EXPIRED');
+    if (!(await this.#inspect(kind, tokenText)).canBeRenewed) throw appError('LINK_EXPIRED');
     await this.transactions.run(async (tx) => {
-      const found = await this.lockLink(tx, kind, tokenText);
+      const found = await this.#lockLink(tx, kind, tokenText);
       if (!found?.canBeRenewed) throw appError('LINK_EXPIRED');
       const origin = { appId: found.token.appId, languages };
-      if (kind === 'verifyEmail') return this.sendVerification(tx, origin, found.user);
+      if (kind === 'verifyEmail') return this.#sendVerification(tx, origin, found.user);
       assertSent(await this.sender.send(tx, origin, kind, found.user));
     });
     return {};
   }
 
   /** With `quietProfile` response and time are the same for every address and number of mails: else they would reveal the user. */
-  private async withUser(
+  async #withUser(
     caller: Caller,
     { kind, email, quietProfile }: LinkRequest,
     work: (tx: Tx, user: UserRow) => Promise<void>,
@@ -148,28 +148,28 @@ export class EmailsController {
   }
 
   /** Sends a link to a locked user. An address without a verification state becomes unverified. @throws AppError TOO_MANY_EMAILS */
-  private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
+  async #sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
     const unverify = (current: UserRow) => ({ ...current, emailVerified: false });
     const unverified =
       user.emailVerified === null ? await this.transactions.change(tx, origin, user.objectId, unverify) : user;
     assertSent(unverified !== undefined && (await this.sender.send(tx, origin, 'verifyEmail', unverified)));
   }
 
-  private async redeem(tx: Tx, tokenText: string): Promise<FoundLink | undefined> {
-    const found = await this.lockLink(tx, 'verifyEmail', tokenText);
+  async #redeem(tx: Tx, tokenText: string): Promise<FoundLink | undefined> {
+    const found = await this.#lockLink(tx, 'verifyEmail', tokenText);
     if (found?.state !== 'open') return found;
     const { appId, userId } = found.token;
     await this.transactions.change(tx, { appId }, userId, (current) => ({ ...current, emailVerified: true }));
     return found;
   }
 
-  private async inspect(kind: MailKind, tokenText: string): Promise<MailLink> {
-    const found = await this.findLink(kind, tokenText);
-    return found === undefined ? UNKNOWN : this.describe(found);
+  async #inspect(kind: MailKind, tokenText: string): Promise<MailLink> {
+    const found = await this.#findLink(kind, tokenText);
+    return found === undefined ? UNKNOWN : this.#describe(found);
   }
 
   /** Includes the user's name and address only if the user still has the address that received the link. */
-  private async describe({ token, user, state, canBeRenewed }: FoundLink): Promise<MailLink> {
+  async #describe({ token, user, state, canBeRenewed }: FoundLink): Promise<MailLink> {
     const { name, settings } = await this.applications.profileOf(token.appId);
     const isUnchanged = isAddressUnchanged(token, user);
     return {
@@ -182,15 +182,15 @@ export class EmailsController {
   }
 
   /** @returns undefined if the token is not genuine, is of another kind, or its user no longer exists */
-  private findLink(kind: MailKind, tokenText: string): Promise<FoundLink | undefined> {
-    return this.resolveLink(kind, tokenText, ({ appId, userId }) => this.users.find(appId, userId));
+  #findLink(kind: MailKind, tokenText: string): Promise<FoundLink | undefined> {
+    return this.#resolveLink(kind, tokenText, ({ appId, userId }) => this.users.find(appId, userId));
   }
 
-  private lockLink(tx: Tx, kind: MailKind, tokenText: string): Promise<FoundLink | undefined> {
-    return this.resolveLink(kind, tokenText, ({ appId, userId }) => this.users.lock(tx, appId, userId));
+  #lockLink(tx: Tx, kind: MailKind, tokenText: string): Promise<FoundLink | undefined> {
+    return this.#resolveLink(kind, tokenText, ({ appId, userId }) => this.users.lock(tx, appId, userId));
   }
 
-  private async resolveLink(
+  async #resolveLink(
     kind: MailKind,
     tokenText: string,
     load: (token: MailToken) => Promise<UserRow | undefined>,

@@ -51,7 +51,7 @@ export class IdentitiesController {
   @RpcHandler(accountsRpc.signUpOrLogInByIdentity)
   async signUpOrLogIn({ caller, ...request }: Entry): Promise<EntryReply> {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const entry = await this.tryOnce(caller, request);
+      const entry = await this.#tryOnce(caller, request);
       if (entry !== undefined) return entry;
     }
     throw appError('SERVICE_UNAVAILABLE');
@@ -63,23 +63,23 @@ export class IdentitiesController {
   }
 
   /** @returns undefined where a concurrent change made the lookup outdated */
-  private async tryOnce(caller: Caller, request: EntryRequest): Promise<EntryReply | undefined> {
+  async #tryOnce(caller: Caller, request: EntryRequest): Promise<EntryReply | undefined> {
     const owned = await this.users.findByIdentities(caller.appId, keysOf(request.identities));
     const owner = findOwner(request.identities, owned);
     try {
-      if (owner === undefined) return { user: await this.signUp(caller, request), isNew: true };
-      const user = await this.logIn(caller.appId, owner);
+      if (owner === undefined) return { user: await this.#signUp(caller, request), isNew: true };
+      const user = await this.#logIn(caller.appId, owner);
       if (user === undefined) return undefined;
       this.counts.countLogin(caller.appId);
       return { user, isNew: false };
     } catch (error) {
-      if (await this.isOutdated(caller.appId, request, owner, error)) return undefined;
+      if (await this.#isOutdated(caller.appId, request, owner, error)) return undefined;
       throw error;
     }
   }
 
   /** Whether a concurrent request has linked the account since the lookup. Its user can also have the name, address or number of this one. */
-  private async isOutdated(
+  async #isOutdated(
     appId: string,
     { identities }: EntryRequest,
     owner: Ownership<UserRow> | undefined,
@@ -91,7 +91,7 @@ export class IdentitiesController {
     return findOwner(identities, await this.users.findByIdentities(appId, keysOf(identities))) !== undefined;
   }
 
-  private async signUp(caller: Caller, { fields, identities, failOnNotExist }: EntryRequest): Promise<VisibleUser> {
+  async #signUp(caller: Caller, { fields, identities, failOnNotExist }: EntryRequest): Promise<VisibleUser> {
     if (failOnNotExist) throw appError('USER_NOT_FOUND');
     const changes = { username: newUsername(), ...parseEntryFields(fields, caller.isMaster) };
     const prepared = await this.signUps.prepareUser(caller, changes, { identities: linkIdentities(null, identities) });
@@ -99,25 +99,25 @@ export class IdentitiesController {
   }
 
   /** @returns undefined where the user is gone or has a new token. @throws AppError IDENTITY_TAKEN where one was unlinked since */
-  private async logIn(appId: string, owner: Ownership<UserRow>): Promise<VisibleUser | undefined> {
+  async #logIn(appId: string, owner: Ownership<UserRow>): Promise<VisibleUser | undefined> {
     const { user: found } = owner;
     await this.lockouts.assertNotLocked({ appId, userId: found.objectId });
     assertMayLogIn(found, await this.applications.settingsOf(appId));
     const isNothingNew = isLinkedAlready(found.identities, owner.identities);
-    const user = isNothingNew ? await this.recordLogin(appId, found) : await this.refresh(appId, owner);
+    const user = isNothingNew ? await this.#recordLogin(appId, found) : await this.#refresh(appId, owner);
     if (user === undefined) return undefined;
     return presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
   }
 
   /** The usual login: every entry is stored as it was sent, so only `updatedAt` changes. */
-  private async recordLogin(appId: string, found: UserRow): Promise<UserRow | undefined> {
+  async #recordLogin(appId: string, found: UserRow): Promise<UserRow | undefined> {
     const now = this.clock.now();
     if (!isLoginRecordDue(found, now)) return found;
     const updatedAt = await this.users.recordLogin(appId, found, now);
     return updatedAt === undefined ? undefined : { ...found, updatedAt };
   }
 
-  private async refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
+  async #refresh(appId: string, { user: found, identities }: Ownership<UserRow>): Promise<UserRow | undefined> {
     return this.transactions.run((tx) =>
       this.transactions.changeByLogin(tx, { appId }, found.objectId, (current) => {
         assertStillTheirs(identities, found, current);

@@ -59,7 +59,7 @@ export const LOCKOUT_STORE = Symbol('LockoutStore');
 /** More than 6 wrong secrets within 15 minutes lock all login methods of a user for 15 minutes (specification, Login lockout). */
 @Injectable()
 export class LockoutService {
-  private readonly logger = new Logger('Lockout');
+  readonly #logger = new Logger('Lockout');
 
   constructor(
     @Inject(LOCKOUT_STORE) private readonly store: LockoutStore,
@@ -73,8 +73,8 @@ export class LockoutService {
     const id = randomUUID();
     return this.limiter.run(
       JSON.stringify([subject.appId, subject.userId]),
-      () => this.reserve(subject, id),
-      async () => this.settle(subject, { id, method, isCorrect: await this.attempted(subject, id, attempt) }),
+      () => this.#reserve(subject, id),
+      async () => this.#settle(subject, { id, method, isCorrect: await this.#attempted(subject, id, attempt) }),
     );
   }
 
@@ -107,24 +107,24 @@ export class LockoutService {
     return new Map(locks.map(({ userId, lockedUntil }) => [userId, lockedUntil]));
   }
 
-  private async reserve(subject: LockoutSubject, id: string): Promise<boolean> {
+  async #reserve(subject: LockoutSubject, id: string): Promise<boolean> {
     const outcome = await this.store.reserve(subject, id);
     if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);
     return outcome.kind === 'reserved';
   }
 
-  private async attempted(subject: LockoutSubject, id: string, attempt: () => Promise<boolean>): Promise<boolean> {
+  async #attempted(subject: LockoutSubject, id: string, attempt: () => Promise<boolean>): Promise<boolean> {
     try {
       return await attempt();
     } catch (error) {
       await this.store.release(subject, id).catch((failure: unknown) => {
-        this.logger.debug(`a reservation was not released and will expire: ${messageOf(failure)}`);
+        this.#logger.debug(`a reservation was not released and will expire: ${messageOf(failure)}`);
       });
       throw error;
     }
   }
 
-  private async settle(subject: LockoutSubject, result: AttemptResult): Promise<boolean> {
+  async #settle(subject: LockoutSubject, result: AttemptResult): Promise<boolean> {
     const outcome = await this.store.settle(subject, result);
     if (outcome.isLockNew) this.metrics.lockouts.inc();
     if (outcome.kind === 'locked') throw lockedOut(outcome.remainingMs);

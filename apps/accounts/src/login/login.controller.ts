@@ -28,7 +28,7 @@ type Reply<Name extends keyof Rpc> = Promise<RpcReply<Rpc[Name]>>;
 
 @Controller()
 export class LoginController {
-  private readonly logger = new Logger('Login');
+  readonly #logger = new Logger('Login');
 
   constructor(
     private readonly users: UsersRepository,
@@ -44,34 +44,34 @@ export class LoginController {
   @RpcHandler(accountsRpc.logIn)
   async logIn({ caller, credentials }: Data<'logIn'>): Reply<'logIn'> {
     const byCode = isLoginByCode(credentials);
-    const user = await (byCode ? this.byCode.logIn(caller, credentials) : this.logInByPassword(caller, credentials));
+    const user = await (byCode ? this.byCode.logIn(caller, credentials) : this.#logInByPassword(caller, credentials));
     this.counts.countLogin(caller.appId);
     return { user };
   }
 
-  private async logInByPassword({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
+  async #logInByPassword({ appId }: Caller, body: JsonObject): Promise<VisibleUser> {
     const credentials = parseCredentials(body);
-    const user = await this.find(appId, credentials);
+    const user = await this.#find(appId, credentials);
     const { replacementHash } = await this.passwords.verify(appId, user, attemptOf(credentials));
-    const current = await this.readAgain(appId, user, credentials);
+    const current = await this.#readAgain(appId, user, credentials);
     assertMayLogIn(current, await this.applications.settingsOf(appId));
-    await this.rehashIfOutdated(appId, current, { password: credentials.password, replacementHash }).catch(
+    await this.#rehashIfOutdated(appId, current, { password: credentials.password, replacementHash }).catch(
       (error: unknown) => {
         // The next login retries it; this one has succeeded.
-        this.logger.debug(`the password was not rehashed: ${messageOf(error)}`);
+        this.#logger.debug(`the password was not rehashed: ${messageOf(error)}`);
       },
     );
     return presentUser(current, { viewer: 'owner', sessionToken: this.sessions.reveal(current) });
   }
 
-  private async find(appId: string, credentials: Credentials): Promise<UserRow> {
+  async #find(appId: string, credentials: Credentials): Promise<UserRow> {
     const { identifier, value } = credentials;
     const user = isStorableText(value) ? await this.users.findByIdentifier(appId, identifier, value) : undefined;
-    return user ?? this.refuseUnknown(appId, credentials);
+    return user ?? this.#refuseUnknown(appId, credentials);
   }
 
   /** An unknown user costs as much time as a wrong password and, with `quietProfile`, is counted and locked in the same way. */
-  private async refuseUnknown(appId: string, { identifier, value, password }: Credentials): Promise<never> {
+  async #refuseUnknown(appId: string, { identifier, value, password }: Credentials): Promise<never> {
     const { quietProfile } = await this.applications.settingsOf(appId);
     if (quietProfile) return this.passwords.refuseUnknown(appId, [identifier, value], password);
     await this.hasher.verifyNothing(password);
@@ -79,7 +79,7 @@ export class LoginController {
   }
 
   /** The current user: token or password may have been replaced while the password was hashed. */
-  private async readAgain(appId: string, verified: UserRow, credentials: Credentials): Promise<UserRow> {
+  async #readAgain(appId: string, verified: UserRow, credentials: Credentials): Promise<UserRow> {
     const current = await this.users.find(appId, verified.objectId);
     if (current === undefined) throw appError('USER_NOT_FOUND');
     if (current.passwordVersion !== verified.passwordVersion)
@@ -87,7 +87,7 @@ export class LoginController {
     return current;
   }
 
-  private async rehashIfOutdated(
+  async #rehashIfOutdated(
     appId: string,
     user: UserRow,
     { password, replacementHash }: { readonly password: string; readonly replacementHash: string | undefined },

@@ -52,7 +52,7 @@ export class MailTokens {
   constructor(private readonly sealer: Sealer) {}
 
   createSealed(token: MailToken, user: TokenUser): string {
-    return this.sealer.seal(this.create(token, user), sealedTokenContext(token));
+    return this.sealer.seal(this.#create(token, user), sealedTokenContext(token));
   }
 
   read(shown: string): ReceivedToken | undefined {
@@ -71,13 +71,13 @@ export class MailTokens {
     return this.sealer.isHashOf(signedText(text, user), signature);
   }
 
-  private create(token: MailToken, user: TokenUser): string {
+  #create(token: MailToken, user: TokenUser): string {
     const { kind, appId, userId, emailVersion, passwordVersion, expiresAt } = token;
     const text = JSON.stringify([kind, appId, userId, emailVersion, passwordVersion, expiresAt.getTime()]);
-    return Buffer.concat([this.sign(text, user), Buffer.from(text)]).toString('hex');
+    return Buffer.concat([this.#sign(text, user), Buffer.from(text)]).toString('hex');
   }
 
-  private sign(text: string, user: TokenUser): Buffer {
+  #sign(text: string, user: TokenUser): Buffer {
     return this.sealer.lookupHash(signedText(text, user)).subarray(0, SIGNATURE_BYTES);
   }
 }
@@ -122,8 +122,8 @@ export class MailSender {
   /** @returns false where no mail is sent: the user has no address, or its mailbox has received too many mails */
   async send(tx: Tx, origin: MailOrigin, kind: MailKind, user: MailUser): Promise<boolean> {
     if (!hasAddress(user)) return false;
-    if (!(await this.takeAllowance(tx, origin.appId, mailboxOf(user.email)))) return false;
-    await this.outbox.add(tx, events.mailRequested, await this.request(tx, origin, kind, user), origin);
+    if (!(await this.#takeAllowance(tx, origin.appId, mailboxOf(user.email)))) return false;
+    await this.outbox.add(tx, events.mailRequested, await this.#request(tx, origin, kind, user), origin);
     return true;
   }
 
@@ -135,25 +135,20 @@ export class MailSender {
 
   /** Takes as long as `send`, from an allowance of its own: that of the mailbox stays. @returns false after too many such requests */
   async sendDecoy(tx: Tx, origin: MailOrigin, kind: MailKind, email: string): Promise<boolean> {
-    if (!(await this.takeAllowance(tx, origin.appId, `${DECOY_PREFIX}${mailboxOf(email)}`))) return false;
-    const request = await this.request(tx, origin, kind, { ...DECOY_USER, email });
+    if (!(await this.#takeAllowance(tx, origin.appId, `${DECOY_PREFIX}${mailboxOf(email)}`))) return false;
+    const request = await this.#request(tx, origin, kind, { ...DECOY_USER, email });
     await this.outbox.addDecoy(tx, events.mailRequested, request, origin);
     return true;
   }
 
-  private async takeAllowance(tx: Tx, appId: string, recipient: string): Promise<boolean> {
+  async #takeAllowance(tx: Tx, appId: string, recipient: string): Promise<boolean> {
     const now = this.clock.now();
     const outcome = await this.allowances.take(tx, { kind: 'mail', appId, recipient }, now);
     await this.allowances.removeExpired(tx, 'mail', now);
     return outcome === 'taken';
   }
 
-  private async request(
-    tx: Tx,
-    { appId, languages = [] }: MailOrigin,
-    kind: MailKind,
-    user: Addressee,
-  ): Promise<MailRequest> {
+  async #request(tx: Tx, { appId, languages = [] }: MailOrigin, kind: MailKind, user: Addressee): Promise<MailRequest> {
     const { objectId: userId, email, emailVersion, passwordVersion, username } = user;
     const { name, settings } = await this.applications.profileWithin(tx, appId);
     const now = this.clock.now();

@@ -28,7 +28,7 @@ export class PhoneLoginService {
     const code = parseSmsCode(body['smsCode']);
     const key = { appId, purpose: 'login', mobilePhoneNumber } as const;
     const user = await this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
-    return user === undefined ? this.refuseUnknown(key, code) : this.admit(key, user, code);
+    return user === undefined ? this.#refuseUnknown(key, code) : this.#admit(key, user, code);
   }
 
   /** POST /1.1/usersByMobilePhone: logs in the user of the number, or creates one. @throws AppError as `admit`, `SignUpService.signUp` */
@@ -38,14 +38,14 @@ export class PhoneLoginService {
     const code = parseSmsCode(body['smsCode']);
     const key = { appId, purpose: 'generic', mobilePhoneNumber } as const;
     const owner = await this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
-    if (owner !== undefined) return { user: await this.admit(key, owner, code), isNew: false };
-    return { user: await this.signUp(caller, key, code, body), isNew: true };
+    if (owner !== undefined) return { user: await this.#admit(key, owner, code), isNew: false };
+    return { user: await this.#signUp(caller, key, code, body), isNew: true };
   }
 
   /** Only a successful login redeems the code. @throws AppError INVALID_SMS_CODE, LOCKED_OUT, PHONE_UNVERIFIED, EMAIL_UNVERIFIED */
-  private async admit(key: SmsCodeKey, { objectId }: UserRow, code: string): Promise<VisibleUser> {
+  async #admit(key: SmsCodeKey, { objectId }: UserRow, code: string): Promise<VisibleUser> {
     const settings = await this.applications.settingsOf(key.appId);
-    await this.assertCodeUnderLockout(key, { objectId }, code);
+    await this.#assertCodeUnderLockout(key, { objectId }, code);
     const user = await this.codes.redeem(key, code, async (tx) => {
       const current = await this.users.lock(tx, key.appId, objectId);
       if (current?.mobilePhoneNumber !== key.mobilePhoneNumber) throw appError('INVALID_SMS_CODE');
@@ -57,34 +57,34 @@ export class PhoneLoginService {
     return presentUser(user, { viewer: 'owner', sessionToken: this.sessions.reveal(user) });
   }
 
-  private async refuseUnknown(key: SmsCodeKey, code: string): Promise<never> {
+  async #refuseUnknown(key: SmsCodeKey, code: string): Promise<never> {
     const { quietProfile } = await this.applications.settingsOf(key.appId);
     if (!quietProfile) throw appError('PHONE_NOT_FOUND');
-    await this.assertCodeOfUnknown(key, code);
+    await this.#assertCodeOfUnknown(key, code);
     throw appError('INVALID_SMS_CODE');
   }
 
-  private async signUp(caller: Caller, key: SmsCodeKey, code: string, body: JsonObject): Promise<VisibleUser> {
+  async #signUp(caller: Caller, key: SmsCodeKey, code: string, body: JsonObject): Promise<VisibleUser> {
     // Before the fields are parsed: logins ignore invalid fields, so an error about them would reveal that no user has the number.
-    await this.assertCodeOfUnknown(key, code);
+    await this.#assertCodeOfUnknown(key, code);
     const changes = parsePhoneSignUp(body, key.mobilePhoneNumber, caller.isMaster);
     const { username } = changes;
-    if (username !== undefined) return this.create(caller, key, code, { ...changes, username });
+    if (username !== undefined) return this.#create(caller, key, code, { ...changes, username });
     try {
-      return await this.create(caller, key, code, { ...changes, username: key.mobilePhoneNumber });
+      return await this.#create(caller, key, code, { ...changes, username: key.mobilePhoneNumber });
     } catch (error) {
       // Another user has the number as its username; the sign-up still succeeds.
       if (!isAppError(error, 'USERNAME_TAKEN')) throw error;
-      return this.create(caller, key, code, { ...changes, username: newUsername() });
+      return this.#create(caller, key, code, { ...changes, username: newUsername() });
     }
   }
 
-  private async create(caller: Caller, key: SmsCodeKey, code: string, changes: NewUserChanges): Promise<VisibleUser> {
+  async #create(caller: Caller, key: SmsCodeKey, code: string, changes: NewUserChanges): Promise<VisibleUser> {
     const prepared = await this.signUps.prepareUser(caller, changes);
     return this.codes.redeem(key, code, (tx) => prepared.run(tx));
   }
 
-  private async assertCodeUnderLockout(
+  async #assertCodeUnderLockout(
     key: SmsCodeKey,
     { objectId: userId }: Pick<UserRow, 'objectId'>,
     code: string,
@@ -96,7 +96,7 @@ export class PhoneLoginService {
   }
 
   /** With `quietProfile`, wrong codes lock a number without a user too. A right one passes under that lock, since it proves the number. */
-  private async assertCodeOfUnknown(key: SmsCodeKey, code: string): Promise<void> {
+  async #assertCodeOfUnknown(key: SmsCodeKey, code: string): Promise<void> {
     if (await this.codes.guess(key, code)) return;
     const { quietProfile } = await this.applications.settingsOf(key.appId);
     const subject = this.lockouts.decoyAccount(key.appId, 'mobilePhoneNumber', key.mobilePhoneNumber);

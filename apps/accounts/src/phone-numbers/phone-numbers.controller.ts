@@ -65,36 +65,36 @@ export class PhoneNumbersController {
 
   @RpcHandler(phoneNumbersRpc.requestLoginCode)
   async requestLoginCode({ caller, body }: Data<'requestLoginCode'>): Reply<'requestLoginCode'> {
-    await this.sendToProven(caller, 'login', body);
+    await this.#sendToProven(caller, 'login', body);
     return {};
   }
 
   @RpcHandler(phoneNumbersRpc.requestPasswordReset)
   async requestPasswordReset({ caller, body }: Data<'requestPasswordReset'>): Reply<'requestPasswordReset'> {
-    await this.sendToProven(caller, 'reset', body);
+    await this.#sendToProven(caller, 'reset', body);
     return {};
   }
 
   /** POST /1.1/requestMobilePhoneVerify. A verified number gets no message. @throws AppError PHONE_NOT_FOUND */
   @RpcHandler(phoneNumbersRpc.requestVerification)
   async requestVerification({ caller, body }: Data<'requestVerification'>): Reply<'requestVerification'> {
-    const key = keyOf(caller, 'verify', await this.numberOfRequest(caller, body));
+    const key = keyOf(caller, 'verify', await this.#numberOfRequest(caller, body));
     const request = requestOf(caller, key);
-    const owner = await this.ownerOf(key);
-    if (owner === undefined) await this.refuse(request, 'PHONE_NOT_FOUND');
+    const owner = await this.#ownerOf(key);
+    if (owner === undefined) await this.#refuse(request, 'PHONE_NOT_FOUND');
     else if (!owner.mobilePhoneVerified) await this.codes.send(request);
-    else if (await this.isQuiet(caller.appId)) await this.codes.sendDecoy(request);
+    else if (await this.#isQuiet(caller.appId)) await this.codes.sendDecoy(request);
     return {};
   }
 
   /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.requestChange)
   async requestChange({ caller, body }: Data<'requestChange'>): Reply<'requestChange'> {
-    const { objectId: userId } = await this.userOf(caller);
+    const { objectId: userId } = await this.#userOf(caller);
     const key = { ...keyOf(caller, 'change', requirePhoneNumber(body)), userId };
     const request = requestOf(caller, key, parseTtlMinutes(body, DEFAULT_CHANGE_CODE_TTL_MINUTES));
-    const owner = await this.ownerOf(key);
-    if (owner !== undefined && owner.objectId !== userId) await this.refuse(request, 'PHONE_TAKEN');
+    const owner = await this.#ownerOf(key);
+    if (owner !== undefined && owner.objectId !== userId) await this.#refuse(request, 'PHONE_TAKEN');
     else await this.codes.send(request);
     return {};
   }
@@ -103,8 +103,8 @@ export class PhoneNumbersController {
   @RpcHandler(phoneNumbersRpc.verifyCode)
   async verifyCode({ caller, code: given, body }: Data<'verifyCode'>): Reply<'verifyCode'> {
     const code = parseSmsCode(given);
-    const key = keyOf(caller, 'generic', await this.numberOfRequest(caller, body));
-    await this.assertCode(key, code);
+    const key = keyOf(caller, 'generic', await this.#numberOfRequest(caller, body));
+    await this.#assertCode(key, code);
     await this.codes.redeem(key, code, () => Promise.resolve());
     return {};
   }
@@ -113,10 +113,10 @@ export class PhoneNumbersController {
   @RpcHandler(phoneNumbersRpc.verify)
   async verify({ caller, code: given, body }: Data<'verify'>): Reply<'verify'> {
     const code = parseSmsCode(given);
-    const mobilePhoneNumber = await this.numberOfCode(caller, body, 'verify', code);
+    const mobilePhoneNumber = await this.#numberOfCode(caller, body, 'verify', code);
     const key = keyOf(caller, 'verify', mobilePhoneNumber);
-    await this.assertCode(key, code);
-    const owner = await this.ownerOf(key);
+    await this.#assertCode(key, code);
+    const owner = await this.#ownerOf(key);
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
     const { objectId, updatedAt } = await this.codes.redeemToChange(key, code, owner.objectId, (current) => {
       if (current.mobilePhoneNumber !== mobilePhoneNumber) throw appError('PHONE_NOT_FOUND');
@@ -128,11 +128,11 @@ export class PhoneNumbersController {
   /** POST /1.1/changePhoneNumber. @throws AppError SESSION_REQUIRED, FORBIDDEN, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.change)
   async change({ caller, body }: Data<'change'>): Reply<'change'> {
-    const { objectId: userId } = await this.userOf(caller);
+    const { objectId: userId } = await this.#userOf(caller);
     const mobilePhoneNumber = requirePhoneNumber(body);
     const code = parseSmsCode(body['code']);
     const key = { ...keyOf(caller, 'change', mobilePhoneNumber), userId };
-    await this.assertCode(key, code);
+    await this.#assertCode(key, code);
     await this.codes.redeemToChange(key, code, userId, async (current, tx) => {
       await this.owners.assertMayWrite(caller, current, tx);
       return { ...current, mobilePhoneNumber, mobilePhoneVerified: true };
@@ -145,10 +145,10 @@ export class PhoneNumbersController {
   async resetPassword({ caller, code: given, body }: Data<'resetPassword'>): Reply<'resetPassword'> {
     const code = parseSmsCode(given);
     const password = requirePassword(body['password']);
-    const key = keyOf(caller, 'reset', await this.numberOfCode(caller, body, 'reset', code));
+    const key = keyOf(caller, 'reset', await this.#numberOfCode(caller, body, 'reset', code));
     // Verified before it is redeemed, so a wrong code does not cost the hashing of a password.
-    await this.assertCode(key, code);
-    const { objectId } = await this.findProven(key);
+    await this.#assertCode(key, code);
+    const { objectId } = await this.#findProven(key);
     const prepared = await this.passwords.prepare(objectId, password, { renewsSession: true });
     // Before the password: a redeemed code cannot be sent again to remove a lock that stayed.
     await this.lockouts.clear({ appId: caller.appId, userId: objectId });
@@ -160,53 +160,48 @@ export class PhoneNumbersController {
   }
 
   /** An unverified number opens no account, since another person may have set it (docs/decisions.md). */
-  private async sendToProven(caller: Caller, purpose: 'login' | 'reset', body: JsonObject): Promise<void> {
+  async #sendToProven(caller: Caller, purpose: 'login' | 'reset', body: JsonObject): Promise<void> {
     const key = keyOf(caller, purpose, requirePhoneNumber(body));
     const request = requestOf(caller, key);
-    const owner = await this.ownerOf(key);
-    if (owner === undefined) return this.refuse(request, 'PHONE_NOT_FOUND');
-    if (!owner.mobilePhoneVerified) return this.refuse(request, 'PHONE_UNVERIFIED');
+    const owner = await this.#ownerOf(key);
+    if (owner === undefined) return this.#refuse(request, 'PHONE_NOT_FOUND');
+    if (!owner.mobilePhoneVerified) return this.#refuse(request, 'PHONE_UNVERIFIED');
     await this.codes.send(request);
   }
 
-  private async refuse(request: CodeRequest, error: ErrorName): Promise<void> {
-    if (!(await this.isQuiet(request.key.appId))) throw appError(error);
+  async #refuse(request: CodeRequest, error: ErrorName): Promise<void> {
+    if (!(await this.#isQuiet(request.key.appId))) throw appError(error);
     await this.codes.sendDecoy(request);
   }
 
-  private async isQuiet(appId: string): Promise<boolean> {
+  async #isQuiet(appId: string): Promise<boolean> {
     return (await this.applications.settingsOf(appId)).quietProfile;
   }
 
-  private ownerOf({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<UserRow | undefined> {
+  #ownerOf({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<UserRow | undefined> {
     return this.users.findByIdentifier(appId, 'mobilePhoneNumber', mobilePhoneNumber);
   }
 
-  private async assertCode(key: SmsCodeKey, code: string): Promise<void> {
+  async #assertCode(key: SmsCodeKey, code: string): Promise<void> {
     if (!(await this.codes.guess(key, code))) throw appError('INVALID_SMS_CODE');
   }
 
-  private async findProven(key: SmsCodeKey): Promise<UserRow> {
-    const owner = await this.ownerOf(key);
+  async #findProven(key: SmsCodeKey): Promise<UserRow> {
+    const owner = await this.#ownerOf(key);
     if (owner === undefined) throw appError('PHONE_NOT_FOUND');
     assertProven(owner, key);
     return owner;
   }
 
   /** The number in the body, else that of the caller: SDKs do not always send it. @throws AppError PHONE_MISSING, INVALID_PHONE */
-  private async numberOfRequest(caller: Caller, body: JsonObject): Promise<string> {
+  async #numberOfRequest(caller: Caller, body: JsonObject): Promise<string> {
     const number = findPhoneNumber(body) ?? (await this.owners.current(caller))?.mobilePhoneNumber;
     if (number === undefined || number === null) throw appError('PHONE_MISSING');
     return number;
   }
 
   /** The number in the body, else that of the caller, else that of the code. @throws AppError INVALID_PHONE, INVALID_SMS_CODE */
-  private async numberOfCode(
-    caller: Caller,
-    body: JsonObject,
-    purpose: SmsCodeKey['purpose'],
-    code: string,
-  ): Promise<string> {
+  async #numberOfCode(caller: Caller, body: JsonObject, purpose: SmsCodeKey['purpose'], code: string): Promise<string> {
     const number =
       findPhoneNumber(body) ??
       (await this.owners.current(caller))?.mobilePhoneNumber ??
@@ -215,7 +210,7 @@ export class PhoneNumbersController {
     return number;
   }
 
-  private async userOf(caller: Caller): Promise<VisibleRow> {
+  async #userOf(caller: Caller): Promise<VisibleRow> {
     const user = await this.owners.current(caller);
     if (user === undefined) throw appError('SESSION_REQUIRED');
     return user;

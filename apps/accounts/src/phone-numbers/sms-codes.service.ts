@@ -48,36 +48,36 @@ export class SmsCodesService {
   ) {}
 
   async send(request: CodeRequest): Promise<void> {
-    await this.store(request, true);
+    await this.#store(request, true);
   }
 
   /** Does the same work as `send` without sending the code, so the response does not reveal which numbers have an account. */
   async sendDecoy(request: CodeRequest): Promise<void> {
-    await this.store(request, false);
+    await this.#store(request, false);
   }
 
   /** Whether the code is right; it is not redeemed. A wrong guess counts, and the fifth invalidates the code. */
   async guess(key: SmsCodeKey, code: string): Promise<boolean> {
-    const testCode = await this.testCode(key);
-    if (testCode === undefined) return this.repository.guess(key, this.hashes(key, code), this.clock.now());
+    const testCode = await this.#testCode(key);
+    if (testCode === undefined) return this.repository.guess(key, this.#hashes(key, code), this.clock.now());
     // In one transaction: a redemption at the same time would take the new code away before the guess.
     return this.database.transaction(async (tx) => {
-      await this.createTestCode(tx, key, testCode);
-      return this.repository.guess(key, this.hashes(key, code), this.clock.now(), tx);
+      await this.#createTestCode(tx, key, testCode);
+      return this.repository.guess(key, this.#hashes(key, code), this.clock.now(), tx);
     });
   }
 
   async guessNumber(key: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): Promise<string | undefined> {
-    const hashes = this.numberlessHashes(key, code);
+    const hashes = this.#numberlessHashes(key, code);
     return this.database.transaction((tx) => this.repository.guessNumber(tx, key, hashes, this.clock.now()));
   }
 
   /** The code is redeemed with `work` or not at all. @throws AppError INVALID_SMS_CODE where a concurrent request has redeemed it */
   async redeem<T>(key: SmsCodeKey, code: string, work: (tx: Tx) => Promise<T>): Promise<T> {
-    const testCode = await this.testCode(key);
+    const testCode = await this.#testCode(key);
     return this.database.repeatable(async (tx) => {
-      if (testCode !== undefined) await this.createTestCode(tx, key, testCode);
-      const isRedeemed = await this.repository.redeem(tx, key, this.hashes(key, code), this.clock.now());
+      if (testCode !== undefined) await this.#createTestCode(tx, key, testCode);
+      const isRedeemed = await this.repository.redeem(tx, key, this.#hashes(key, code), this.clock.now());
       if (!isRedeemed) throw appError('INVALID_SMS_CODE');
       return work(tx);
     });
@@ -92,15 +92,15 @@ export class SmsCodesService {
     });
   }
 
-  private async store(request: CodeRequest, isSent: boolean): Promise<void> {
+  async #store(request: CodeRequest, isSent: boolean): Promise<void> {
     const { key, ttlMinutes } = request;
-    const code = await this.testCode(key);
+    const code = await this.#testCode(key);
     const now = this.clock.now();
     const expiresAt = minutesAfter(now, ttlMinutes);
-    const event = code === undefined ? await this.eventOf(request, expiresAt) : undefined;
+    const event = code === undefined ? await this.#eventOf(request, expiresAt) : undefined;
     await this.database.transaction(async (tx) => {
-      if (event !== undefined) await this.takeAllowance(tx, key, now);
-      const sealedCode = await this.create(tx, key, code ?? randomDigits(6, 10), expiresAt);
+      if (event !== undefined) await this.#takeAllowance(tx, key, now);
+      const sealedCode = await this.#create(tx, key, code ?? randomDigits(6, 10), expiresAt);
       if (event === undefined) return;
       const message = { ...event, sealedCode };
       if (isSent) await this.outbox.add(tx, events.smsRequested, message, request);
@@ -109,27 +109,27 @@ export class SmsCodesService {
   }
 
   /** The fixed code of a test number, which receives no message. */
-  private async testCode({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<string | undefined> {
+  async #testCode({ appId, mobilePhoneNumber }: SmsCodeKey): Promise<string | undefined> {
     const { testPhones } = await this.applications.settingsOf(appId);
     return Object.hasOwn(testPhones, mobilePhoneNumber) ? testPhones[mobilePhoneNumber] : undefined;
   }
 
-  private async eventOf({ key, ttlMinutes, message = { smsType: 'sms' } }: CodeRequest, expiresAt: Date) {
+  async #eventOf({ key, ttlMinutes, message = { smsType: 'sms' } }: CodeRequest, expiresAt: Date) {
     const name = message.name ?? (await this.applications.profileOf(key.appId)).name;
     return { ...message, ...key, name, ttlMinutes, expiresAt: expiresAt.toISOString() };
   }
 
-  private async takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {
+  async #takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {
     const { appId, mobilePhoneNumber: recipient } = key;
     const outcome = await this.allowances.take(tx, { kind: 'sms', appId, recipient }, now);
     if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
     if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');
-    await this.takeAllowanceOfApplication(tx, appId, now);
+    await this.#takeAllowanceOfApplication(tx, appId, now);
     await this.allowances.removeExpired(tx, 'sms', now);
   }
 
   /** After that of the number: what a refused request has counted is rolled back. Codes expire, so none waits for the next window. */
-  private async takeAllowanceOfApplication(tx: Tx, appId: string, now: Date): Promise<void> {
+  async #takeAllowanceOfApplication(tx: Tx, appId: string, now: Date): Promise<void> {
     const limit = this.config.textMessageLimit;
     const fullUntil = limit && (await this.allowances.takeOfApplication(tx, appId, limit, now));
     if (fullUntil === undefined) return;
@@ -138,24 +138,24 @@ export class SmsCodesService {
   }
 
   /** A test number has its code without a request, and has it again after it was redeemed. Wrong guesses still invalidate it. */
-  private async createTestCode(tx: Tx, key: SmsCodeKey, code: string): Promise<void> {
-    await this.create(tx, key, code, minutesAfter(this.clock.now(), DEFAULT_CODE_TTL_MINUTES));
+  async #createTestCode(tx: Tx, key: SmsCodeKey, code: string): Promise<void> {
+    await this.#create(tx, key, code, minutesAfter(this.clock.now(), DEFAULT_CODE_TTL_MINUTES));
   }
 
   /** @returns the code, sealed for the message */
-  private async create(tx: Tx, key: SmsCodeKey, code: string, expiresAt: Date): Promise<string> {
-    const numberlessHash = NUMBERLESS.has(key.purpose) ? this.numberlessHashes(key, code)[0] : undefined;
+  async #create(tx: Tx, key: SmsCodeKey, code: string, expiresAt: Date): Promise<string> {
+    const numberlessHash = NUMBERLESS.has(key.purpose) ? this.#numberlessHashes(key, code)[0] : undefined;
     const now = this.clock.now();
-    await this.repository.put(tx, { ...key, hashes: this.hashes(key, code), numberlessHash, expiresAt }, now);
+    await this.repository.put(tx, { ...key, hashes: this.#hashes(key, code), numberlessHash, expiresAt }, now);
     await this.repository.removeExpired(tx, now);
     return this.sealer.seal(code, sealedCodeContext(key));
   }
 
-  private hashes({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey, code: string): readonly Buffer[] {
+  #hashes({ appId, purpose, mobilePhoneNumber, userId = '' }: SmsCodeKey, code: string): readonly Buffer[] {
     return this.sealer.lookupHashes(JSON.stringify(['sms code', appId, purpose, mobilePhoneNumber, userId, code]));
   }
 
-  private numberlessHashes({ appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): readonly Buffer[] {
+  #numberlessHashes({ appId, purpose }: Pick<SmsCodeKey, 'appId' | 'purpose'>, code: string): readonly Buffer[] {
     return this.sealer.lookupHashes(JSON.stringify(['numberless sms code', appId, purpose, code]));
   }
 }

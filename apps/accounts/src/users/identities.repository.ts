@@ -49,9 +49,9 @@ export class IdentitiesRepository {
   ): Promise<void> {
     const gone = [...(before ?? [])].filter(([platform, identity]) => !isSameRow(identity, after?.get(platform)));
     const fresh = [...(after ?? [])].filter(([platform, identity]) => !isSameRow(identity, before?.get(platform)));
-    await this.lock(tx, appId, [...gone, ...fresh]);
+    await this.#lock(tx, appId, [...gone, ...fresh]);
     if (gone.length > 0)
-      await this.remove(
+      await this.#remove(
         tx,
         appId,
         userId,
@@ -118,7 +118,7 @@ export class IdentitiesRepository {
   }
 
   /** In one order, so users that exchange identities cannot deadlock. The change of a single one holds no lock that others wait for. */
-  private async lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
+  async #lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
     if (identities.length < 2) return;
     const keys = identities.map(([platform, { uid }]) => JSON.stringify([appId, platform, uid]));
     await tx.query(
@@ -128,7 +128,7 @@ export class IdentitiesRepository {
     );
   }
 
-  private async remove(tx: Tx, appId: string, userId: string, platforms: readonly string[]): Promise<void> {
+  async #remove(tx: Tx, appId: string, userId: string, platforms: readonly string[]): Promise<void> {
     await tx.query('DELETE FROM accounts.identities WHERE app_id = $1 AND user_id = $2 AND platform = ANY ($3)', [
       appId,
       userId,

@@ -54,7 +54,7 @@ export class UserImports implements ImportRules<UserRow> {
     const linked = claims.filter(({ key }) => key.startsWith(IDENTITY_CLAIM));
     const owners = await Promise.all([
       this.users.ownersOf(within, appId, claims),
-      this.tokenOwners(within, appId, tokens),
+      this.#tokenOwners(within, appId, tokens),
       this.identities.ownersOf(within, appId, linked),
     ]);
     return owners.flat();
@@ -90,8 +90,9 @@ export class UserImports implements ImportRules<UserRow> {
   ): Promise<UserRow[]> {
     const users: UserRow[] = [];
     for (const { object, current, isAddition = false, lacks } of rows) {
-      const password = await this.passwordOf(object, current, wrapPasswords);
-      const user = isAddition && current !== undefined ? this.completed(current, object) : this.userOf(object, current);
+      const password = await this.#passwordOf(object, current, wrapPasswords);
+      const user =
+        isAddition && current !== undefined ? this.#completed(current, object) : this.#userOf(object, current);
       users.push({ ...user, ...password, ...earlierCredentials(lacks) });
     }
     return users;
@@ -106,7 +107,7 @@ export class UserImports implements ImportRules<UserRow> {
     return this.identities.insertMany(tx, appId, rows);
   }
 
-  private userOf(
+  #userOf(
     object: ImportedObject,
     current: UserRow | undefined,
   ): Omit<UserRow, keyof Password | keyof EarlierCredentials> {
@@ -117,7 +118,7 @@ export class UserImports implements ImportRules<UserRow> {
       ...contact,
       emailVersion: versionAfter(current?.emailVersion, current?.email !== contact.email),
       passwordVersion: current?.passwordVersion ?? 0,
-      ...this.sessionOf(object, current),
+      ...this.#sessionOf(object, current),
       identities: linkedIdentities(object),
       acl: object.acl as Acl | null,
       fields: object.fields,
@@ -126,18 +127,18 @@ export class UserImports implements ImportRules<UserRow> {
     };
   }
 
-  private completed(current: UserRow, object: ImportedObject): Omit<UserRow, keyof EarlierCredentials> {
+  #completed(current: UserRow, object: ImportedObject): Omit<UserRow, keyof EarlierCredentials> {
     const columns: Partial<ImportedColumns> = object.columns;
     return {
       ...current,
       ...columns,
       emailVersion: versionAfter(current.emailVersion, columns.email !== undefined),
       identities: withLinked(current.identities, linkedIdentities(object)),
-      ...this.sessionOf(object, current),
+      ...this.#sessionOf(object, current),
     };
   }
 
-  private sessionOf(
+  #sessionOf(
     { objectId, sessionToken }: ImportedObject,
     current: UserRow | undefined,
   ): Pick<UserRow, 'sessionTokenHash' | 'sealedSessionToken'> {
@@ -150,7 +151,7 @@ export class UserImports implements ImportRules<UserRow> {
   }
 
   /** The imported password, unless the stored one was imported from the same hash: then a login or its owner may have replaced it. */
-  private async passwordOf(
+  async #passwordOf(
     { objectId, password }: ImportedObject,
     current: UserRow | undefined,
     wraps: boolean,
@@ -163,19 +164,19 @@ export class UserImports implements ImportRules<UserRow> {
     const text = JSON.stringify(password);
     if (kept.importedPasswordHash !== null && this.sealer.isHashOf(text, kept.importedPasswordHash)) return kept;
     return {
-      passwordHash: await this.storedPassword(objectId, password, wraps),
+      passwordHash: await this.#storedPassword(objectId, password, wraps),
       importedPasswordHash: this.sealer.lookupHash(text),
       passwordVersion: versionAfter(current?.passwordVersion, true),
     };
   }
 
-  private storedPassword(objectId: string, password: ImportedPassword, wraps: boolean): Promise<string> {
+  #storedPassword(objectId: string, password: ImportedPassword, wraps: boolean): Promise<string> {
     return wraps && password.scheme === 'leancloud'
       ? this.hasher.wrap(password)
       : Promise.resolve(sealImportedPassword(this.sealer, objectId, password));
   }
 
-  private async tokenOwners(within: Queryable, appId: string, tokens: readonly string[]): Promise<[string, string][]> {
+  async #tokenOwners(within: Queryable, appId: string, tokens: readonly string[]): Promise<[string, string][]> {
     const byHash = new Map(
       tokens.flatMap((token) => this.sessions.hashes(token).map((hash) => [hash.toString('hex'), token])),
     );

@@ -96,7 +96,7 @@ export class UserObjectWrites implements ObjectWrites {
     await this.objectAccess.assertMay(caller, 'update', '_User');
     const condition = await this.objectAccess.conditionOf(caller, '_User', options.where);
     const settings = await this.applications.settingsOf(caller.appId);
-    const password = await this.preparePassword(caller, objectId, changes, settings);
+    const password = await this.#preparePassword(caller, objectId, changes, settings);
     const changed = (current: UserRow): UserRow => {
       if (password !== undefined) assertMaySetPassword(caller, current, settings);
       return {
@@ -116,13 +116,13 @@ export class UserObjectWrites implements ObjectWrites {
       return { ...changeResponse(user, fields, options), ...(sessionToken === undefined ? {} : { sessionToken }) };
     };
     const runAlone: SingleWrite<JsonObject>['runAlone'] = async () => {
-      const user = isContentChange(changes, options) ? await this.changeContent(caller, objectId, changed) : undefined;
+      const user = isContentChange(changes, options) ? await this.#changeContent(caller, objectId, changed) : undefined;
       return user === undefined ? this.transactions.run(run) : changeResponse(user, fields, options);
     };
     return { objectId, ...(changesUniqueValue(changes) ? { rowLock: 'UPDATE' } : {}), run, runAlone };
   }
 
-  private changeContent(
+  #changeContent(
     caller: Caller,
     objectId: string,
     changed: (current: UserRow) => UserRow,
@@ -134,7 +134,7 @@ export class UserObjectWrites implements ObjectWrites {
   }
 
   /** Hashes a new password before the transaction, and only for a caller who may change the user. */
-  private async preparePassword(
+  async #preparePassword(
     caller: Caller,
     objectId: string,
     { password }: UserChanges,

@@ -68,31 +68,33 @@ export class UserSearchRepository {
 
   /** Collects, counts and sorts up to `maxCollected` matches; reads others in the order of the search. @throws AppError INVALID_QUERY, QUERY_TIMED_OUT */
   async find(search: UserSearch, within: Queryable = this.queries): Promise<UserMatches> {
-    if (isBlank(search)) return { users: await this.walk(search, within), total: undefined };
+    if (isBlank(search)) return { users: await this.#walk(search, within), total: undefined };
     const startedAt = performance.now();
     const isQuick = isPrefixAlone(search);
-    const quick = isQuick ? await this.collectIfFew(search, within) : undefined;
+    const quick = isQuick ? await this.#collectIfFew(search, within) : undefined;
     if (quick !== undefined) return quick;
     const planned = search.text === undefined ? 0 : await this.plannedRows(search);
-    const frequent = await this.findFrequent(search, planned, within);
+    const frequent = await this.#findFrequent(search, planned, within);
     if (frequent !== undefined) return frequent;
     assertInTime(startedAt);
-    const found = isQuick ? undefined : await this.collectIfFew(search, within);
+    const found = isQuick ? undefined : await this.#collectIfFew(search, within);
     if (found !== undefined) return found;
     assertInTime(startedAt);
-    const users = (await this.findNearby(search, FAR_USERS, within)) ?? (await this.findFar(search, startedAt, within));
+    const users =
+      (await this.#findNearby(search, FAR_USERS, within)) ?? (await this.#findFar(search, startedAt, within));
     return { users, total: { value: Math.max(maxCollected(search) + 1, planned), isExact: false } };
   }
 
   /** The number of users that match, exact up to `cap`. Beyond it PostgreSQL's statistics give an estimate. */
   async count(search: UserSearch, cap = MAX_EXACT_TOTAL, within: Queryable = this.queries): Promise<BoundedCount> {
-    if (isBlank(search) && cap < NEARBY_USERS && (await this.isLarge(search.appId))) return this.estimate(search, cap);
+    if (isBlank(search) && cap < NEARBY_USERS && (await this.#isLarge(search.appId)))
+      return this.#estimate(search, cap);
     const { sql, parameters } = conditionOf(search);
     const from = `SELECT FROM accounts.users WHERE ${sql}`;
     const limited = `SELECT count(*)::int AS count FROM (${from} LIMIT ${cap + 1}) AS matching`;
     const [row] = await within.query<{ count: number }>(limited, parameters);
     const value = row?.count ?? 0;
-    return value <= cap ? { value, isExact: true } : this.estimate(search, cap);
+    return value <= cap ? { value, isExact: true } : this.#estimate(search, cap);
   }
 
   /** The custom fields by user id, in the order of the ids, as far as they fit into a page. Removed users are left out. */
@@ -111,20 +113,20 @@ export class UserSearchRepository {
     return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
   }
 
-  private async estimate(search: UserSearch, cap: number): Promise<BoundedCount> {
+  async #estimate(search: UserSearch, cap: number): Promise<BoundedCount> {
     return { value: Math.max(cap + 1, await this.plannedRows(search)), isExact: false };
   }
 
   /** @returns undefined for a text that the statistics do not call frequent, and where too few users next to the place match */
-  private async findFrequent(search: UserSearch, planned: number, within: Queryable): Promise<UserMatches | undefined> {
-    if (planned < FREQUENT[search.mode] || !(await this.isLarge(search.appId))) return undefined;
-    const users = await this.findNearby(search, NEARBY_USERS, within);
+  async #findFrequent(search: UserSearch, planned: number, within: Queryable): Promise<UserMatches | undefined> {
+    if (planned < FREQUENT[search.mode] || !(await this.#isLarge(search.appId))) return undefined;
+    const users = await this.#findNearby(search, NEARBY_USERS, within);
     // `planned` is more than the number up to which counts are exact.
     return users === undefined ? undefined : { users, total: { value: planned, isExact: false } };
   }
 
   /** @returns undefined where too few of the `count` users next to the place match, and others follow */
-  private async findNearby(search: UserSearch, count: number, within: Queryable): Promise<UserMatch[] | undefined> {
+  async #findNearby(search: UserSearch, count: number, within: Queryable): Promise<UserMatch[] | undefined> {
     // The first names of the application are far from those that begin with the text.
     if (isSortedPrefix(search)) return undefined;
     const { sql, parameters } = conditionOf(search);
@@ -138,19 +140,19 @@ export class UserSearchRepository {
         WHERE ${sql} ORDER BY key ${direction}, object_id ${direction} LIMIT ${search.limit + 1}`,
       parameters,
     );
-    return users.length > search.limit || !(await this.hasMore(search, count, within)) ? users : undefined;
+    return users.length > search.limit || !(await this.#hasMore(search, count, within)) ? users : undefined;
   }
 
   /** Whether an application has, or had within ten minutes, so many users that an estimate may stand for a count. */
-  private async isLarge(appId: string): Promise<boolean> {
+  async #isLarge(appId: string): Promise<boolean> {
     if (this.#large.has(appId)) return true;
     const all = { appId, order: 'newest', filters: {}, in: 'any', mode: 'prefix', limit: 1 } as const;
-    if (!(await this.hasMore(all, NEARBY_USERS, this.queries))) return false;
+    if (!(await this.#hasMore(all, NEARBY_USERS, this.queries))) return false;
     this.#large.set(appId, true);
     return true;
   }
 
-  private async hasMore(search: UserSearch, count: number, within: Queryable): Promise<boolean> {
+  async #hasMore(search: UserSearch, count: number, within: Queryable): Promise<boolean> {
     const { key, direction, behind } = ORDERS[search.order];
     const parameters: unknown[] = [search.appId];
     const place = placeCondition(search, key, behind, parameters);
@@ -163,19 +165,19 @@ export class UserSearchRepository {
   }
 
   /** A page of frequent matches that are not among the users next to its place: most of them are elsewhere in the order. */
-  private async findFar(search: UserSearch, startedAt: number, within: Queryable): Promise<UserMatch[]> {
+  async #findFar(search: UserSearch, startedAt: number, within: Queryable): Promise<UserMatch[]> {
     assertInTime(startedAt);
-    if (search.text === undefined || isPart(search)) return this.walk(search, within);
-    return (await this.collect(search, Number.MAX_SAFE_INTEGER, within)).users;
+    if (search.text === undefined || isPart(search)) return this.#walk(search, within);
+    return (await this.#collect(search, Number.MAX_SAFE_INTEGER, within)).users;
   }
 
-  private async collectIfFew(search: UserSearch, within: Queryable): Promise<UserMatches | undefined> {
+  async #collectIfFew(search: UserSearch, within: Queryable): Promise<UserMatches | undefined> {
     const most = maxCollected(search);
-    const { users, matching } = await this.collect(search, most + 1, within);
+    const { users, matching } = await this.#collect(search, most + 1, within);
     return matching > most ? undefined : { users, total: { value: matching, isExact: true } };
   }
 
-  private async collect(
+  async #collect(
     search: UserSearch,
     most: number,
     within: Queryable,
@@ -191,7 +193,7 @@ export class UserSearchRepository {
     return { users: rows.filter((row) => row.objectId !== null), matching: rows[0]?.matching ?? 0 };
   }
 
-  private walk(search: UserSearch, within: Queryable): Promise<UserMatch[]> {
+  #walk(search: UserSearch, within: Queryable): Promise<UserMatch[]> {
     const { sql, parameters } = conditionOf(search);
     const { key, direction, behind } = ORDERS[search.order];
     return within.query<UserMatch>(

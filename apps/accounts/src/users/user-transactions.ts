@@ -38,45 +38,45 @@ export class UserTransactions {
   /** @throws AppError IDENTITY_TAKEN where another user has one of its identities */
   async create(tx: Tx, origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
     const { appId } = origin;
-    const user = this.checked(wanted);
+    const user = this.#checked(wanted);
     await this.users.insert(tx, appId, user);
     await this.identities.replace(tx, { appId, userId: user.objectId }, null, user.identities);
-    await tx.run(this.registration(origin, user));
-    await this.sendVerification(tx, origin, user);
+    await tx.run(this.#registration(origin, user));
+    await this.#sendVerification(tx, origin, user);
     return user;
   }
 
   /** As `create`, in its own transaction: in one statement where no write depends on a read. */
   async createAlone(origin: MailOrigin, wanted: UserRow): Promise<UserRow> {
-    const user = this.checked(wanted);
+    const user = this.#checked(wanted);
     const additions = this.identities.additions(origin.appId, user.objectId, user.identities);
     if (additions === undefined || user.emailVerified === false)
       return this.run((tx) => this.create(tx, origin, wanted));
-    await this.users.insertWith(this.database, origin.appId, user, [...additions, this.registration(origin, user)]);
+    await this.users.insertWith(this.database, origin.appId, user, [...additions, this.#registration(origin, user)]);
     return user;
   }
 
   /** @returns the user with a later `updatedAt`; undefined: there is none. @throws AppError IDENTITY_TAKEN as `create` */
   change(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
-    return this.store(tx, origin, objectId, (current) => this.nextVersion(current, change));
+    return this.#store(tx, origin, objectId, (current) => this.#nextVersion(current, change));
   }
 
   /** As `change`, for a login: `updatedAt` moves, but the time of the last change stays. */
   changeByLogin(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
-    return this.store(tx, origin, objectId, async (current) => ({
-      ...(await this.nextVersion(current, change)),
+    return this.#store(tx, origin, objectId, async (current) => ({
+      ...(await this.#nextVersion(current, change)),
       lastChangeAt: current.lastChangeAt ?? current.updatedAt,
     }));
   }
 
-  private async store(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
+  async #store(tx: Tx, origin: MailOrigin, objectId: string, change: UserChange): Promise<UserRow | undefined> {
     const { appId } = origin;
     const current = await this.users.lock(tx, appId, objectId);
     if (current === undefined) return undefined;
     const changed = await change(current);
     await this.users.update(tx, appId, changed);
     await this.identities.replace(tx, { appId, userId: objectId }, current.identities, changed.identities);
-    await this.reportChange(tx, origin, current, changed);
+    await this.#reportChange(tx, origin, current, changed);
     return changed;
   }
 
@@ -84,7 +84,7 @@ export class UserTransactions {
   async changeContent(appId: string, objectId: string, change: UserChange): Promise<UserRow | undefined> {
     const read = await this.users.findVersion(appId, objectId);
     if (read === undefined) return undefined;
-    const user = await this.nextVersion(read.user, change);
+    const user = await this.#nextVersion(read.user, change);
     if (!changesContentOnly(read.user, user)) return undefined;
     return (await this.users.updateVersion(appId, { ...read, user })) ? user : undefined;
   }
@@ -104,24 +104,24 @@ export class UserTransactions {
     await this.database.transaction((tx) => this.users.rehash(tx, appId, user, passwordHash));
   }
 
-  private registration(origin: MailOrigin, { objectId: userId }: UserRow): Statement {
+  #registration(origin: MailOrigin, { objectId: userId }: UserRow): Statement {
     return this.outbox.addition(events.userRegistered, { appId: origin.appId, userId }, origin);
   }
 
-  private async reportChange(tx: Tx, origin: MailOrigin, before: UserRow, user: UserRow): Promise<void> {
+  async #reportChange(tx: Tx, origin: MailOrigin, before: UserRow, user: UserRow): Promise<void> {
     if (user.email === before.email) return;
     const { objectId: userId, email, updatedAt } = user;
     const changedAt = updatedAt.toISOString();
     await this.outbox.add(tx, events.emailChanged, { appId: origin.appId, userId, email, changedAt }, origin);
-    await this.sendVerification(tx, origin, user);
+    await this.#sendVerification(tx, origin, user);
   }
 
   /** Where the mailbox has received too many mails, the user changes all the same and can request one later. */
-  private async sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
+  async #sendVerification(tx: Tx, origin: MailOrigin, user: UserRow): Promise<void> {
     if (user.emailVerified === false) await this.mails.sendVerification(tx, origin, user);
   }
 
-  private async nextVersion(current: UserRow, change: UserChange): Promise<UserRow> {
+  async #nextVersion(current: UserRow, change: UserChange): Promise<UserRow> {
     const wanted = withPrunedIdentities(await change(current));
     const versions = { ...countChanges(current, wanted), ...touched(current, this.clock.now()), lastChangeAt: null };
     const changed = { ...wanted, ...versions };
@@ -129,7 +129,7 @@ export class UserTransactions {
     return changed;
   }
 
-  private checked(wanted: UserRow): UserRow {
+  #checked(wanted: UserRow): UserRow {
     assertObjectSize(wanted.fields, this.config.objectLimitBytes);
     return withPrunedIdentities(wanted);
   }

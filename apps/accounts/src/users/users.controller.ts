@@ -98,15 +98,15 @@ export class UserSearchController {
   @RpcHandler(userSearchRpc.search)
   async find(search: Search): Reply<'search'> {
     await this.applications.assertKnown(search.appId);
-    await this.assertPossible(search);
-    const locked = search.filters.locked === true ? await this.locked(search.appId) : undefined;
+    await this.#assertPossible(search);
+    const locked = search.filters.locked === true ? await this.#locked(search.appId) : undefined;
     const searched = { ...search, lockedIds: locked?.map(({ userId }) => userId) };
     const found = await this.search.find(searched);
     const wanted = found.users.slice(0, search.limit);
-    const page = await this.pageOf(search, wanted);
+    const page = await this.#pageOf(search, wanted);
     const last = found.users.length > page.length ? (page.at(-1) ?? wanted.at(-1)) : undefined;
     return {
-      users: await this.withLocks(search.appId, page),
+      users: await this.#withLocks(search.appId, page),
       next: last === undefined ? null : { key: keyOf(last, search.order), objectId: last.objectId },
       total: search.after === undefined ? (found.total ?? (await this.search.count(searched))) : null,
     };
@@ -139,7 +139,7 @@ export class UserSearchController {
     const now = this.clock.now().getTime();
     const createdSince = (ms: number) =>
       this.search.count(searchAll(appId, { createdFrom: new Date(now - ms).toISOString() }), MAX_EXACT_SIGN_UPS);
-    const locked = (await this.locked(appId)).length;
+    const locked = (await this.#locked(appId)).length;
     return {
       total: await this.search.count(searchAll(appId)),
       createdLastDay: await createdSince(DAY_MS),
@@ -159,7 +159,7 @@ export class UserSearchController {
     await this.applications.assertKnown(appId);
     const reports = await this.indexes.report(appId);
     const found = reports.find(({ className, fields }) => className === '_User' && isSearched(fields));
-    const isContainsPossible = found?.state === 'ready' || !(await this.hasMany(appId));
+    const isContainsPossible = found?.state === 'ready' || !(await this.#hasMany(appId));
     if (found === undefined) return { state: 'off', problem: null, progress: null, bytes: 0, isContainsPossible };
     const { state, problem, progress, bytes } = found;
     return { state, problem, progress, bytes, isContainsPossible };
@@ -180,7 +180,7 @@ export class UserSearchController {
   }
 
   /** With `withFields`: as many of the first users as fit, with their custom fields. Users deleted meanwhile are left out. */
-  private async pageOf({ appId, withFields = false }: Search, users: UserMatch[]): Promise<UserMatch[]> {
+  async #pageOf({ appId, withFields = false }: Search, users: UserMatch[]): Promise<UserMatch[]> {
     if (!withFields || users.length === 0) return users;
     const found = await this.search.fieldsOf(
       appId,
@@ -192,7 +192,7 @@ export class UserSearchController {
     });
   }
 
-  private async assertPossible({ appId, text, mode, after, order }: Search): Promise<void> {
+  async #assertPossible({ appId, text, mode, after, order }: Search): Promise<void> {
     if (after !== undefined && order !== 'username' && Number.isNaN(Date.parse(after.key)))
       throw appError('INVALID_QUERY', { message: 'after.key must be a time in this order.' });
     if (mode !== 'contains' || text === undefined) return;
@@ -200,18 +200,18 @@ export class UserSearchController {
       throw appError('INVALID_QUERY', { message: `text must have at least ${MIN_CONTAINED_CHARACTERS} characters.` });
     const indexes = await this.indexes.of(appId, '_User');
     if (indexes.some(({ fields }) => isSearched(fields))) return;
-    if (await this.hasMany(appId)) throw appError('SEARCH_INDEX_REQUIRED');
+    if (await this.#hasMany(appId)) throw appError('SEARCH_INDEX_REQUIRED');
   }
 
-  private async hasMany(appId: string): Promise<boolean> {
+  async #hasMany(appId: string): Promise<boolean> {
     return !(await this.search.count(searchAll(appId), MAX_USERS_WITHOUT_SEARCH_INDEX)).isExact;
   }
 
-  private locked(appId: string) {
+  #locked(appId: string) {
     return this.lockouts.list(appId, { limit: MAX_LIST_LIMIT });
   }
 
-  private async withLocks(appId: string, users: readonly UserMatch[]): Promise<RpcReply<Rpc['search']>['users']> {
+  async #withLocks(appId: string, users: readonly UserMatch[]): Promise<RpcReply<Rpc['search']>['users']> {
     const ids = users.map(({ objectId }) => objectId);
     const locks = ids.length === 0 ? new Map<string, Date>() : await this.lockouts.locksOf(appId, ids);
     return users.map((user) => foundUser(user, locks.get(user.objectId)));

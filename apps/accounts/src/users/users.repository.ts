@@ -82,7 +82,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
       [appId, value],
       `users.findBySessionToken.${kind}`,
     );
-    return user === undefined ? undefined : this.open(user);
+    return user === undefined ? undefined : this.#open(user);
   }
 
   findByIdentifier(appId: string, identifier: LoginIdentifier, value: string): Promise<UserRow | undefined> {
@@ -107,7 +107,7 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
       uid,
       kind,
       isVerified,
-      user: this.open(user),
+      user: this.#open(user),
     }));
   }
 
@@ -184,29 +184,29 @@ export class UsersRepository extends ObjectRepository<UserRow, VisibleRow> {
 
   protected override toColumns(appId: string, user: UserRow): Readonly<Record<keyof UserEntity, unknown>> {
     const { identities: _, ...columns } = user;
-    return { ...columns, appId, sealedIdentities: this.seal(user) };
+    return { ...columns, appId, sealedIdentities: this.#seal(user) };
   }
 
   protected override toRow(columns: object): UserRow {
-    return this.open(columns as StoredUser);
+    return this.#open(columns as StoredUser);
   }
 
   protected override uniqueViolation(constraint: string): AppError | undefined {
     return super.uniqueViolation(constraint) ?? identityViolation(constraint);
   }
 
-  private seal({ objectId, identities }: UserRow): string | null {
+  #seal({ objectId, identities }: UserRow): string | null {
     return identities === null ? null : this.sealer.seal(JSON.stringify([...identities]), identitiesContext(objectId));
   }
 
-  private open<Columns extends Stored<VisibleRow>>({ sealedIdentities, ...user }: Columns) {
+  #open<Columns extends Stored<VisibleRow>>({ sealedIdentities, ...user }: Columns) {
     return {
       ...user,
-      identities: sealedIdentities === null ? null : this.openIdentities(user.objectId, sealedIdentities),
+      identities: sealedIdentities === null ? null : this.#openIdentities(user.objectId, sealedIdentities),
     };
   }
 
-  private openIdentities(objectId: string, sealed: string): LinkedIdentities {
+  #openIdentities(objectId: string, sealed: string): LinkedIdentities {
     return new Map(JSON.parse(this.sealer.open(sealed, identitiesContext(objectId))) as [string, LinkedIdentity][]);
   }
 }

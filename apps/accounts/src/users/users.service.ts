@@ -29,7 +29,7 @@ export class UsersService {
 
   /** GET /1.1/users/<objectId>. Most requests cost one lookup: the caller is resolved only where an ACL depends on it. */
   async get(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
-    if (options.include !== undefined) return this.getWithIncluded(caller, objectId, options);
+    if (options.include !== undefined) return this.#getWithIncluded(caller, objectId, options);
     await this.objectAccess.assertMay(caller, 'get', '_User');
     const user = await this.users.findVisible(caller.appId, objectId);
     if (user === undefined) throw appError('USER_NOT_FOUND');
@@ -91,7 +91,7 @@ export class UsersService {
   /** The ACL restricts a session, never extends rights. @throws AppError SESSION_REQUIRED without the user's own; FORBIDDEN by the ACL */
   async assertMayWrite(caller: Caller, user: UserRow, tx?: Tx): Promise<void> {
     if (caller.isMaster) return;
-    if (!this.owns(caller, user, tx)) throw appError('SESSION_REQUIRED');
+    if (!this.#owns(caller, user, tx)) throw appError('SESSION_REQUIRED');
     if (grants(user.acl, 'write', ['*', user.objectId])) return;
     const self = await this.principals.ofUser(caller.appId, user.objectId, tx);
     if (!grants(user.acl, 'write', granteesOf(self))) throw writeForbidden();
@@ -124,7 +124,7 @@ export class UsersService {
   }
 
   /** An owner stays proven for the transaction: a joint save can replace the session token that it came with. */
-  private owns(caller: Caller, user: UserRow, tx?: Tx): boolean {
+  #owns(caller: Caller, user: UserRow, tx?: Tx): boolean {
     const proven = tx && this.#provenOwners.get(tx);
     if (proven?.has(user.objectId) === true) return true;
     const isOwner = this.isOwner(caller, user);
@@ -132,7 +132,7 @@ export class UsersService {
     return isOwner;
   }
 
-  private async getWithIncluded(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
+  async #getWithIncluded(caller: Caller, objectId: string, options: ObjectReadOptions): Promise<VisibleUser> {
     const user: JsonObject | undefined = await this.reader.get(caller, '_User', objectId, options);
     if (user === undefined) throw appError('USER_NOT_FOUND');
     return user as VisibleUser;

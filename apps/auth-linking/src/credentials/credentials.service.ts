@@ -74,7 +74,7 @@ export class CredentialsService {
     await this.applications.assertKnown(appId);
     const { row, reply } = this.#sealed.seal({ appId, platform }, parts);
     await this.repository.put({ ...row, kind });
-    this.announce(appId);
+    this.#announce(appId);
     return { platform, kind, ...reply };
   }
 
@@ -82,14 +82,14 @@ export class CredentialsService {
     const isRemoved = await this.repository.remove(appId, platform);
     if (!isRemoved)
       throw appError('NOT_FOUND', { message: `Application "${appId}" has no credentials for "${platform}".` });
-    this.announce(appId);
+    this.#announce(appId);
   }
 
   async assertSecretFits(): Promise<void> {
     this.#sealed.assertSecretFits(await this.repository.findAny());
   }
 
-  private announce(appId: string): void {
+  #announce(appId: string): void {
     this.#rows.forget(appId);
     this.broadcasts.send(broadcastContracts.platformsChanged, { appId });
   }

@@ -60,7 +60,7 @@ export class LinkingController {
     const entries = claimedEntries(authData);
     if (entries.length === 0) return forward(accountsRpc.signUp, { caller, fields });
     const identities = await Promise.all(
-      entries.map(async ([platform, entry]) => this.prove(caller, await this.read(caller, platform, entry))),
+      entries.map(async ([platform, entry]) => this.#prove(caller, await this.#read(caller, platform, entry))),
     );
     return forward(accountsRpc.signUpOrLogInByIdentity, { caller, fields, identities, failOnNotExist });
   }
@@ -68,7 +68,7 @@ export class LinkingController {
   @RpcHandler(authLinkingRpc.updateUser)
   async updateUser({ caller, changes: body, ...write }: Data<'updateUser'>): Reply<'updateUser'> {
     const authData = parseAuthData(body);
-    const identities = await this.changesOf(caller, authData);
+    const identities = await this.#changesOf(caller, authData);
     return forward(accountsRpc.updateUser, { ...write, caller, changes: authData.fields, identities });
   }
 
@@ -80,11 +80,11 @@ export class LinkingController {
       throw appError('NOT_SUPPORTED', {
         message: `A batch save may link at most ${MAX_IDENTITIES} third-party accounts.`,
       });
-    const proven = await Promise.all(read.map((each) => this.proveWrite(caller, each)));
+    const proven = await Promise.all(read.map((each) => this.#proveWrite(caller, each)));
     return forward(objectsRpc.saveAll, { caller, writes: proven });
   }
 
-  private async proveWrite(caller: Caller, { write, authData }: ReadWrite): Promise<ObjectWrite> {
+  async #proveWrite(caller: Caller, { write, authData }: ReadWrite): Promise<ObjectWrite> {
     if (authData === undefined) return write;
     const { entries, removed, fields } = authData;
     if (entries.length === 0 && removed.length === 0) return { ...write, fields };
@@ -92,15 +92,15 @@ export class LinkingController {
       throw appError('NOT_SUPPORTED', {
         message: 'A batch save cannot log in: send a separate sign-up request with authData.',
       });
-    return { ...write, fields, identities: await this.changesOf(caller, authData) };
+    return { ...write, fields, identities: await this.#changesOf(caller, authData) };
   }
 
   /** Sends unproven entries with their errors, because SDKs resend entries that the user already has. */
-  private async changesOf(caller: Caller, authData: AuthData): Promise<IdentityChanges> {
+  async #changesOf(caller: Caller, authData: AuthData): Promise<IdentityChanges> {
     const { removed } = authData;
     if (!caller.isMaster) removed.forEach(assertNotReserved);
     const claimed = claimedEntries(authData);
-    const outcomes = await Promise.all(claimed.map(([platform, entry]) => this.tryToProve(caller, platform, entry)));
+    const outcomes = await Promise.all(claimed.map(([platform, entry]) => this.#tryToProve(caller, platform, entry)));
     return {
       link: outcomes.filter(isProven),
       unproven: outcomes.filter(isUnproven),
@@ -108,27 +108,27 @@ export class LinkingController {
     };
   }
 
-  private async tryToProve(caller: Caller, platform: string, entry: JsonObject): Promise<Identity | UnprovenIdentity> {
-    const claim = await this.read(caller, platform, entry);
-    return this.prove(caller, claim).catch((error: unknown) => unproven(claim, error));
+  async #tryToProve(caller: Caller, platform: string, entry: JsonObject): Promise<Identity | UnprovenIdentity> {
+    const claim = await this.#read(caller, platform, entry);
+    return this.#prove(caller, claim).catch((error: unknown) => unproven(claim, error));
   }
 
-  private async read({ appId }: Caller, platform: string, entry: JsonObject): Promise<ReadClaim> {
+  async #read({ appId }: Caller, platform: string, entry: JsonObject): Promise<ReadClaim> {
     return readClaim(platform, entry, (await this.credentials.kinds(appId)).get(platform));
   }
 
   /** Without credentials a claim passes unverified (specification, "other platforms"), unless `requireVerifiedPlatforms` forbids it. */
-  private async prove({ appId }: Caller, claim: ReadClaim): Promise<Identity> {
+  async #prove({ appId }: Caller, claim: ReadClaim): Promise<Identity> {
     assertNotReserved(claim.platform);
     if (isKnown(claim)) {
-      const proof = await this.askPlatform(appId, claim);
+      const proof = await this.#askPlatform(appId, claim);
       if (proof !== undefined) return verified(claim, proof);
-      await this.assertMayBeUnverified(appId, claim);
+      await this.#assertMayBeUnverified(appId, claim);
     }
     return unverified(claim);
   }
 
-  private async askPlatform(appId: string, claim: KnownClaim): Promise<Proof | undefined> {
+  async #askPlatform(appId: string, claim: KnownClaim): Promise<Proof | undefined> {
     const credentials = await this.credentials.find(appId, claim.platform, claim.kind);
     if (credentials === undefined) return undefined;
     const proof = await this.verifiers.of(claim.kind).verify(claim, credentials);
@@ -137,19 +137,19 @@ export class LinkingController {
     return proof;
   }
 
-  private async assertMayBeUnverified(appId: string, claim: KnownClaim): Promise<void> {
+  async #assertMayBeUnverified(appId: string, claim: KnownClaim): Promise<void> {
     const application = await this.applications.find(appId);
     if (application === null) throw appError('SERVICE_UNAVAILABLE');
     if (application.settings.requireVerifiedPlatforms)
       throw refused(claim, 'the setting requireVerifiedPlatforms is on, but no credentials are set for this platform');
     if (claim.uid === undefined && 'code' in claim.entry)
       throw refused(claim, 'its code cannot be exchanged, because no credentials are set for this platform');
-    if (readUnionId(claim, undefined) !== undefined && (await this.isFamilyVerified(appId, claim.kind)))
+    if (readUnionId(claim, undefined) !== undefined && (await this.#isFamilyVerified(appId, claim.kind)))
       throw refused(claim, 'its union id is accepted only if the platform confirms it');
   }
 
   /** Whether a platform with the same union ids is verified: an unverified claim must not open accounts of its users. */
-  private async isFamilyVerified(appId: string, kind: PlatformKind): Promise<boolean> {
+  async #isFamilyVerified(appId: string, kind: PlatformKind): Promise<boolean> {
     const configured = await this.credentials.kinds(appId);
     return [...configured.values()].some((other) => unionIdFamily(other) === unionIdFamily(kind));
   }

@@ -34,17 +34,17 @@ const KEY_SET_COOLDOWN_MS = 30_000;
 /** Sign in with Apple, by an identity token, or a code for one. The email address in the token proves no owner: it is never used. */
 export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
   readonly kind = 'lc_apple';
-  private readonly endpoint: PlatformEndpoint;
-  private readonly keys: JWTVerifyGetKey;
+  readonly #endpoint: PlatformEndpoint;
+  readonly #keys: JWTVerifyGetKey;
 
   constructor(http: PlatformHttp) {
-    this.endpoint = http.endpoint(this.kind, DEFAULT_URL);
-    const url = this.endpoint.url(KEYS_PATH);
-    this.keys = createRemoteJWKSet(url, {
+    this.#endpoint = http.endpoint(this.kind, DEFAULT_URL);
+    const url = this.#endpoint.url(KEYS_PATH);
+    this.#keys = createRemoteJWKSet(url, {
       cacheMaxAge: KEY_SET_MAX_AGE_MS,
       cooldownDuration: KEY_SET_COOLDOWN_MS,
       [customFetch]: async () => {
-        const { status, body } = await this.endpoint.get(url);
+        const { status, body } = await this.#endpoint.get(url);
         return Response.json(body, { status });
       },
     });
@@ -55,13 +55,13 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
     const deadline = verificationDeadline();
     const given = optionalToken(this.kind, claim, 'identity_token', MAX_IDENTITY_TOKEN_LENGTH);
     // A code must not replace an identity token that is refused.
-    const identityToken = given ?? (await this.exchangeCode(claim, credentials, deadline));
-    return this.withinTime(this.verifyIdentityToken(identityToken, claim, credentials), deadline);
+    const identityToken = given ?? (await this.#exchangeCode(claim, credentials, deadline));
+    return this.#withinTime(this.#verifyIdentityToken(identityToken, claim, credentials), deadline);
   }
 
-  private async verifyIdentityToken(token: string, claim: Claim, credentials: Credentials): Promise<Proof> {
+  async #verifyIdentityToken(token: string, claim: Claim, credentials: Credentials): Promise<Proof> {
     try {
-      const { payload } = await jwtVerify(token, this.keys, {
+      const { payload } = await jwtVerify(token, this.#keys, {
         algorithms: ['RS256'],
         issuer: ISSUER,
         audience: clientIds(credentials),
@@ -69,12 +69,12 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
       });
       return proofOf(this.kind, claim, { id: payload.sub });
     } catch (error) {
-      throw this.failureOf(error);
+      throw this.#failureOf(error);
     }
   }
 
   /** The code is valid once, for five minutes. */
-  private async exchangeCode(claim: Claim, credentials: Credentials, deadline: AbortSignal): Promise<string> {
+  async #exchangeCode(claim: Claim, credentials: Credentials, deadline: AbortSignal): Promise<string> {
     const code = optionalToken(this.kind, claim, 'code');
     if (code === undefined) throw refusal(this.kind, 'identity_token or code is missing');
     const [clientId = ''] = clientIds(credentials);
@@ -84,14 +84,14 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
       code,
       grant_type: 'authorization_code',
     };
-    const { status, body } = await this.endpoint.postForm(this.endpoint.url('/auth/token'), form, deadline);
+    const { status, body } = await this.#endpoint.postForm(this.#endpoint.url('/auth/token'), form, deadline);
     if (body['error'] === 'invalid_client') throw unavailable(this.kind, 'our credentials are refused: invalid_client');
     const { id_token: token } = body;
     if (status !== 200 || typeof token !== 'string') throw refusal(this.kind, 'the code is wrong, used or too old');
     return token;
   }
 
-  private failureOf(error: unknown): AppError {
+  #failureOf(error: unknown): AppError {
     if (error instanceof AppError) return error;
     const isOfToken =
       error instanceof errors.JOSEError && error.code !== 'ERR_JWKS_INVALID' && error.code !== 'ERR_JOSE_GENERIC';
@@ -101,7 +101,7 @@ export class AppleVerifier implements PlatformVerifier<'lc_apple'> {
   }
 
   /** Another request may have begun the download of the keys, and may wait longer. Not `withTimeout`: all steps share one deadline. */
-  private withinTime(verification: Promise<Proof>, deadline: AbortSignal): Promise<Proof> {
+  #withinTime(verification: Promise<Proof>, deadline: AbortSignal): Promise<Proof> {
     const timeout = new Promise<never>((_, reject) => {
       deadline.addEventListener('abort', () => {
         reject(unavailable(this.kind, `no answer within ${PLATFORM_TIMEOUT_MS} ms`));

@@ -42,21 +42,21 @@ export class PlatformEndpoint {
   }
 
   get(url: URL, headers: Fields = {}, deadline = verificationDeadline()): Promise<PlatformResponse> {
-    return this.send(url, { method: 'GET', headers }, deadline);
+    return this.#send(url, { method: 'GET', headers }, deadline);
   }
 
   postForm(url: URL, form: Fields, deadline = verificationDeadline()): Promise<PlatformResponse> {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    return this.send(url, { method: 'POST', headers, body: new URLSearchParams(form).toString() }, deadline);
+    return this.#send(url, { method: 'POST', headers, body: new URLSearchParams(form).toString() }, deadline);
   }
 
   postJson(url: URL, json: JsonObject): Promise<PlatformResponse> {
     const headers = { 'content-type': 'application/json' };
-    return this.send(url, { method: 'POST', headers, body: JSON.stringify(json) }, verificationDeadline());
+    return this.#send(url, { method: 'POST', headers, body: JSON.stringify(json) }, verificationDeadline());
   }
 
-  private async send(url: URL, options: OutboundRequest, deadline: AbortSignal): Promise<PlatformResponse> {
-    const { status, text } = await this.exchange(url, options, deadline);
+  async #send(url: URL, options: OutboundRequest, deadline: AbortSignal): Promise<PlatformResponse> {
+    const { status, text } = await this.#exchange(url, options, deadline);
     if (status >= 500 || status < 200 || (status >= 300 && status < 400) || status === 429) {
       throw unavailable(this.kind, `status ${status}`);
     }
@@ -65,7 +65,7 @@ export class PlatformEndpoint {
     return { status, body };
   }
 
-  private async exchange(url: URL, options: OutboundRequest, deadline: AbortSignal): Promise<OutboundAnswer> {
+  async #exchange(url: URL, options: OutboundRequest, deadline: AbortSignal): Promise<OutboundAnswer> {
     try {
       return await this.client.send(url, options, deadline);
     } catch (error) {

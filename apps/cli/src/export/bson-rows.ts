@@ -18,57 +18,57 @@ const OPTIONS = { promoteBuffers: false, bsonRegExp: true, useBigInt64: false } 
 class DocumentProblem extends Error {}
 
 export class BsonReader implements RowReader {
-  private readonly bytes = new RowBytes(MAX_DOCUMENT_BYTES);
-  private number = 1;
-  private size: number | undefined;
-  private skipping = 0;
-  private isLost = false;
+  readonly #bytes = new RowBytes(MAX_DOCUMENT_BYTES);
+  #number = 1;
+  #size: number | undefined;
+  #skipping = 0;
+  #isLost = false;
 
   *push(chunk: Buffer): Iterable<ReadRow> {
     let offset = 0;
-    while (offset < chunk.length && !this.isLost) {
-      const wanted = this.skipping > 0 ? this.skipping : (this.size ?? SIZE_BYTES) - this.bytes.length;
+    while (offset < chunk.length && !this.#isLost) {
+      const wanted = this.#skipping > 0 ? this.#skipping : (this.#size ?? SIZE_BYTES) - this.#bytes.length;
       const piece = chunk.subarray(offset, offset + wanted);
       offset += piece.length;
-      const row = this.take(piece, wanted);
+      const row = this.#take(piece, wanted);
       if (row !== undefined) yield row;
     }
   }
 
   *end(failure?: string): Iterable<ReadRow> {
-    const isCut = !this.isLost && (this.bytes.length > 0 || this.skipping > 0);
-    if (isCut || failure !== undefined) yield { line: this.number, problem: failure ?? TRUNCATED };
+    const isCut = !this.#isLost && (this.#bytes.length > 0 || this.#skipping > 0);
+    if (isCut || failure !== undefined) yield { line: this.#number, problem: failure ?? TRUNCATED };
   }
 
-  private take(piece: Buffer, wanted: number): ReadRow | undefined {
-    if (this.skipping > 0) {
-      this.skipping -= piece.length;
+  #take(piece: Buffer, wanted: number): ReadRow | undefined {
+    if (this.#skipping > 0) {
+      this.#skipping -= piece.length;
       return undefined;
     }
-    this.bytes.push(piece);
+    this.#bytes.push(piece);
     if (piece.length < wanted) return undefined;
-    return this.size === undefined ? this.begin() : this.complete();
+    return this.#size === undefined ? this.#begin() : this.#complete();
   }
 
-  private begin(): ReadRow | undefined {
-    const head = this.bytes.take();
+  #begin(): ReadRow | undefined {
+    const head = this.#bytes.take();
     const size = head.readInt32LE(0);
     if (size < EMPTY_DOCUMENT_BYTES) {
-      this.isLost = true;
-      return { line: this.number, problem: LOST };
+      this.#isLost = true;
+      return { line: this.#number, problem: LOST };
     }
     if (size > MAX_DOCUMENT_BYTES) {
-      this.skipping = size - SIZE_BYTES;
-      return { line: this.number++, problem: TOO_LONG };
+      this.#skipping = size - SIZE_BYTES;
+      return { line: this.#number++, problem: TOO_LONG };
     }
-    this.size = size;
-    this.bytes.push(head);
+    this.#size = size;
+    this.#bytes.push(head);
     return undefined;
   }
 
-  private complete(): ReadRow {
-    this.size = undefined;
-    return { line: this.number++, ...parseDocument(this.bytes.take()) };
+  #complete(): ReadRow {
+    this.#size = undefined;
+    return { line: this.#number++, ...parseDocument(this.#bytes.take()) };
   }
 }
 

@@ -75,18 +75,18 @@ function isNestedTooDeep(bytes: Buffer): boolean {
 export class JsonScan {
   depth = 0;
   isInString = false;
-  private isEscaped = false;
+  #isEscaped = false;
 
   step(byte: number): void {
-    if (this.isInString) this.stepInString(byte);
+    if (this.isInString) this.#stepInString(byte);
     else if (byte === BYTE.quote) this.isInString = true;
     else if (byte === BYTE.openObject || byte === BYTE.openList) this.depth++;
     else if (byte === BYTE.closeObject || byte === BYTE.closeList) this.depth--;
   }
 
-  private stepInString(byte: number): void {
-    if (this.isEscaped) this.isEscaped = false;
-    else if (byte === BYTE.backslash) this.isEscaped = true;
+  #stepInString(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === BYTE.backslash) this.#isEscaped = true;
     else if (byte === BYTE.quote) this.isInString = false;
   }
 }
@@ -94,7 +94,7 @@ export class JsonScan {
 /** The bytes of one row from many chunks. Above the limit it counts bytes without keeping them. */
 export class RowBytes {
   length = 0;
-  private pieces: Buffer[] = [];
+  #pieces: Buffer[] = [];
 
   constructor(private readonly limit: number) {}
 
@@ -105,14 +105,14 @@ export class RowBytes {
   push(piece: Buffer): void {
     if (piece.length === 0) return;
     this.length += piece.length;
-    if (this.isTooLong) this.pieces = [];
-    else this.pieces.push(piece);
-    if (this.pieces.length > MAX_PIECES) this.pieces = [Buffer.concat(this.pieces)];
+    if (this.isTooLong) this.#pieces = [];
+    else this.#pieces.push(piece);
+    if (this.#pieces.length > MAX_PIECES) this.#pieces = [Buffer.concat(this.#pieces)];
   }
 
   take(): Buffer {
-    const [first, ...others] = this.pieces;
-    this.pieces = [];
+    const [first, ...others] = this.#pieces;
+    this.#pieces = [];
     this.length = 0;
     if (first === undefined) return Buffer.alloc(0);
     return others.length === 0 ? first : Buffer.concat([first, ...others]);
@@ -122,42 +122,42 @@ export class RowBytes {
 export type ParseLine = (line: Buffer) => Parsed | undefined;
 
 export class LineReader implements RowReader {
-  private line = 0;
-  private readonly bytes = new RowBytes(MAX_ROW_BYTES);
+  #line = 0;
+  readonly #bytes = new RowBytes(MAX_ROW_BYTES);
 
   constructor(private readonly parse: ParseLine) {}
 
   *push(chunk: Buffer): Iterable<ReadRow> {
     let start = 0;
     for (let end = chunk.indexOf(BYTE.lineFeed); end !== -1; end = chunk.indexOf(BYTE.lineFeed, start)) {
-      const row = this.complete(chunk.subarray(start, end));
+      const row = this.#complete(chunk.subarray(start, end));
       if (row !== undefined) yield row;
       start = end + 1;
     }
-    this.bytes.push(chunk.subarray(start));
+    this.#bytes.push(chunk.subarray(start));
   }
 
   *end(failure?: string): Iterable<ReadRow> {
-    const hasRest = this.bytes.length > 0;
-    const row = hasRest ? this.complete(Buffer.alloc(0)) : undefined;
+    const hasRest = this.#bytes.length > 0;
+    const row = hasRest ? this.#complete(Buffer.alloc(0)) : undefined;
     const isCut = row !== undefined && 'problem' in row && (row.problem === NOT_JSON || row.problem === NOT_UTF8);
-    if (isCut) yield { line: this.line, problem: failure ?? TRUNCATED };
+    if (isCut) yield { line: this.#line, problem: failure ?? TRUNCATED };
     else if (row !== undefined) yield row;
-    if (!isCut && failure !== undefined) yield { line: this.line + 1, problem: failure };
+    if (!isCut && failure !== undefined) yield { line: this.#line + 1, problem: failure };
   }
 
-  private complete(rest: Buffer): ReadRow | undefined {
-    this.line++;
-    const { line } = this;
-    if (this.bytes.length === 0) return at(line, this.parseLine(rest));
-    this.bytes.push(rest);
-    if (!this.bytes.isTooLong) return at(line, this.parseLine(this.bytes.take()));
-    this.bytes.take();
+  #complete(rest: Buffer): ReadRow | undefined {
+    this.#line++;
+    const line = this.#line;
+    if (this.#bytes.length === 0) return at(line, this.#parseLine(rest));
+    this.#bytes.push(rest);
+    if (!this.#bytes.isTooLong) return at(line, this.#parseLine(this.#bytes.take()));
+    this.#bytes.take();
     return { line, problem: TOO_LONG };
   }
 
-  private parseLine(line: Buffer): Parsed | undefined {
-    const bytes = this.line === 1 ? withoutMark(line) : line;
+  #parseLine(line: Buffer): Parsed | undefined {
+    const bytes = this.#line === 1 ? withoutMark(line) : line;
     return isBlank(bytes) ? undefined : this.parse(bytes);
   }
 }
@@ -186,90 +186,91 @@ const MAX_KEY_BYTES = 256;
 
 /** Finds row boundaries and leaves the content to `parseRow`: a streaming parser would hold a row of any length and end at a broken one. */
 export class ListReader implements RowReader {
-  private readonly scan = new JsonScan();
-  private readonly bytes = new RowBytes(MAX_ROW_BYTES);
-  private readonly rowDepth: 1 | 2;
-  private line = 1;
-  private isListOpen = false;
-  private rowLine: number | undefined;
-  private start = 0;
-  private finished: ReadRow | undefined;
-  private key: string | undefined;
-  private keyBytes: number[] = [];
+  readonly #scan = new JsonScan();
+  readonly #bytes = new RowBytes(MAX_ROW_BYTES);
+  readonly #rowDepth: 1 | 2;
+  #line = 1;
+  #isListOpen = false;
+  #rowLine: number | undefined;
+  #start = 0;
+  #finished: ReadRow | undefined;
+  #key: string | undefined;
+  #keyBytes: number[] = [];
 
   /** @param wantedKey the key of the list; undefined where the file itself is the list */
   constructor(private readonly wantedKey: string | undefined) {
-    this.rowDepth = wantedKey === undefined ? 1 : 2;
+    this.#rowDepth = wantedKey === undefined ? 1 : 2;
   }
 
   *push(chunk: Buffer): Iterable<ReadRow> {
-    this.start = 0;
+    this.#start = 0;
     for (let index = 0; index < chunk.length; index++) {
-      this.step(chunk, index);
-      if (this.finished === undefined) continue;
-      yield this.finished;
-      this.finished = undefined;
+      this.#step(chunk, index);
+      if (this.#finished === undefined) continue;
+      yield this.#finished;
+      this.#finished = undefined;
     }
-    if (this.rowLine !== undefined) this.bytes.push(chunk.subarray(this.start));
+    if (this.#rowLine !== undefined) this.#bytes.push(chunk.subarray(this.#start));
   }
 
   *end(failure?: string): Iterable<ReadRow> {
-    const isCut = this.scan.depth > 0 || this.scan.isInString;
-    const problem = failure ?? (this.rowLine === undefined ? NOT_CLOSED : TRUNCATED);
-    if (isCut || failure !== undefined) yield { line: this.rowLine ?? this.line, problem };
+    const isCut = this.#scan.depth > 0 || this.#scan.isInString;
+    const problem = failure ?? (this.#rowLine === undefined ? NOT_CLOSED : TRUNCATED);
+    if (isCut || failure !== undefined) yield { line: this.#rowLine ?? this.#line, problem };
   }
 
-  private step(chunk: Buffer, index: number): void {
+  #step(chunk: Buffer, index: number): void {
     const byte = chunk[index] ?? 0;
-    if (this.rowLine === undefined && this.beginsRow(byte)) {
-      this.rowLine = this.line;
-      this.start = index;
+    if (this.#rowLine === undefined && this.#beginsRow(byte)) {
+      this.#rowLine = this.#line;
+      this.#start = index;
     }
-    if (this.rowLine === undefined) this.stepBetween(byte);
-    else this.stepWithin(chunk, index, byte);
-    if (byte === BYTE.lineFeed) this.line++;
+    if (this.#rowLine === undefined) this.#stepBetween(byte);
+    else this.#stepWithin(chunk, index, byte);
+    if (byte === BYTE.lineFeed) this.#line++;
   }
 
-  private beginsRow(byte: number): boolean {
-    return this.isListOpen && this.scan.depth === this.rowDepth && !isSeparator(byte);
+  #beginsRow(byte: number): boolean {
+    return this.#isListOpen && this.#scan.depth === this.#rowDepth && !isSeparator(byte);
   }
 
-  private stepWithin(chunk: Buffer, index: number, byte: number): void {
-    const isAtEdge = !this.scan.isInString && this.scan.depth === this.rowDepth;
+  #stepWithin(chunk: Buffer, index: number, byte: number): void {
+    const isAtEdge = !this.#scan.isInString && this.#scan.depth === this.#rowDepth;
     if (isAtEdge && isSeparator(byte)) {
       // The row is a number, a text or a word, without the separator.
-      this.finish(chunk.subarray(this.start, index));
-      this.stepBetween(byte);
+      this.#finish(chunk.subarray(this.#start, index));
+      this.#stepBetween(byte);
       return;
     }
-    this.scan.step(byte);
-    const isClosed = !this.scan.isInString && (byte === BYTE.closeObject || byte === BYTE.closeList);
-    if (isClosed && this.scan.depth === this.rowDepth) this.finish(chunk.subarray(this.start, index + 1));
+    this.#scan.step(byte);
+    const isClosed = !this.#scan.isInString && (byte === BYTE.closeObject || byte === BYTE.closeList);
+    if (isClosed && this.#scan.depth === this.#rowDepth) this.#finish(chunk.subarray(this.#start, index + 1));
   }
 
-  private finish(rest: Buffer): void {
-    this.bytes.push(rest);
-    const line = this.rowLine ?? this.line;
-    const { isTooLong } = this.bytes;
-    const bytes = this.bytes.take();
-    this.finished = { line, ...(isTooLong ? { problem: TOO_LONG } : parseRow(bytes)) };
-    this.rowLine = undefined;
+  #finish(rest: Buffer): void {
+    this.#bytes.push(rest);
+    const line = this.#rowLine ?? this.#line;
+    const { isTooLong } = this.#bytes;
+    const bytes = this.#bytes.take();
+    this.#finished = { line, ...(isTooLong ? { problem: TOO_LONG } : parseRow(bytes)) };
+    this.#rowLine = undefined;
   }
 
-  private stepBetween(byte: number): void {
-    const wasInString = this.scan.isInString;
-    this.scan.step(byte);
-    if (wasInString || this.scan.isInString) this.stepKey(byte, wasInString);
-    else if (byte === BYTE.openList && this.scan.depth === this.rowDepth) this.isListOpen = this.key === this.wantedKey;
-    else if (byte === BYTE.closeList && this.scan.depth < this.rowDepth) this.isListOpen = false;
-    else if (byte === BYTE.comma && this.scan.depth === 1) this.key = undefined;
+  #stepBetween(byte: number): void {
+    const wasInString = this.#scan.isInString;
+    this.#scan.step(byte);
+    if (wasInString || this.#scan.isInString) this.#stepKey(byte, wasInString);
+    else if (byte === BYTE.openList && this.#scan.depth === this.#rowDepth)
+      this.#isListOpen = this.#key === this.wantedKey;
+    else if (byte === BYTE.closeList && this.#scan.depth < this.#rowDepth) this.#isListOpen = false;
+    else if (byte === BYTE.comma && this.#scan.depth === 1) this.#key = undefined;
   }
 
-  private stepKey(byte: number, wasInString: boolean): void {
-    if (this.rowDepth === 1 || this.scan.depth !== 1) return;
-    if (!wasInString) this.keyBytes = [];
-    else if (!this.scan.isInString) this.key = Buffer.from(this.keyBytes).toString('utf8');
-    else if (this.keyBytes.length < MAX_KEY_BYTES) this.keyBytes.push(byte);
+  #stepKey(byte: number, wasInString: boolean): void {
+    if (this.#rowDepth === 1 || this.#scan.depth !== 1) return;
+    if (!wasInString) this.#keyBytes = [];
+    else if (!this.#scan.isInString) this.#key = Buffer.from(this.#keyBytes).toString('utf8');
+    else if (this.#keyBytes.length < MAX_KEY_BYTES) this.#keyBytes.push(byte);
   }
 }
 

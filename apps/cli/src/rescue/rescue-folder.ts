@@ -42,7 +42,7 @@ export class RescueFolder {
     readonly manifest: Manifest,
     private readonly lockText: string,
   ) {
-    this.#refreshing = setInterval(() => void this.refreshLock().catch(() => undefined), LOCK_REFRESH_MS).unref();
+    this.#refreshing = setInterval(() => void this.#refreshLock().catch(() => undefined), LOCK_REFRESH_MS).unref();
   }
 
   static async open(path: string, application: string, api: string): Promise<RescueFolder> {
@@ -119,17 +119,17 @@ export class RescueFolder {
   async close(): Promise<void> {
     clearInterval(this.#refreshing);
     await this.#saving.catch(() => undefined);
-    if (await this.holdsLock()) await rm(this.resolve(LOCK), { recursive: true, force: true });
+    if (await this.#holdsLock()) await rm(this.resolve(LOCK), { recursive: true, force: true });
   }
 
   /** A process that was suspended for a minute may find the lock of another. */
-  private async refreshLock(): Promise<void> {
-    this.#isLockLost = !(await this.holdsLock());
+  async #refreshLock(): Promise<void> {
+    this.#isLockLost = !(await this.#holdsLock());
     const now = new Date();
     if (!this.#isLockLost) await utimes(join(this.resolve(LOCK), HOLDER), now, now);
   }
 
-  private async holdsLock(): Promise<boolean> {
+  async #holdsLock(): Promise<boolean> {
     return (await textOf(this.resolve(LOCK))) === this.lockText;
   }
 }

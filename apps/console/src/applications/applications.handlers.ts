@@ -62,12 +62,12 @@ export class ApplicationsHandlers {
   async create(request: RequestOf<'createApplication'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.create, request.body);
     request.act = { target: application.id };
-    return this.toReply(application);
+    return this.#toReply(application);
   }
 
   @Handles(consoleApi.getApplication)
   async get({ params }: RequestOf<'getApplication'>): Promise<OneApplication> {
-    return this.toReply(await this.find(params.appId));
+    return this.#toReply(await this.#find(params.appId));
   }
 
   @Handles(consoleApi.getOverview)
@@ -82,8 +82,8 @@ export class ApplicationsHandlers {
       read('accounts', this.rpc.call(userSearchRpc.count, params)),
       read('accounts', this.rpc.call(identitiesRpc.count, params)),
       read('push-delivery', this.rpc.call(pushOperationsRpc.countDevices, params)),
-      read('mail', this.messagesOfLastDay(params.appId)),
-      read('push-delivery', this.pushesUnderWay(caller)),
+      read('mail', this.#messagesOfLastDay(params.appId)),
+      read('push-delivery', this.#pushesUnderWay(caller)),
     ]);
     return {
       users: users === null ? null : { total: users.total, lastDay: users.createdLastDay, locked: users.locked },
@@ -121,37 +121,37 @@ export class ApplicationsHandlers {
   @Handles(consoleApi.changeSetting)
   async changeSetting(request: RequestOf<'changeSetting'>): Promise<OneApplication> {
     const { appId: id, name } = request.params;
-    const { settings } = await this.find(id);
+    const { settings } = await this.#find(id);
     const known = SETTING_NAMES.find((each) => each === name);
     if (known !== undefined && !isConcealedSetting(known))
       request.act = { before: { value: settingText(settings[known]) } };
     const write = this.rpc.call(applicationsRpc.changeSetting, { id, name, ...request.body });
     const { settings: written } = await ifUnchanged(write);
-    return this.toReply({ ...(await this.find(id)), settings: written });
+    return this.#toReply({ ...(await this.#find(id)), settings: written });
   }
 
   @Handles(consoleApi.rotateKeys)
   async rotateKeys({ params, body }: RequestOf<'rotateKeys'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.rotateKeys, { id: params.appId, ...body });
-    return this.toReply(application);
+    return this.#toReply(application);
   }
 
   @Handles(consoleApi.revokeOldKeys)
   async revokeOldKeys({ params, body }: RequestOf<'revokeOldKeys'>): Promise<OneApplication> {
     const { application } = await this.rpc.call(applicationsRpc.revokeOldKeys, { id: params.appId, ...body });
-    return this.toReply(application);
+    return this.#toReply(application);
   }
 
   @Handles(consoleApi.changeClassPermission)
   async changeClassPermission(request: RequestOf<'changeClassPermission'>): Promise<OneApplication> {
     const { appId: id, className } = request.params;
-    const { classPermissions } = await this.find(id);
+    const { classPermissions } = await this.#find(id);
     request.act = { before: classPermissions[className] };
     const change = { id, className, ...request.body };
-    return this.toReply((await ifUnchanged(this.rpc.call(applicationsRpc.changePermission, change))).application);
+    return this.#toReply((await ifUnchanged(this.rpc.call(applicationsRpc.changePermission, change))).application);
   }
 
-  private async messagesOfLastDay(appId: string): Promise<Overview['messages']> {
+  async #messagesOfLastDay(appId: string): Promise<Overview['messages']> {
     const from = new Date(this.clock.now().getTime() - DAY_MS).toISOString();
     const { counts } = await this.rpc.call(deliveriesRpc.list, { appId, from, counts: true, limit: 1 });
     const { byStatus, isExact } = counts ?? { byStatus: {}, isExact: false };
@@ -159,7 +159,7 @@ export class ApplicationsHandlers {
     return { sent: totalOf(byStatus.sent), dead: totalOf(byStatus.dead) };
   }
 
-  private async pushesUnderWay(caller: Caller): Promise<Overview['pushes']> {
+  async #pushesUnderWay(caller: Caller): Promise<Overview['pushes']> {
     const find = (status: 'in-queue' | 'scheduled', limit: number) =>
       this.rpc.call(pushRpc.findNotifications, {
         caller,
@@ -175,11 +175,11 @@ export class ApplicationsHandlers {
     return { underWay, scheduled: count };
   }
 
-  private async find(id: string): Promise<Application> {
+  async #find(id: string): Promise<Application> {
     return (await this.rpc.call(applicationsRpc.get, { id })).application;
   }
 
-  private toReply({ masterKey, ...application }: Application): { application: ApplicationDetails } {
+  #toReply({ masterKey, ...application }: Application): { application: ApplicationDetails } {
     return {
       application: {
         ...application,

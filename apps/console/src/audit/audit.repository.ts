@@ -38,16 +38,16 @@ export class AuditRepository {
 
   /** Commits the entry. @returns its id */
   async begin(act: BegunAct): Promise<string> {
-    return this.insert(act, 'begun', null);
+    return this.#insert(act, 'begun', null);
   }
 
   async refused(act: BegunAct, errorName: string): Promise<void> {
-    await this.insert(act, 'refused', errorName);
+    await this.#insert(act, 'refused', errorName);
   }
 
   /** An act within a transaction: both are committed, or none. */
   async done(act: BegunAct, tx: Tx): Promise<void> {
-    await this.insert(act, 'done', null, tx);
+    await this.#insert(act, 'done', null, tx);
   }
 
   /** @throws AppError NOT_FOUND without an open entry */
@@ -83,7 +83,7 @@ export class AuditRepository {
     return pageOf(found, limit, ({ begunAt, id }) => ({ at: begunAt, id }));
   }
 
-  private async insert(
+  async #insert(
     act: BegunAct,
     outcome: string,
     errorName: string | null,

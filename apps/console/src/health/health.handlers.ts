@@ -18,7 +18,7 @@ const { standalone, ...OF_SERVICES } = diagnosticsRpc;
 @Injectable()
 export class HealthHandlers {
   /** One for all routes and operators within a second. */
-  private readonly examinations = new TtlCache(() => this.examine());
+  readonly #examinations = new TtlCache(() => this.#examine());
 
   constructor(
     private readonly rpc: RpcClient,
@@ -27,7 +27,7 @@ export class HealthHandlers {
 
   @Handles(consoleApi.getHealth)
   async getHealth(): Promise<ReplyOf<'getHealth'>> {
-    const outcomes = await this.examinations.get('');
+    const outcomes = await this.#examinations.get('');
     return {
       processes: outcomes.flatMap(({ reports }) => reports).map(toProcess),
       silent: outcomes.filter(({ reports }) => reports.length === 0).map(({ service }) => service),
@@ -37,23 +37,23 @@ export class HealthHandlers {
   /** The findings of `npm run gatepost -- doctor` that the processes' reports show. */
   @Handles(consoleApi.getFindings)
   async getFindings({ operator }: Pick<ConsoleRequest, 'operator'>): Promise<ReplyOf<'getFindings'>> {
-    const reports = (await this.examinations.get('')).flatMap((outcome) => outcome.reports);
+    const reports = (await this.#examinations.get('')).flatMap((outcome) => outcome.reports);
     const found = [...deploymentFindings(reports), ...(operator.isOwner ? secretFindings(reports) : [])];
     return { items: found.map(({ problem, remedy, isAdvice = false }) => ({ problem, remedy, isAdvice })) };
   }
 
-  private examine(): Promise<{ readonly service: string; readonly reports: readonly ProcessReport[] }[]> {
+  #examine(): Promise<{ readonly service: string; readonly reports: readonly ProcessReport[] }[]> {
     const contracts = this.broker === null ? [standalone] : Object.values(OF_SERVICES);
     return Promise.all(
       contracts.map(async (contract) => ({
         service: contract.pattern.replace(/\.diagnose$/, ''),
-        reports: await this.reportsOf(contract),
+        reports: await this.#reportsOf(contract),
       })),
     );
   }
 
   /** Asks all processes of a service, as long as each reply comes from a new one. */
-  private async reportsOf(contract: (typeof diagnosticsRpc)[keyof typeof diagnosticsRpc]): Promise<ProcessReport[]> {
+  async #reportsOf(contract: (typeof diagnosticsRpc)[keyof typeof diagnosticsRpc]): Promise<ProcessReport[]> {
     const reports = new Map<string, ProcessReport>();
     let [requested, next] = [0, this.broker === null ? 1 : FIRST_REQUESTS];
     do {
@@ -69,7 +69,7 @@ export class HealthHandlers {
   @Handles(consoleApi.listDeadLetters)
   async listDeadLetters(): Promise<ReplyOf<'listDeadLetters'>> {
     if (this.broker === null) return { services: null };
-    return this.withLetters(async (letters) => {
+    return this.#withLetters(async (letters) => {
       const services = [];
       for (const service of DEAD_LETTER_SERVICES) services.push({ service, messages: await letters.count(service) });
       return { services };
@@ -80,7 +80,7 @@ export class HealthHandlers {
   async peek(request: RequestOf<'peekDeadLetters'>): Promise<ReplyOf<'peekDeadLetters'>> {
     const { params, body } = request;
     const service = known(params.service);
-    const read = await this.withLetters((letters) => letters.peek(service, body.limit));
+    const read = await this.#withLetters((letters) => letters.peek(service, body.limit));
     const items = read.map(({ pattern, reason, diedAt, body: event }) => ({
       pattern,
       reason: maskedText(reason),
@@ -94,7 +94,7 @@ export class HealthHandlers {
   async replay({ params }: RequestOf<'replayDeadLetters'>): Promise<ReplyOf<'replayDeadLetters'>> {
     const service = known(params.service);
     let replayed = 0;
-    await this.withLetters((letters) => letters.replay(service, () => (replayed += 1)));
+    await this.#withLetters((letters) => letters.replay(service, () => (replayed += 1)));
     return { replayed };
   }
 
@@ -102,11 +102,11 @@ export class HealthHandlers {
   async drop({ params }: RequestOf<'dropDeadLetters'>): Promise<ReplyOf<'dropDeadLetters'>> {
     const service = known(params.service);
     let dropped = 0;
-    await this.withLetters((letters) => letters.drop(service, () => (dropped += 1)));
+    await this.#withLetters((letters) => letters.drop(service, () => (dropped += 1)));
     return { dropped };
   }
 
-  private async withLetters<T>(work: (letters: DeadLetters) => Promise<T>): Promise<T> {
+  async #withLetters<T>(work: (letters: DeadLetters) => Promise<T>): Promise<T> {
     if (this.broker === null) throw appError('NOT_FOUND', { message: 'One process has no dead letters.' });
     const letters = await DeadLetters.open(this.broker.url, this.broker.namespace).catch((cause: unknown) => {
       throw appError('SERVICE_UNAVAILABLE', { message: `The message broker: ${messageOf(cause)}`, cause });

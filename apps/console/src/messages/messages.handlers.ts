@@ -111,21 +111,21 @@ export class MessagesHandlers {
 
   @Handles(consoleApi.previewTemplate)
   async preview({ params, body }: RequestOf<'previewTemplate'>): Promise<ReplyOf<'previewTemplate'>> {
-    const applicationName = await this.nameOf(params.appId);
+    const applicationName = await this.#nameOf(params.appId);
     return this.rpc.call(templatesRpc.preview, { ...params, applicationName, parts: body });
   }
 
   @Handles(consoleApi.sendTestMail)
   async sendTest(request: RequestOf<'sendTestMail'>): Promise<ReplyOf<'sendTestMail'>> {
     const { params, body, operator } = request;
-    const applicationName = await this.nameOf(params.appId);
+    const applicationName = await this.#nameOf(params.appId);
     const test = { ...params, applicationName, parts: body, to: operator.address };
     const { id } = await this.rpc.call(templatesRpc.sendTest, test);
     request.act = { target: id };
     return { recipient: operator.address };
   }
 
-  private async nameOf(appId: string): Promise<string> {
+  async #nameOf(appId: string): Promise<string> {
     return (await this.rpc.call(applicationsRpc.get, { id: appId })).application.name;
   }
 }

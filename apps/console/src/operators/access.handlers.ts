@@ -33,21 +33,21 @@ export class AccessHandlers {
 
   @Handles(consoleApi.getSession)
   async getSession({ signedIn }: RequestOf<'getSession'>): Promise<Session> {
-    if (signedIn !== undefined) return this.sessionOf(signedIn);
-    return { ...this.noSession(), isSetUp: await this.operators.hasOwner() };
+    if (signedIn !== undefined) return this.#sessionOf(signedIn);
+    return { ...this.#noSession(), isSetUp: await this.operators.hasOwner() };
   }
 
   @Handles(consoleApi.signIn)
   async handleSignIn(request: RequestOf<'signIn'>): Promise<Session> {
     this.signIn.assertPasswords();
     const { address, ...given } = request.body;
-    return this.beginByPassword(request, await this.signIn.checkSignIn(address, given, request.network));
+    return this.#beginByPassword(request, await this.signIn.checkSignIn(address, given, request.network));
   }
 
   @Handles(consoleApi.passkeySignIn)
   async passkeySignIn(request: RequestOf<'passkeySignIn'>): Promise<Session> {
     this.signIn.assertPasswords();
-    return this.beginByPassword(request, await this.factors.usePasskey(null, request.body.response));
+    return this.#beginByPassword(request, await this.factors.usePasskey(null, request.body.response));
   }
 
   @Handles(consoleApi.setUp)
@@ -57,7 +57,7 @@ export class AccessHandlers {
     await this.signIn.assertLink(token);
     const passwordHash = await this.signIn.hash(password);
     const id = await this.sessions.createFirstOwner(token, { name, address, passwordHash });
-    return this.beginByPassword(request, { id, passwordHash });
+    return this.#beginByPassword(request, { id, passwordHash });
   }
 
   @Handles(consoleApi.inspectLink)
@@ -74,7 +74,7 @@ export class AccessHandlers {
     await this.signIn.assertLink(token);
     const passwordHash = await this.signIn.hash(password);
     const id = await this.sessions.useLink(token, passwordHash, name);
-    return this.beginByPassword(request, { id, passwordHash });
+    return this.#beginByPassword(request, { id, passwordHash });
   }
 
   @Handles(consoleApi.startOidc)
@@ -99,17 +99,17 @@ export class AccessHandlers {
     if (purpose === 'signIn') {
       const known = await this.oidc.signIn(account, request);
       // A session at the issuer proves nothing about the person at the screen: the time of its sign-in counts.
-      return { purpose, to, session: await this.begin(request, known, account.authenticatedAt ?? null) };
+      return { purpose, to, session: await this.#begin(request, known, account.authenticatedAt ?? null) };
     }
     const { operator } = request;
     if (purpose === 'proof')
       return {
         purpose,
         to,
-        session: await this.continue(request, await this.sessions.proveSession(operator.sessionId)),
+        session: await this.#continue(request, await this.sessions.proveSession(operator.sessionId)),
       };
     await this.oidc.connect(operator, account, request);
-    return { purpose, to, session: this.sessionOf({ ...operator, isConnected: true }) };
+    return { purpose, to, session: this.#sessionOf({ ...operator, isConnected: true }) };
   }
 
   @Handles(consoleApi.disconnectOidc)
@@ -123,21 +123,21 @@ export class AccessHandlers {
     const { id, sessionId } = request.operator;
     await this.sessions.endSession(id, sessionId);
     request.newToken = null;
-    return this.noSession();
+    return this.#noSession();
   }
 
   @Handles(consoleApi.prove)
   async prove(request: RequestOf<'prove'>): Promise<Session> {
     this.signIn.assertPasswords();
     await this.signIn.checkOwn(request.operator, request.body);
-    return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
+    return this.#continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
 
   @Handles(consoleApi.passkeyProof)
   async passkeyProof(request: RequestOf<'passkeyProof'>): Promise<Session> {
     this.signIn.assertPasswords();
     await this.factors.usePasskey(request.operator.id, request.body.response);
-    return this.continue(request, await this.sessions.proveSession(request.operator.sessionId));
+    return this.#continue(request, await this.sessions.proveSession(request.operator.sessionId));
   }
 
   @Handles(consoleApi.changeMe)
@@ -145,7 +145,7 @@ export class AccessHandlers {
     const { id, name, language, timeZone, theme } = request.operator;
     request.act = { target: id, before: { name, language, timeZone, theme } };
     await this.operators.setPreferences(id, request.body);
-    return this.sessionOf({ ...request.operator, ...definedOf(request.body) });
+    return this.#sessionOf({ ...request.operator, ...definedOf(request.body) });
   }
 
   @Handles(consoleApi.changeMyPassword)
@@ -157,7 +157,7 @@ export class AccessHandlers {
     const { passwordHash: before } = await this.signIn.checkOwn(request.operator, given);
     const after = await this.signIn.hash(newPassword);
     await this.sessions.setPassword(id, { before, after, keptSessionId: sessionId });
-    return this.continue(request, await this.sessions.proveSession(sessionId));
+    return this.#continue(request, await this.sessions.proveSession(sessionId));
   }
 
   @Handles(consoleApi.listMySessions)
@@ -183,14 +183,14 @@ export class AccessHandlers {
     return {};
   }
 
-  private beginByPassword(
+  #beginByPassword(
     request: SessionRequest,
     { id, passwordHash }: { readonly id: string; readonly passwordHash: string },
   ): Promise<Session> {
-    return this.begin(request, { id, credential: passwordHash });
+    return this.#begin(request, { id, credential: passwordHash });
   }
 
-  private async begin(
+  async #begin(
     request: SessionRequest,
     { id, credential }: { readonly id: string; readonly credential: string },
     provenAt?: Date | null,
@@ -198,18 +198,18 @@ export class AccessHandlers {
     const browser: Browser = { network: request.network, name: request.browser };
     request.act = { target: id };
     if (request.signedIn !== undefined) await this.sessions.endSession(request.signedIn.id, request.signedIn.sessionId);
-    return this.continue(request, await this.sessions.createSession(id, credential, browser, provenAt));
+    return this.#continue(request, await this.sessions.createSession(id, credential, browser, provenAt));
   }
 
-  private async continue(request: SessionRequest, token: string): Promise<Session> {
+  async #continue(request: SessionRequest, token: string): Promise<Session> {
     const row = await this.sessions.findSession(token);
     if (row === undefined) throw appError('UNAUTHORIZED');
     request.newToken = token;
     request.act = { ...request.act, operator: { id: row.id, name: row.name } };
-    return this.sessionOf({ ...row, provenUntil: provenUntil(row.provenAt, this.clock.now()) });
+    return this.#sessionOf({ ...row, provenUntil: provenUntil(row.provenAt, this.clock.now()) });
   }
 
-  private noSession(): Session {
+  #noSession(): Session {
     return {
       version: packageVersion(),
       isSetUp: true,
@@ -222,10 +222,10 @@ export class AccessHandlers {
     };
   }
 
-  private sessionOf(signedIn: SignedIn): Session {
+  #sessionOf(signedIn: SignedIn): Session {
     const { language, theme, grants, endsAt, provenUntil: proven, needsSecondFactor } = signedIn;
     return {
-      ...this.noSession(),
+      ...this.#noSession(),
       operator: {
         ...signedIn,
         grants: [...grants],

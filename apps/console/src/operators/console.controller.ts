@@ -24,7 +24,7 @@ export class ConsoleController {
   @RpcHandler(consoleRpc.createSetUpLink)
   async createSetUpLink({ by }: Data<'createSetUpLink'>): Reply<'createSetUpLink'> {
     if (await this.operators.hasOwner()) return { link: null };
-    const link = await this.audited(commandOf('createSetUpLink', by, null), () =>
+    const link = await this.#audited(commandOf('createSetUpLink', by, null), () =>
       this.signIn.createLink('setUp', null),
     );
     return { link };
@@ -33,7 +33,7 @@ export class ConsoleController {
   @RpcHandler(consoleRpc.recoverOperator)
   async recoverOperator({ address, by }: Data<'recoverOperator'>): Reply<'recoverOperator'> {
     const operator = await this.operators.get({ address });
-    return this.audited(commandOf('recoverOperator', by, operator.id), async () => {
+    return this.#audited(commandOf('recoverOperator', by, operator.id), async () => {
       const kind = stateOf(operator) === 'invited' ? 'invitation' : 'recovery';
       return { link: await this.signIn.createLink(kind, operator.id) };
     });
@@ -42,7 +42,7 @@ export class ConsoleController {
   @RpcHandler(consoleRpc.disableOperator)
   async disableOperator({ address, by }: Data<'disableOperator'>): Reply<'disableOperator'> {
     const { id } = await this.operators.get({ address });
-    return this.audited(commandOf('disableOperator', by, id), async () => {
+    return this.#audited(commandOf('disableOperator', by, id), async () => {
       await this.operators.setDisabled(id, true);
       return {};
     });
@@ -77,7 +77,7 @@ export class ConsoleController {
     return {};
   }
 
-  private async audited<T>(act: BegunAct, work: () => Promise<T>): Promise<T> {
+  async #audited<T>(act: BegunAct, work: () => Promise<T>): Promise<T> {
     const id = await this.audit.begin(act);
     try {
       const result = await work();

@@ -55,11 +55,11 @@ export class OidcRepository {
       await lockAccount(tx, account);
       const owners = await lockOperators(tx, account, mapsGroups);
       const connected = owners.find(({ isConnected }) => isConnected);
-      if (connected === undefined) return { id: await this.connectFirst(tx, account, mapsGroups, source) };
+      if (connected === undefined) return { id: await this.#connectFirst(tx, account, mapsGroups, source) };
       if (connected.isDisabled) throw appError('OPERATOR_DISABLED');
       if (!mapsGroups || !connected.byGroups) return { id: connected.id };
       const isLastOwner = connected.isOwner && !owners.some((owner) => owner.isActive && owner.id !== connected.id);
-      return { id: connected.id, refusal: await this.setRights(tx, { account, connected, isLastOwner }, source) };
+      return { id: connected.id, refusal: await this.#setRights(tx, { account, connected, isLastOwner }, source) };
     });
     if (refusal !== undefined) throw appError(refusal);
     return id;
@@ -83,7 +83,7 @@ export class OidcRepository {
         [owner.id, issuer, subject],
       );
       if (rows.length === 0) throw appError('NO_EFFECT', { message: 'An account is connected. Disconnect it first.' });
-      await this.record(tx, { action: 'connectAccount', operator: owner, change: { issuer, subject } }, source);
+      await this.#record(tx, { action: 'connectAccount', operator: owner, change: { issuer, subject } }, source);
     });
   }
 
@@ -115,11 +115,11 @@ export class OidcRepository {
   }
 
   /** An address is only as reliable as the issuer, so it connects only an operator without another way to sign in. */
-  private async connectFirst(tx: Tx, account: IssuerAccount, mapsGroups: boolean, source: Source): Promise<string> {
+  async #connectFirst(tx: Tx, account: IssuerAccount, mapsGroups: boolean, source: Source): Promise<string> {
     const { address, rights } = account;
     if (address === undefined || !account.isVerified) throw appError('OIDC_ADDRESS_UNVERIFIED');
     const known = await lockAddress(tx, address);
-    if (known !== undefined) return this.acceptInvitation(tx, known, account, source);
+    if (known !== undefined) return this.#acceptInvitation(tx, known, account, source);
     if (rights === undefined) throw appError(mapsGroups ? 'OIDC_NO_ROLE' : 'OIDC_NOT_INVITED');
     const [created] = await tx.query<{ id: string }>(
       `INSERT INTO console.operators (name, address, is_owner, oidc_issuer, oidc_subject, grants_by_groups)
@@ -130,11 +130,11 @@ export class OidcRepository {
     await replaceGrants(tx, created.id, rights.grants);
     const operator = { id: created.id, name: account.name };
     const change = { issuer: account.issuer, subject: account.subject, address: addressKey(address), ...rights };
-    await this.record(tx, { action: 'createByGroups', operator, change }, source);
+    await this.#record(tx, { action: 'createByGroups', operator, change }, source);
     return created.id;
   }
 
-  private async acceptInvitation(
+  async #acceptInvitation(
     tx: Tx,
     { id, name, isDisabled, isActive, hasFactor }: OperatorAtAddress,
     { issuer, subject }: IssuerAccount,
@@ -151,7 +151,7 @@ export class OidcRepository {
       [id, issuer, subject],
     );
     if (rows.length === 0) throw appError('OIDC_NOT_INVITED');
-    await this.record(
+    await this.#record(
       tx,
       { action: 'connectAccount', operator: { id, name }, change: { issuer, subject, invitation: true } },
       source,
@@ -160,7 +160,7 @@ export class OidcRepository {
   }
 
   /** The last active owner keeps the ownership. @returns why the operator cannot sign in */
-  private async setRights(
+  async #setRights(
     tx: Tx,
     given: { readonly account: IssuerAccount; readonly connected: LockedOperator; readonly isLastOwner: boolean },
     source: Source,
@@ -177,14 +177,14 @@ export class OidcRepository {
     }
     if (isChanged || keepsOwnership) {
       const change = { ...rights, isOwner, ...(keepsOwnership ? { lastOwnerStays: true } : {}), before };
-      await this.record(tx, { action: 'setRightsByGroups', operator: connected, change }, source);
+      await this.#record(tx, { action: 'setRightsByGroups', operator: connected, change }, source);
     }
     if (given.account.rights !== undefined) return undefined;
     await tx.query('DELETE FROM console.sessions WHERE operator_id = $1', [connected.id]);
     return 'OIDC_NO_ROLE';
   }
 
-  private record(
+  #record(
     tx: Tx,
     act: {
       readonly action: string;

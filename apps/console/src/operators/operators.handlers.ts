@@ -21,7 +21,7 @@ const AUDIT_PAGE = 200;
 
 @Injectable()
 export class OperatorsHandlers {
-  private readonly logger = new Logger('Operators');
+  readonly #logger = new Logger('Operators');
 
   constructor(
     private readonly operators: OperatorsRepository,
@@ -44,8 +44,8 @@ export class OperatorsHandlers {
     const { language, ...invited } = request.body;
     const id = await this.operators.invite({ ...invited, grants: sortedGrants(invited.grants) });
     request.act = { target: id };
-    const link = await this.invitationLink({ id, address: invited.address }, { by: request.operator, language });
-    return { ...(await this.one(id)), link };
+    const link = await this.#invitationLink({ id, address: invited.address }, { by: request.operator, language });
+    return { ...(await this.#one(id)), link };
   }
 
   @Handles(consoleApi.changeOperator)
@@ -54,7 +54,7 @@ export class OperatorsHandlers {
     const { isDisabled } = await this.operators.get({ id: operatorId });
     request.act = { before: { isDisabled } };
     await this.operators.setDisabled(operatorId, request.body.isDisabled);
-    return this.one(operatorId);
+    return this.#one(operatorId);
   }
 
   @Handles(consoleApi.setGrants)
@@ -64,7 +64,7 @@ export class OperatorsHandlers {
     request.act = { before: { isOwner, grants } };
     const { former, ...wanted } = request.body;
     await this.operators.setRights(operatorId, wanted, former);
-    return this.one(operatorId);
+    return this.#one(operatorId);
   }
 
   @Handles(consoleApi.endOperatorSessions)
@@ -77,7 +77,7 @@ export class OperatorsHandlers {
   async createLink(request: RequestOf<'createOperatorLink'>): Promise<{ link: InvitationLink }> {
     const { params, operator: by, body } = request;
     const row = await this.operators.get({ id: params.operatorId });
-    if (stateOf(row) === 'invited') return { link: await this.invitationLink(row, { by, ...body }) };
+    if (stateOf(row) === 'invited') return { link: await this.#invitationLink(row, { by, ...body }) };
     return { link: { ...(await this.signIn.createLink('recovery', row.id)), isMailed: false } };
   }
 
@@ -96,7 +96,7 @@ export class OperatorsHandlers {
   }
 
   /** The page shows the link even if the mail service does not reply. */
-  private async invitationLink(
+  async #invitationLink(
     { id, address }: Pick<OperatorRow, 'id' | 'address'>,
     { by, language }: { readonly by: SignedIn; readonly language: 'en' | 'zh' },
   ): Promise<InvitationLink> {
@@ -111,14 +111,14 @@ export class OperatorsHandlers {
     const isMailed = await this.rpc.call(operatorMailsRpc.invite, mail).then(
       ({ isQueued }) => isQueued,
       (error: unknown) => {
-        this.logger.warn(`the invitation of operator ${id} was not mailed: ${messageOf(error)}`);
+        this.#logger.warn(`the invitation of operator ${id} was not mailed: ${messageOf(error)}`);
         return false;
       },
     );
     return { ...link, isMailed };
   }
 
-  private async one(id: string): Promise<OneOperator> {
+  async #one(id: string): Promise<OneOperator> {
     const row = await this.operators.get({ id });
     return { operator: presentOperator(row, await this.signIn.locks([row.address])) };
   }

@@ -17,7 +17,7 @@ export class SecondFactorsHandlers {
 
   @Handles(consoleApi.listMyFactors)
   list({ operator }: RequestOf<'listMyFactors'>): Promise<Factors> {
-    return this.of(operator.id);
+    return this.#of(operator.id);
   }
 
   @Handles(consoleApi.beginOneTimeCodes)
@@ -28,19 +28,19 @@ export class SecondFactorsHandlers {
   @Handles(consoleApi.confirmOneTimeCodes)
   async confirmCodes({ operator, body }: RequestOf<'confirmOneTimeCodes'>): Promise<ChangedFactors> {
     const newRecoveryCodes = await this.factors.confirmCodes(operator, body.code);
-    return { ...(await this.of(operator.id)), newRecoveryCodes };
+    return { ...(await this.#of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.removeOneTimeCodes)
   async removeCodes({ operator }: RequestOf<'removeOneTimeCodes'>): Promise<Factors> {
     await this.factors.remove(operator, {});
-    return this.of(operator.id);
+    return this.#of(operator.id);
   }
 
   @Handles(consoleApi.renewRecoveryCodes)
   async renewRecoveryCodes({ operator }: RequestOf<'renewRecoveryCodes'>): Promise<ChangedFactors> {
     const newRecoveryCodes = await this.factors.renewRecoveryCodes(operator);
-    return { ...(await this.of(operator.id)), newRecoveryCodes };
+    return { ...(await this.#of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.beginPasskey)
@@ -51,13 +51,13 @@ export class SecondFactorsHandlers {
   @Handles(consoleApi.addPasskey)
   async addPasskey({ operator, body }: RequestOf<'addPasskey'>): Promise<ChangedFactors> {
     const newRecoveryCodes = await this.factors.addPasskey(operator, body.name, body.response);
-    return { ...(await this.of(operator.id)), newRecoveryCodes };
+    return { ...(await this.#of(operator.id)), newRecoveryCodes };
   }
 
   @Handles(consoleApi.removePasskey)
   async removePasskey({ operator, params }: RequestOf<'removePasskey'>): Promise<Factors> {
     await this.factors.remove(operator, params);
-    return this.of(operator.id);
+    return this.#of(operator.id);
   }
 
   @Handles(consoleApi.beginPasskeySignIn)
@@ -71,7 +71,7 @@ export class SecondFactorsHandlers {
     return { options: { ...(await this.factors.beginProof(operator.id)) } };
   }
 
-  private async of(operatorId: string): Promise<Factors> {
+  async #of(operatorId: string): Promise<Factors> {
     const { passkeys, ...factors } = await this.factors.list(operatorId);
     return {
       ...factors,

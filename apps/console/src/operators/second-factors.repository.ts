@@ -64,7 +64,7 @@ export class SecondFactorsRepository {
 
   /** Codes in use stay until the new ones are confirmed. @throws AppError UNAUTHORIZED if the session has ended */
   async beginCodes(owner: FactorOwner, sealedSecret: string): Promise<void> {
-    await this.asOwner(owner, (tx) =>
+    await this.#asOwner(owner, (tx) =>
       tx.query(
         `INSERT INTO console.one_time_codes (operator_id, is_confirmed, sealed_secret) VALUES ($1, false, $2)
          ON CONFLICT ON CONSTRAINT one_time_codes_pkey DO UPDATE SET sealed_secret = $2`,
@@ -79,7 +79,7 @@ export class SecondFactorsRepository {
     { sealedSecret, step }: { readonly sealedSecret: string; readonly step: number },
     recoveryCodes: readonly string[],
   ): Promise<boolean> {
-    return this.asOwner(owner, async (tx) => {
+    return this.#asOwner(owner, async (tx) => {
       const begun = await tx.query(
         'SELECT 1 FROM console.one_time_codes WHERE operator_id = $1 AND NOT is_confirmed AND sealed_secret = $2',
         [owner.id, sealedSecret],
@@ -106,7 +106,7 @@ export class SecondFactorsRepository {
 
   /** @throws AppError UNAUTHORIZED, or NO_EFFECT without a second factor */
   async setRecoveryCodes(owner: FactorOwner, codes: readonly string[]): Promise<void> {
-    await this.asOwner(owner, async (tx) => {
+    await this.#asOwner(owner, async (tx) => {
       if (!(await hasFactor(tx, owner.id))) throw appError('NO_EFFECT', { message: 'Add a second factor first.' });
       await tx.query('DELETE FROM console.recovery_codes WHERE operator_id = $1', [owner.id]);
       await addFirstRecoveryCodes(tx, owner.id, codes);
@@ -127,7 +127,7 @@ export class SecondFactorsRepository {
     { transports, ...passkey }: NewPasskey,
     recoveryCodes: readonly string[],
   ): Promise<boolean> {
-    return this.asOwner(owner, async (tx) => {
+    return this.#asOwner(owner, async (tx) => {
       const rows = await tx.query(
         `INSERT INTO console.passkeys (id, operator_id, name, public_key, counter, transports)
          SELECT $1, $2, $3, $4, $5, $6
@@ -169,7 +169,7 @@ export class SecondFactorsRepository {
 
   /** @param keepsOne whether one factor has to remain @throws AppError UNAUTHORIZED, NOT_FOUND, or SECOND_FACTOR_MISSING for the last one */
   async remove(owner: FactorOwner, which: { readonly passkeyId?: string }, keepsOne: boolean): Promise<void> {
-    await this.asOwner(owner, async (tx) => {
+    await this.#asOwner(owner, async (tx) => {
       const removed =
         which.passkeyId === undefined
           ? await tx.query('DELETE FROM console.one_time_codes WHERE operator_id = $1 AND is_confirmed RETURNING 1', [
@@ -204,7 +204,7 @@ export class SecondFactorsRepository {
     return rows.length > 0;
   }
 
-  private asOwner<T>(owner: FactorOwner, work: (tx: Tx) => Promise<T>): Promise<T> {
+  #asOwner<T>(owner: FactorOwner, work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.database.transaction(async (tx) => {
       await lockOwner(tx, owner);
       return work(tx);

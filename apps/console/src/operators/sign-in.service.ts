@@ -64,14 +64,14 @@ export class SignInService {
 
   /** Unknown addresses cost and answer like known ones. @throws AppError PASSWORD_MISMATCH, SECOND_FACTOR_REQUIRED or _MISMATCH, TOO_MANY_REQUESTS */
   async checkSignIn(address: string, given: GivenProof, clientAddress: string): Promise<CheckedOperator> {
-    const reservations = await this.reserveAll([
+    const reservations = await this.#reserveAll([
       [`network:${clientNetworkOf(clientAddress)}`, MAX_ATTEMPTS_PER_NETWORK],
       [attemptKey(address), MAX_ATTEMPTS_PER_ADDRESS],
     ]);
-    const known = await this.releaseUnlessWrong(reservations, () => this.check(address, given));
+    const known = await this.#releaseUnlessWrong(reservations, () => this.#check(address, given));
     // Not after a correct password alone: with a stolen password, codes could be guessed without limit.
     await this.repository.forgetAttempts(attemptKey(address));
-    await this.release(reservations);
+    await this.#release(reservations);
     return known;
   }
 
@@ -80,8 +80,8 @@ export class SignInService {
     { address, sessionId }: { readonly address: string; readonly sessionId: string },
     given: GivenProof,
   ): Promise<CheckedOperator> {
-    const reservation = await this.reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
-    const known = await this.releaseUnlessWrong([reservation], () => this.check(address, given));
+    const reservation = await this.#reserve(`session:${sessionId}`, MAX_ATTEMPTS_PER_ADDRESS);
+    const known = await this.#releaseUnlessWrong([reservation], () => this.#check(address, given));
     await this.repository.forgetAttempts(reservation.key);
     return known;
   }
@@ -90,7 +90,7 @@ export class SignInService {
   async countAnonymousAct(clientAddress: string, path: string): Promise<boolean> {
     // Guesses of passwords do not lock sign-ins by the issuer.
     const kind = path.startsWith('/oidc/') ? 'oidc' : 'anonymous';
-    await this.reserve(`${kind}:${clientNetworkOf(clientAddress)}`, MAX_ANONYMOUS_ACTS_PER_NETWORK);
+    await this.#reserve(`${kind}:${clientNetworkOf(clientAddress)}`, MAX_ANONYMOUS_ACTS_PER_NETWORK);
     return (await this.repository.reserveAttempt(`${kind}:*`, MAX_ANONYMOUS_ACTS)) !== undefined;
   }
 
@@ -134,32 +134,32 @@ export class SignInService {
   }
 
   /** Only a wrong password or code counts as an attempt. */
-  private async releaseUnlessWrong<T>(reservations: readonly AttemptReservation[], work: () => Promise<T>): Promise<T> {
+  async #releaseUnlessWrong<T>(reservations: readonly AttemptReservation[], work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       const isWrong = isAppError(error, 'PASSWORD_MISMATCH') || isAppError(error, 'SECOND_FACTOR_MISMATCH');
-      if (!isWrong) await this.release(reservations);
+      if (!isWrong) await this.#release(reservations);
       throw error;
     }
   }
 
-  private async check(address: string, { password, code }: GivenProof): Promise<CheckedOperator> {
-    const known = await this.compare(address, password);
-    if (!known.hasSecondFactor) return this.rehashed(known, address, password);
+  async #check(address: string, { password, code }: GivenProof): Promise<CheckedOperator> {
+    const known = await this.#compare(address, password);
+    if (!known.hasSecondFactor) return this.#rehashed(known, address, password);
     if (code === undefined) throw appError('SECOND_FACTOR_REQUIRED');
     if (!(await this.factors.useCode(known.id, code))) throw appError('SECOND_FACTOR_MISMATCH');
-    return this.rehashed(known, address, password);
+    return this.#rehashed(known, address, password);
   }
 
   /** Replaces a hash of another cost than GATEPOST_PASSWORD_COST: it would be compared in another time than that of an unknown address. */
-  private async rehashed(known: CheckedOperator, address: string, password: string): Promise<CheckedOperator> {
+  async #rehashed(known: CheckedOperator, address: string, password: string): Promise<CheckedOperator> {
     if (!this.hasher.isOutdated(known.passwordHash)) return known;
     try {
       const after = await this.hasher.hash(password);
       const isReplaced = await this.operators.rehash(known.id, { before: known.passwordHash, after });
       // A concurrent sign-in has replaced the hash.
-      return isReplaced ? { id: known.id, passwordHash: after } : await this.compare(address, password);
+      return isReplaced ? { id: known.id, passwordHash: after } : await this.#compare(address, password);
     } catch (error) {
       // The next sign-in retries it; this one has succeeded, and has used its code.
       this.#logger.debug(`the password was not rehashed: ${messageOf(error)}`);
@@ -167,11 +167,11 @@ export class SignInService {
     }
   }
 
-  private async release(reservations: readonly AttemptReservation[]): Promise<void> {
+  async #release(reservations: readonly AttemptReservation[]): Promise<void> {
     for (const { key, reservedAt } of reservations) await this.repository.releaseAttempt(key, reservedAt);
   }
 
-  private async compare(address: string, password: string): Promise<CheckedOperator & { hasSecondFactor: boolean }> {
+  async #compare(address: string, password: string): Promise<CheckedOperator & { hasSecondFactor: boolean }> {
     const known = await this.operators.credentials(address);
     const isCorrect =
       known === undefined
@@ -182,24 +182,24 @@ export class SignInService {
   }
 
   /** Releases the earlier ones where a limit is reached. */
-  private async reserveAll(limits: readonly (readonly [key: string, limit: number])[]): Promise<AttemptReservation[]> {
+  async #reserveAll(limits: readonly (readonly [key: string, limit: number])[]): Promise<AttemptReservation[]> {
     const reservations: AttemptReservation[] = [];
     try {
-      for (const [key, limit] of limits) reservations.push(await this.reserve(key, limit));
+      for (const [key, limit] of limits) reservations.push(await this.#reserve(key, limit));
       return reservations;
     } catch (error) {
-      await this.release(reservations);
+      await this.#release(reservations);
       throw error;
     }
   }
 
-  private async reserve(key: string, limit: number): Promise<AttemptReservation> {
+  async #reserve(key: string, limit: number): Promise<AttemptReservation> {
     const reservedAt = await this.repository.reserveAttempt(key, limit);
-    if (reservedAt === undefined) throw await this.refusal(key, limit);
+    if (reservedAt === undefined) throw await this.#refusal(key, limit);
     return { key, reservedAt };
   }
 
-  private async refusal(key: string, limit: number): Promise<AppError> {
+  async #refusal(key: string, limit: number): Promise<AppError> {
     const times = (await this.repository.attempts([key])).get(key) ?? [];
     const now = this.clock.now();
     const until = lockedUntil(times, limit, now) ?? new Date(now.getTime() + ATTEMPT_WINDOW_MS);

@@ -41,8 +41,8 @@ export class DevicesHandlers {
   @Handles(consoleApi.listDevices)
   async list({ params, query, caller }: RequestOf<'listDevices'>): Promise<ReplyOf<'listDevices'>> {
     const { after, limit, ...filters } = query;
-    const results = await this.findSome(caller, { ...conditionOf(filters), ...conditionAfter(after) }, limit + 1);
-    const states = await this.statesOf(params.appId, results.slice(0, limit));
+    const results = await this.#findSome(caller, { ...conditionOf(filters), ...conditionAfter(after) }, limit + 1);
+    const states = await this.#statesOf(params.appId, results.slice(0, limit));
     return pageOf(
       results.map((installation) => toDevice(installation, states)),
       limit,
@@ -55,8 +55,8 @@ export class DevicesHandlers {
     const condition = conditionOf(query);
     return pagesOf<ExportedDevice, string>(async (after) => {
       const where = { ...condition, ...conditionAfter(after) };
-      const results = await this.findFitting(caller, where, MAX_DESCRIBED_DEVICES);
-      const states = await this.statesOf(params.appId, results);
+      const results = await this.#findFitting(caller, where, MAX_DESCRIBED_DEVICES);
+      const states = await this.#statesOf(params.appId, results);
       const items = results.map((installation) => toDeviceDetails(installation, states));
       const last = items.at(-1);
       return { items, next: last === undefined ? null : cursorOf(placeOf(last)) };
@@ -81,7 +81,7 @@ export class DevicesHandlers {
       const where = { installationId: { $in: some } };
       const found = { caller, className, where, ...NEWEST_FIRST, limit: some.length };
       const { results } = await this.rpc.call(installationsRpc.find, found);
-      const states = await this.statesOf(appId, results);
+      const states = await this.#statesOf(appId, results);
       items.push(...results.map((installation) => toDevice(installation, states)));
     }
     // `next` can be an installation id.
@@ -92,8 +92,8 @@ export class DevicesHandlers {
   async listTest(request: RequestOf<'listTestDevices'>): Promise<ReplyOf<'listTestDevices'>> {
     const { appId } = request.params;
     const marked = await this.operators.testDevices(request.operator.id, appId);
-    const found = await this.findMarked(request.caller, marked);
-    const states = await this.statesOf(appId, found);
+    const found = await this.#findMarked(request.caller, marked);
+    const states = await this.#statesOf(appId, found);
     const items = found.map((installation) => toDevice(installation, states));
     return { items, missing: marked.length - items.length };
   }
@@ -101,7 +101,7 @@ export class DevicesHandlers {
   @Handles(consoleApi.markTestDevice)
   async mark({ caller, operator, params }: RequestOf<'markTestDevice'>): Promise<Record<string, never>> {
     const marked = await this.operators.testDevices(operator.id, params.appId);
-    const found = await this.findMarked(caller, [...marked, params.deviceId]);
+    const found = await this.#findMarked(caller, [...marked, params.deviceId]);
     const isMissing = (id: string) => !found.some(({ objectId }) => objectId === id);
     if (isMissing(params.deviceId)) throw notFound();
     const of = { id: operator.id, sessionId: operator.sessionId };
@@ -117,7 +117,7 @@ export class DevicesHandlers {
 
   @Handles(consoleApi.getDevice)
   get(request: RequestOf<'getDevice'>): Promise<OneDevice> {
-    return this.device(request);
+    return this.#device(request);
   }
 
   @Handles(consoleApi.changeDevice)
@@ -127,13 +127,13 @@ export class DevicesHandlers {
     const changed = new Set(Object.keys(body.changes).map((key) => key.split('.', 1)[0]));
     const name = UNCHANGEABLE_FIELDS.find((each) => changed.has(each));
     if (name !== undefined) throw appError('INCORRECT_TYPE', { message: `${name}: cannot be changed here.` });
-    const stored = await this.find(request);
+    const stored = await this.#find(request);
     const before = Object.keys(body.changes).map((each) => [each, stored[each] ?? null]);
     request.act = { before: Object.fromEntries(before) as JsonObject };
     const changes = body.changes as JsonObject;
     const update = { caller, className, objectId: params.deviceId, changes, returnNew: false };
     await this.rpc.call(installationsRpc.update, update);
-    return this.device(request);
+    return this.#device(request);
   }
 
   @Handles(consoleApi.deleteDevices)
@@ -144,13 +144,13 @@ export class DevicesHandlers {
     return { deleted: objectIds.length };
   }
 
-  private async findMarked(caller: Caller, objectIds: readonly string[]): Promise<JsonObject[]> {
+  async #findMarked(caller: Caller, objectIds: readonly string[]): Promise<JsonObject[]> {
     if (objectIds.length === 0) return [];
     const { results } = await this.rpc.call(installationsRpc.find, { caller, className, ...withIds(objectIds) });
     return results;
   }
 
-  private async findSome(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
+  async #findSome(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
     const { results } = await this.rpc.call(installationsRpc.find, {
       caller,
       className,
@@ -162,21 +162,21 @@ export class DevicesHandlers {
   }
 
   /** Fewer than `limit` devices if so many exceed the size of a reply. */
-  private async findFitting(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
+  async #findFitting(caller: Caller, where: JsonObject, limit: number): Promise<JsonObject[]> {
     try {
-      return await this.findSome(caller, where, limit);
+      return await this.#findSome(caller, where, limit);
     } catch (error) {
       if (limit === 1 || !isAppError(error, 'OBJECT_TOO_LARGE')) throw error;
-      return this.findFitting(caller, where, Math.floor(limit / 2));
+      return this.#findFitting(caller, where, Math.floor(limit / 2));
     }
   }
 
-  private async device(request: DeviceRequest): Promise<OneDevice> {
-    const installation = await this.find(request);
-    return { device: toDeviceDetails(installation, await this.statesOf(request.params.appId, [installation])) };
+  async #device(request: DeviceRequest): Promise<OneDevice> {
+    const installation = await this.#find(request);
+    return { device: toDeviceDetails(installation, await this.#statesOf(request.params.appId, [installation])) };
   }
 
-  private async find({ caller, params }: DeviceRequest): Promise<JsonObject> {
+  async #find({ caller, params }: DeviceRequest): Promise<JsonObject> {
     const wanted = { caller, className, objectId: params.deviceId, returnAcl: false };
     const { object } = await this.rpc.call(installationsRpc.get, wanted);
     if (object === null) throw notFound();
@@ -184,7 +184,7 @@ export class DevicesHandlers {
   }
 
   /** By installation id, at most `MAX_DESCRIBED_DEVICES`. Undefined while the queue store is unavailable. */
-  private async statesOf(appId: string, installations: readonly JsonObject[]): Promise<States | undefined> {
+  async #statesOf(appId: string, installations: readonly JsonObject[]): Promise<States | undefined> {
     const installationIds = installations.flatMap(({ installationId: id }) => (typeof id === 'string' ? [id] : []));
     if (installationIds.length === 0) return new Map();
     try {

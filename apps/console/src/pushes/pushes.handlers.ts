@@ -39,23 +39,23 @@ export class PushesHandlers {
     const command = { ...request.params, body: request.body.body as JsonObject };
     const { where, push_time: time } = command.body;
     assertFindsNoAddress(where);
-    this.requireFuture(dateOf(time));
+    this.#requireFuture(dateOf(time));
     // At a later time, the push can match other devices.
     if (!isAbsent(time))
       request.requireProof('A scheduled push needs a proof of identity within the last ten minutes.');
-    else if (request.operator.provenUntil === undefined) await this.requireFew(command);
+    else if (request.operator.provenUntil === undefined) await this.#requireFew(command);
     const sent = await this.rpc.call(pushOperationsRpc.send, command);
     request.act = { target: sent.objectId };
     return sent;
   }
 
   /** Push-delivery would send the push at once. @throws AppError INCORRECT_TYPE */
-  private requireFuture(time: Date | undefined): void {
+  #requireFuture(time: Date | undefined): void {
     if (time === undefined || time > this.clock.now()) return;
     throw appError('INCORRECT_TYPE', { message: `push_time: ${time.toISOString()} is past. Choose a later time.` });
   }
 
-  private async requireFew(push: { readonly appId: string; readonly body: JsonObject }): Promise<void> {
+  async #requireFew(push: { readonly appId: string; readonly body: JsonObject }): Promise<void> {
     const { total, isExact } = await this.rpc.call(pushOperationsRpc.countTargets, push);
     if (isExact && total <= MAX_DEVICES_WITHOUT_PROOF) return;
     throw appError('PROOF_REQUIRED', {

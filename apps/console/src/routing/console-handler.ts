@@ -112,11 +112,11 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
 
   /** RPCs of the API get the rights of the master key for the application of the path. */
   get caller(): Caller {
-    return { requestId: this.id, appId: this.appId, isMaster: true };
+    return { requestId: this.id, appId: this.#appId, isMaster: true };
   }
 
   may(permission: Permission): boolean {
-    return permissionsFor(this.operator, this.appId).includes(permission);
+    return permissionsFor(this.operator, this.#appId).includes(permission);
   }
 
   require(permission: Permission): void {
@@ -129,7 +129,7 @@ export class ConsoleRequest<R extends ConsoleRoute = ConsoleRoute> {
       throw appError('PROOF_REQUIRED', message === undefined ? {} : { message });
   }
 
-  private get appId(): string {
+  get #appId(): string {
     return appIdOf(this.params) ?? ALL_APPLICATIONS;
   }
 }

@@ -23,14 +23,14 @@ export class RolesHandlers {
       ...(after === undefined ? {} : { $gt: after }),
     };
     const where = Object.keys(name).length === 0 ? {} : { name };
-    const found = await this.find(caller, '_Role', where, { order: 'name', limit: limit + 1 });
+    const found = await this.#find(caller, '_Role', where, { order: 'name', limit: limit + 1 });
     const items = found.slice(0, limit).map((role) => ({ ...timesOf(role), name: textOf(role['name']) }));
     return { items, next: found.length > limit ? (items.at(-1)?.name ?? null) : null };
   }
 
   @Handles(consoleApi.getRole)
   get(request: RequestOf<'getRole'>): Promise<OneRole> {
-    return this.role(request, request.params.roleId);
+    return this.#role(request, request.params.roleId);
   }
 
   @Handles(consoleApi.listRoleUsers)
@@ -43,7 +43,7 @@ export class RolesHandlers {
       ...(text === undefined ? {} : { username: { ...beginsWith(text), $options: 'i' } }),
       ...(after === undefined ? {} : { objectId: { $gt: after } }),
     };
-    const found = await this.find(caller, '_User', where, { order: 'objectId', limit: limit + 1 });
+    const found = await this.#find(caller, '_User', where, { order: 'objectId', limit: limit + 1 });
     const masks = contactMasks(request.may('users.contact'));
     const items = found.slice(0, limit).map((user) => ({
       objectId: textOf(user['objectId']),
@@ -64,18 +64,18 @@ export class RolesHandlers {
     const created = { caller: request.caller, className: '_Role', fields, returnNew: false };
     const { objectId } = await this.rpc.call(objectsRpc.create, created);
     request.act = { target: objectId };
-    return this.role(request, objectId);
+    return this.#role(request, objectId);
   }
 
   /** Two updates, because an update has one operation for each field. */
   @Handles(consoleApi.changeRole)
   async change(request: RequestOf<'changeRole'>): Promise<ReplyOf<'changeRole'>> {
     const { caller, params, body } = request;
-    const { role } = await this.role(request, params.roleId);
+    const { role } = await this.#role(request, params.roleId);
     request.act = { before: { ACL: role.ACL } };
     const [changedUsers, changedRoles] = await Promise.all([
-      this.changedMembers(request, '_User', { added: body.addUsers, removed: body.removeUsers }),
-      this.changedMembers(request, '_Role', { added: body.addRoles, removed: body.removeRoles }),
+      this.#changedMembers(request, '_User', { added: body.addUsers, removed: body.removeUsers }),
+      this.#changedMembers(request, '_Role', { added: body.addRoles, removed: body.removeRoles }),
     ]);
     const { ACL, updatedAt } = body;
     const added = {
@@ -93,10 +93,10 @@ export class RolesHandlers {
       const update = { caller, className: '_Role', objectId: params.roleId, changes, ...where, returnNew: false };
       await ifUnchanged(this.rpc.call(objectsRpc.update, update));
     }
-    return { ...(await this.role(request, params.roleId)), changed: [...changedUsers, ...changedRoles] };
+    return { ...(await this.#role(request, params.roleId)), changed: [...changedUsers, ...changedRoles] };
   }
 
-  private async changedMembers(
+  async #changedMembers(
     { caller, params }: Pick<RequestOf<'changeRole'>, 'caller' | 'params'>,
     className: keyof typeof CLASS,
     { added, removed }: { readonly added: readonly string[]; readonly removed: readonly string[] },
@@ -104,7 +104,7 @@ export class RolesHandlers {
     const ids = [...added, ...removed];
     if (ids.length === 0) return [];
     const where = { ...memberOf(params.roleId, className), objectId: { $in: ids } };
-    const found = await this.find(caller, className, where, { order: 'createdAt', limit: ids.length });
+    const found = await this.#find(caller, className, where, { order: 'createdAt', limit: ids.length });
     const members = new Set(found.map(({ objectId }) => objectId));
     return [...added.filter((id) => !members.has(id)), ...removed.filter((id) => members.has(id))];
   }
@@ -112,16 +112,16 @@ export class RolesHandlers {
   @Handles(consoleApi.deleteRole)
   async delete(request: RequestOf<'deleteRole'>): Promise<ReplyOf<'deleteRole'>> {
     const { caller, params } = request;
-    const { role } = await this.role(request, params.roleId);
+    const { role } = await this.#role(request, params.roleId);
     request.act = { before: { name: role.name, ACL: role.ACL } };
     return this.rpc.call(objectsRpc.remove, { caller, className: '_Role', objectIds: [params.roleId] });
   }
 
-  private async role({ caller }: Pick<ConsoleRequest, 'caller'>, objectId: string): Promise<{ role: RoleDetails }> {
+  async #role({ caller }: Pick<ConsoleRequest, 'caller'>, objectId: string): Promise<{ role: RoleDetails }> {
     const { object } = await this.rpc.call(objectsRpc.get, { caller, className: '_Role', objectId, returnAcl: true });
     if (object?.['objectId'] === undefined) throw appError('NOT_FOUND', { message: 'There is no such role.' });
     const page = { order: 'createdAt', limit: MAX_SHOWN_ROLES };
-    const roles = await this.find(caller, '_Role', memberOf(objectId, '_Role'), page);
+    const roles = await this.#find(caller, '_Role', memberOf(objectId, '_Role'), page);
     return {
       role: {
         ...timesOf(object),
@@ -132,7 +132,7 @@ export class RolesHandlers {
     };
   }
 
-  private async find(
+  async #find(
     caller: Caller,
     className: string,
     where: JsonObject,

@@ -100,12 +100,12 @@ export class UsersHandlers {
     const signedUp = { ...(fields as JsonObject), ...(account as JsonObject) };
     const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields: signedUp });
     request.act = { target: user.objectId };
-    return this.user({ ...rightsOf(request), params: { ...params, userId: user.objectId } });
+    return this.#user({ ...rightsOf(request), params: { ...params, userId: user.objectId } });
   }
 
   @Handles(consoleApi.getUser)
   get(request: RequestOf<'getUser'>): Promise<OneUser> {
-    return this.user(request);
+    return this.#user(request);
   }
 
   @Handles(consoleApi.changeUser)
@@ -114,7 +114,7 @@ export class UsersHandlers {
     refuseUnchangeable(body.changes);
     if ('ACL' in body.changes) request.require('users.acl');
     if (CONTACT.some((name) => name in body.changes)) request.requireProof();
-    const { user } = await this.describe(params);
+    const { user } = await this.#describe(params);
     const names = Object.keys(body.changes);
     request.act = { before: Object.fromEntries(names.map((name) => [name, user[name] ?? null])) };
     const update = {
@@ -125,7 +125,7 @@ export class UsersHandlers {
       returnNew: false,
     };
     await ifUnchanged(this.rpc.call(accountsRpc.updateUser, update));
-    return this.user(request);
+    return this.#user(request);
   }
 
   @Handles(consoleApi.endUserSession)
@@ -136,7 +136,7 @@ export class UsersHandlers {
 
   @Handles(consoleApi.sendVerification)
   async sendVerification(request: RequestOf<'sendVerification'>): Promise<ReplyOf<'sendVerification'>> {
-    const email = textOrNull((await this.describe(request.params)).user['email']);
+    const email = textOrNull((await this.#describe(request.params)).user['email']);
     if (email === null) throw appError('EMAIL_MISSING');
     await this.rpc.call(emailsRpc.requestVerification, { caller: request.caller, body: { email } });
     return { recipient: email };
@@ -144,7 +144,7 @@ export class UsersHandlers {
 
   @Handles(consoleApi.sendPasswordReset)
   async sendPasswordReset({ caller, params }: RequestOf<'sendPasswordReset'>): Promise<ReplyOf<'sendPasswordReset'>> {
-    const { user } = await this.describe(params);
+    const { user } = await this.#describe(params);
     const [email, mobilePhoneNumber] = [textOrNull(user['email']), textOrNull(user['mobilePhoneNumber'])];
     if (email !== null) {
       await this.rpc.call(emailsRpc.requestPasswordReset, { caller, body: { email } });
@@ -158,14 +158,14 @@ export class UsersHandlers {
   @Handles(consoleApi.unlinkAccount)
   async unlink(request: RequestOf<'unlinkAccount'>): Promise<OneUser> {
     const { caller, params, body } = request;
-    const { linkedAccounts } = await this.describe(params);
+    const { linkedAccounts } = await this.#describe(params);
     const account = linkedAccounts.find(({ platform }) => platform === body.platform);
     if (account === undefined) throw appError('NOT_FOUND', { message: 'The user has no such account.' });
     request.act = { before: account };
     const identities = { link: [], unlink: [body.platform], unproven: [] };
     const update = { caller, objectId: params.userId, changes: {}, identities, returnNew: false };
     await this.rpc.call(accountsRpc.updateUser, update);
-    return this.user(request);
+    return this.#user(request);
   }
 
   @Handles(consoleApi.deleteUsers)
@@ -196,12 +196,12 @@ export class UsersHandlers {
     return { items: clients.map((client) => ({ ...client, network: masks.network(client.network) })) };
   }
 
-  private describe({ appId, userId }: UserRequest['params']): Promise<Described> {
+  #describe({ appId, userId }: UserRequest['params']): Promise<Described> {
     return this.rpc.call(userSearchRpc.describe, { appId, userId });
   }
 
-  private async user(request: UserRequest): Promise<OneUser> {
-    return { user: toUserDetails(await this.describe(request.params), contactMasks(request.may('users.contact'))) };
+  async #user(request: UserRequest): Promise<OneUser> {
+    return { user: toUserDetails(await this.#describe(request.params), contactMasks(request.may('users.contact'))) };
   }
 }
 

@@ -156,26 +156,26 @@ export class BatchSaveController {
     const writes = parseWrites(body);
     if (writes.length === 0) return {};
     await this.limits.countEach(request, reply, writes.map(groupsOf));
-    return resultsById(await this.saveAll(caller, writes));
+    return resultsById(await this.#saveAll(caller, writes));
   }
 
   /** @throws AppError NOT_SUPPORTED where the writes belong to several services; else the error of the first write that fails */
-  private saveAll(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+  #saveAll(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
     const count = writes.filter(isInstallation).length;
-    if (count === 0) return this.saveObjects(caller, writes);
-    if (count === writes.length) return this.saveInstallations(caller, writes);
+    if (count === 0) return this.#saveObjects(caller, writes);
+    if (count === writes.length) return this.#saveInstallations(caller, writes);
     throw appError('NOT_SUPPORTED', {
       message: 'A batch save cannot contain installations together with other objects.',
     });
   }
 
-  private async saveObjects(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+  async #saveObjects(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
     const isProofNeeded = writes.some(({ className, fields }) => className === '_User' && hasAuthData(fields));
     const contract = isProofNeeded ? authLinkingRpc.saveAll : objectsRpc.saveAll;
     return (await this.rpc.call(contract, { caller, writes })).results;
   }
 
-  private async saveInstallations(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+  async #saveInstallations(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
     if (writes.some(({ children }) => children.length > 0))
       throw appError('NOT_SUPPORTED', {
         message: 'In a batch save, an installation cannot reference another object of the same batch.',

@@ -115,11 +115,11 @@ abstract class LinkPageController {
     const { token, languages, texts } = request;
     return this.rpc.call(emailsRpc.renewLink, { kind: this.kind, token, languages: [...languages] }).then(
       () => ({ icon: 'letter', ...messageView(texts.renewed) }),
-      (thrown: unknown) => this.notRenewed(request, thrown),
+      (thrown: unknown) => this.#notRenewed(request, thrown),
     );
   }
 
-  private async notRenewed(request: PageRequest, thrown: unknown): Promise<PageView> {
+  async #notRenewed(request: PageRequest, thrown: unknown): Promise<PageView> {
     const { texts } = request;
     if (isAppError(thrown, 'TOO_MANY_EMAILS'))
       return {
@@ -191,7 +191,7 @@ export class ResetPasswordPageController extends LinkPageController {
   @RateLimited('logins')
   @Endpoint(resetPasswordPageEndpoints.reset)
   async reset(@SentForm() form: FormRequest, @Res() reply: FastifyReply): Promise<void> {
-    sendPage(reply, await this.resetPassword(form), form.texts);
+    sendPage(reply, await this.#resetPassword(form), form.texts);
   }
 
   @Post('reset-password/renew')
@@ -201,7 +201,7 @@ export class ResetPasswordPageController extends LinkPageController {
     sendPage(reply, await this.renewLink(form), form.texts);
   }
 
-  private async resetPassword(form: FormRequest): Promise<PageView> {
+  async #resetPassword(form: FormRequest): Promise<PageView> {
     // Every page names the account, so the link is read first; the change itself decides whether the link still works.
     const link = await this.inspect(form);
     if (link.state !== 'open') return expiredView('resetPassword', link, form);

@@ -105,37 +105,37 @@ const PAGE_POLICY = [
 
 @Controller()
 export class OpenApiController {
-  private readonly publication: Publication;
+  readonly #publication: Publication;
 
   constructor(
     @Inject(ENDPOINTS) endpoints: readonly RoutedEndpoint[],
     @Inject(GATEWAY_CONFIG) { baseUrl }: GatewayConfig,
   ) {
-    this.publication = publish(endpoints, baseUrl);
+    this.#publication = publish(endpoints, baseUrl);
   }
 
   @Get('openapi.json')
   @Endpoint(openapiEndpoints.getDocument)
   getDocument(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    send(request, reply, this.publication.document);
+    send(request, reply, this.#publication.document);
   }
 
   @Get('docs')
   @Endpoint(openapiEndpoints.getPage)
   getPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    send(request, reply, this.publication.page);
+    send(request, reply, this.#publication.page);
   }
 
   @Get('docs/swagger-ui-bundle.js')
   @Endpoint(openapiEndpoints.getScript)
   getScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    send(request, reply, this.publication.script);
+    send(request, reply, this.#publication.script);
   }
 
   @Get('docs/swagger-ui.css')
   @Endpoint(openapiEndpoints.getStyle)
   getStyle(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
-    send(request, reply, this.publication.style);
+    send(request, reply, this.#publication.style);
   }
 }
 

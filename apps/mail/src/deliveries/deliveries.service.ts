@@ -86,13 +86,13 @@ export class DeliveriesController {
 
   @RpcHandler(deliveriesRpc.get)
   async get(wanted: Data<'get'>): Reply<'get'> {
-    return { delivery: await this.find(wanted) };
+    return { delivery: await this.#find(wanted) };
   }
 
   @RpcHandler(deliveriesRpc.retry)
   async retry(wanted: Data<'retry'>): Reply<'retry'> {
     const row = await this.log.revive(wanted);
-    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.find(wanted)) });
+    if (row === undefined) throw appError('NO_EFFECT', { message: refusalOf(await this.#find(wanted)) });
     this.sender.wake(row.channel);
     return { delivery: toShownDelivery(row) };
   }
@@ -104,7 +104,7 @@ export class DeliveriesController {
     return { retried };
   }
 
-  private async find(wanted: Data<'get'>): Promise<ShownDelivery> {
+  async #find(wanted: Data<'get'>): Promise<ShownDelivery> {
     const row = await this.log.find(wanted);
     if (row === undefined) throw appError('NOT_FOUND', { message: `There is no mail or text message ${wanted.id}.` });
     return toShownDelivery(row);

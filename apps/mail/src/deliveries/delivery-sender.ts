@@ -71,9 +71,9 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, paused, held };
     return this.database.transaction(async (tx) => {
       const claimed = await this.deliveries.claim(tx, claim);
-      await this.dropExpired(tx, channel, claimed);
+      await this.#dropExpired(tx, channel, claimed);
       const valid = claimed.filter(({ isExpired }) => !isExpired);
-      const items = channel === 'mail' ? await this.withinLimit(tx, valid) : valid;
+      const items = channel === 'mail' ? await this.#withinLimit(tx, valid) : valid;
       return { items, isMoreDue: claimed.length === limit };
     });
   }
@@ -93,7 +93,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     for (const outcome of outcomes) this.metrics.deliveries.inc({ channel, outcome });
   }
 
-  private async dropExpired(tx: Tx, channel: ChannelName, claimed: readonly ClaimedRow[]): Promise<void> {
+  async #dropExpired(tx: Tx, channel: ChannelName, claimed: readonly ClaimedRow[]): Promise<void> {
     const expired = claimed.filter(({ isExpired }) => isExpired).map(({ id }) => id);
     if (expired.length === 0) return;
     await this.deliveries.drop(tx, expired, 'it expired before it could be sent');
@@ -102,7 +102,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     });
   }
 
-  private async withinLimit(tx: Tx, rows: readonly ClaimedRow[]): Promise<ClaimedRow[]> {
+  async #withinLimit(tx: Tx, rows: readonly ClaimedRow[]): Promise<ClaimedRow[]> {
     const limit = this.config.mailLimit;
     if (limit === undefined) return [...rows];
     const granted: ClaimedRow[] = [];
@@ -120,9 +120,9 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
 
 /** Sends the deliveries of one channel. It claims none before it can send it, so that deliveries dropped in the meantime are never sent. */
 class ChannelWorker {
-  private readonly logger: Logger;
-  private readonly pause: ChannelPause;
-  private readonly settlements: SettlementWriter;
+  readonly #logger: Logger;
+  readonly #pause: ChannelPause;
+  readonly #settlements: SettlementWriter;
   /** Claimed, without a stored result. Even if their leases end, as PostgreSQL is away, this process must not claim them again. */
   readonly #held = new Map<string, ClaimedRow>();
   readonly #worker: ClaimingWorker<ClaimedRow>;
@@ -132,12 +132,12 @@ class ChannelWorker {
     private readonly channel: DeliveryChannel,
     private readonly sender: DeliverySender,
   ) {
-    this.logger = new Logger(`Deliveries ${channel.channel}`);
-    this.pause = new ChannelPause(this.logger);
-    this.settlements = new SettlementWriter(async (batch) => {
+    this.#logger = new Logger(`Deliveries ${channel.channel}`);
+    this.#pause = new ChannelPause(this.#logger);
+    this.#settlements = new SettlementWriter(async (batch) => {
       await sender.settle(channel.channel, batch);
       for (const { id } of batch) this.#held.delete(id);
-    }, this.logger);
+    }, this.#logger);
     this.#worker = new ClaimingWorker({
       slots: () => this.#slots(),
       claim: (limit) => {
@@ -145,8 +145,8 @@ class ChannelWorker {
         return sender.take(channel.channel, limit, excluded);
       },
       work: (row) => this.#send(row),
-      maxWaitMs: () => this.pause.remainingMs || Infinity,
-      logger: this.logger,
+      maxWaitMs: () => this.#pause.remainingMs || Infinity,
+      logger: this.#logger,
       claiming: 'claiming deliveries',
     });
   }
@@ -161,7 +161,7 @@ class ChannelWorker {
   async stop(): Promise<void> {
     await this.#worker.stopClaiming();
     await withTimeout(this.#worker.finished(), STOP_TIMEOUT_MS);
-    await this.settlements.stop();
+    await this.#settlements.stop();
     clearInterval(this.#renewals);
   }
 
@@ -171,17 +171,17 @@ class ChannelWorker {
 
   /** How many sends may run now: after a pause a single one, to probe whether the server is back. */
   #slots(): number {
-    if (!this.pause.isOver) return 0;
-    return this.pause.isProbing ? 1 : this.channel.parallel;
+    if (!this.#pause.isOver) return 0;
+    return this.#pause.isProbing ? 1 : this.channel.parallel;
   }
 
   async #send(row: ClaimedRow): Promise<void> {
     this.#held.set(row.id, row);
     const thrown = await this.#attempt(row);
     const settlement = settlementOf(row, thrown);
-    if (settlement.outcome === 'released') this.pause.begin(settlement.error ?? '');
-    else this.pause.end();
-    this.settlements.add(settlement);
+    if (settlement.outcome === 'released') this.#pause.begin(settlement.error ?? '');
+    else this.#pause.end();
+    this.#settlements.add(settlement);
   }
 
   async #attempt(row: ClaimedRow): Promise<unknown> {
@@ -205,7 +205,7 @@ class ChannelWorker {
   async #renew(): Promise<void> {
     if (this.#held.size === 0) return;
     await this.sender.renew([...this.#held.values()]).catch((error: unknown) => {
-      this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
+      this.#logger.debug(`leases could not be renewed: ${messageOf(error)}`);
     });
   }
 }

@@ -52,7 +52,7 @@ export class MailComposer {
     const { id, recipient, createdAt } = delivery;
     if (!isMailAddress(recipient)) throw new DeliveryRefused('the recipient is not a valid email address');
     const { mailFrom } = this.config;
-    const letter = delivery.kind === INVITATION ? invitationOf(delivery) : await this.letterOf(delivery);
+    const letter = delivery.kind === INVITATION ? invitationOf(delivery) : await this.#letterOf(delivery);
     const { from, link, subject, html, text, language } = letter;
     // Nodemailer encodes addresses, but no Message-ID.
     const domain = mailFrom.slice(mailFrom.lastIndexOf('@') + 1);
@@ -73,7 +73,7 @@ export class MailComposer {
     return { options, messageId, subject, link };
   }
 
-  private async letterOf({ appId, recipient, content }: Delivery): Promise<Letter> {
+  async #letterOf({ appId, recipient, content }: Delivery): Promise<Letter> {
     // `MailsController` and `TemplatesController` queue this content.
     const { kind, languages, username, applicationName, token, pageUrl, template } = content as unknown as MailContent;
     const link = linkOf({ kind, token, pageUrl }, this.config.baseUrl);

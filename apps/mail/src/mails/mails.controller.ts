@@ -26,7 +26,7 @@ const OPERATORS = '.operators';
 
 @Controller()
 export class MailsController {
-  private readonly logger = new Logger('Mails');
+  readonly #logger = new Logger('Mails');
 
   constructor(
     private readonly inbox: Inbox,
@@ -40,7 +40,7 @@ export class MailsController {
 
   @EventHandler(events.mailRequested)
   async request({ id, payload: request }: ReceivedEvent<typeof events.mailRequested>): Promise<void> {
-    const delivery = { ...this.deliveryOf(id, request), delaySeconds: catchUpSeconds(request, this.clock.now()) };
+    const delivery = { ...this.#deliveryOf(id, request), delaySeconds: catchUpSeconds(request, this.clock.now()) };
     await this.inbox.once(id, async (tx) => {
       await this.recipients.lock(tx, request);
       const lastChange = await this.recipients.find(tx, request);
@@ -74,16 +74,16 @@ export class MailsController {
   @EventHandler(events.emailChanged)
   async recordEmailChange({ id, payload: change }: ReceivedEvent<typeof events.emailChanged>): Promise<void> {
     const { email, changedAt } = change;
-    await this.inbox.once(id, (tx) => this.record(tx, change, { email, changedAt: new Date(changedAt) }));
+    await this.inbox.once(id, (tx) => this.#record(tx, change, { email, changedAt: new Date(changedAt) }));
   }
 
   @EventHandler(events.userDeleted)
   async recordUserDeletion({ id, payload: user }: ReceivedEvent<typeof events.userDeleted>): Promise<void> {
     const deletion = { email: null, changedAt: new Date(user.deletedAt) };
-    await this.inbox.once(id, (tx) => this.record(tx, user, deletion));
+    await this.inbox.once(id, (tx) => this.#record(tx, user, deletion));
   }
 
-  private async record(tx: Tx, { appId, userId }: UserRef, row: RecipientRow): Promise<void> {
+  async #record(tx: Tx, { appId, userId }: UserRef, row: RecipientRow): Promise<void> {
     await this.recipients.lock(tx, { appId, userId });
     await this.recipients.record(tx, { appId, userId }, row);
     const dropped = await this.deliveries.dropOutdated(tx, {
@@ -94,10 +94,10 @@ export class MailsController {
       reason: reasonOf(row),
     });
     if (dropped > 0)
-      this.logger.log(`${dropped} mails to a user of application ${appId} were dropped: ${reasonOf(row)}`);
+      this.#logger.log(`${dropped} mails to a user of application ${appId} were dropped: ${reasonOf(row)}`);
   }
 
-  private deliveryOf(id: string, request: MailRequest): NewDelivery {
+  #deliveryOf(id: string, request: MailRequest): NewDelivery {
     const { appId, userId, kind, email, languages, username, applicationName, pageUrl } = request;
     const token = this.sealer.open(request.sealedToken, sealedTokenContext(request));
     return {

@@ -29,60 +29,60 @@ class TemplateReader {
   constructor(private readonly part: TemplatePart) {}
 
   readProgram(program: hbs.AST.Program | undefined, isInScope: boolean): void {
-    for (const statement of program?.body ?? []) this.readStatement(statement, isInScope);
+    for (const statement of program?.body ?? []) this.#readStatement(statement, isInScope);
   }
 
-  private readStatement(statement: hbs.AST.Statement, isInScope: boolean): void {
+  #readStatement(statement: hbs.AST.Statement, isInScope: boolean): void {
     switch (statement.type) {
       case 'ContentStatement':
       case 'CommentStatement':
         return;
       case 'MustacheStatement':
-        this.readMustache(statement as hbs.AST.MustacheStatement, isInScope);
+        this.#readMustache(statement as hbs.AST.MustacheStatement, isInScope);
         return;
       case 'BlockStatement':
-        this.readBlock(statement as hbs.AST.BlockStatement, isInScope);
+        this.#readBlock(statement as hbs.AST.BlockStatement, isInScope);
         return;
       default:
-        throw this.problem(statement, 'partials and decorators cannot be used');
+        throw this.#problem(statement, 'partials and decorators cannot be used');
     }
   }
 
-  private readMustache(statement: hbs.AST.MustacheStatement, isInScope: boolean): void {
+  #readMustache(statement: hbs.AST.MustacheStatement, isInScope: boolean): void {
     if (statement.params.length > 0 || hasHash(statement))
-      throw this.problem(statement, `only ${HELPERS.join(', ')} can be used as helpers, as in {{#if email}}`);
+      throw this.#problem(statement, `only ${HELPERS.join(', ')} can be used as helpers, as in {{#if email}}`);
     if (!statement.escaped && this.part === 'html')
-      throw this.problem(statement, 'three braces and & skip HTML escaping: use two braces');
-    this.readValue(statement.path, isInScope);
+      throw this.#problem(statement, 'three braces and & skip HTML escaping: use two braces');
+    this.#readValue(statement.path, isInScope);
   }
 
-  private readBlock(block: hbs.AST.BlockStatement, isInScope: boolean): void {
+  #readBlock(block: hbs.AST.BlockStatement, isInScope: boolean): void {
     const helper = HELPERS.find((name) => name === block.path.original);
     if (helper === undefined)
-      throw this.problem(block, `there is no helper "${block.path.original}", only ${HELPERS.join(', ')}`);
+      throw this.#problem(block, `there is no helper "${block.path.original}", only ${HELPERS.join(', ')}`);
     const [value, ...others] = block.params;
     if (value === undefined || others.length > 0 || hasHash(block) || hasBlockParams(block))
-      throw this.problem(block, `${helper} takes one variable, as in {{#${helper} email}}`);
+      throw this.#problem(block, `${helper} takes one variable, as in {{#${helper} email}}`);
     const isScope = SCOPES.includes(helper);
-    if (isScope && isInScope) throw this.problem(block, `${SCOPES.join(' and ')} cannot be nested`);
-    this.readValue(value, isInScope);
+    if (isScope && isInScope) throw this.#problem(block, `${SCOPES.join(' and ')} cannot be nested`);
+    this.#readValue(value, isInScope);
     this.readProgram(block.program, isScope || isInScope);
     this.readProgram(block.inverse, isInScope);
   }
 
-  private readValue(value: hbs.AST.Expression, isInScope: boolean): void {
-    if (!isPath(value)) throw this.problem(value, `only variables are allowed here: ${VARIABLES.join(', ')}`);
+  #readValue(value: hbs.AST.Expression, isInScope: boolean): void {
+    if (!isPath(value)) throw this.#problem(value, `only variables are allowed here: ${VARIABLES.join(', ')}`);
     if (isInScope && isThis(value)) return;
     const name = VARIABLES.find((variable) => value.parts.length === 1 && variable === value.parts[0]);
     if (name === undefined || value.data)
-      throw this.problem(value, `there is no variable "${value.original}", only ${VARIABLES.join(', ')}`);
+      throw this.#problem(value, `there is no variable "${value.original}", only ${VARIABLES.join(', ')}`);
     // Inside a scope, `this` is the text of its variable, and the variables are one level up.
     if (value.depth !== (isInScope ? 1 : 0))
-      throw this.problem(value, `"${value.original}" is not in this block: write ${isInScope ? '../' : ''}${name}`);
+      throw this.#problem(value, `"${value.original}" is not in this block: write ${isInScope ? '../' : ''}${name}`);
     this.used.add(name);
   }
 
-  private problem({ loc }: hbs.AST.Node, reason: string): TemplateProblem {
+  #problem({ loc }: hbs.AST.Node, reason: string): TemplateProblem {
     return new TemplateProblem(this.part, loc.start.line, reason);
   }
 }

@@ -48,20 +48,20 @@ export class TemplatesController {
     if (!isSameLanguage(base.language, place.language)) assertComplete(parts, place);
     assertRenders({ ...base, ...parts });
     if (former === undefined) await this.repository.put(place, parts, base);
-    else await this.replace(place, parts, { ...former, base });
+    else await this.#replace(place, parts, { ...former, base });
     return { template: await this.templates.read(place) };
   }
 
   @RpcHandler(templatesRpc.preview)
   async preview({ applicationName, parts, sample = {}, ...place }: Data<'preview'>): Reply<'preview'> {
-    const { kind, language, isOwn, ...template } = await this.withParts(place, parts);
+    const { kind, language, isOwn, ...template } = await this.#withParts(place, parts);
     const rendered = CompiledTemplate.compile(template).render(sampleFor(applicationName, sample));
     return { mail: { kind, language, isOwn, ...rendered } };
   }
 
   @RpcHandler(templatesRpc.sendTest)
   async sendTest({ applicationName, parts, sample, to, ...place }: Data<'sendTest'>): Reply<'sendTest'> {
-    const { kind, language, subject, html, text } = await this.withParts(place, parts);
+    const { kind, language, subject, html, text } = await this.#withParts(place, parts);
     const id = randomUUID();
     const username = sample?.username ?? SAMPLE_USER;
     const content = { kind, languages: [language], username, applicationName, token: TEST_TOKEN, pageUrl: null };
@@ -94,7 +94,7 @@ export class TemplatesController {
     return {};
   }
 
-  private async replace(
+  async #replace(
     place: TemplatePlace,
     parts: Partial<MailTemplate>,
     { base, ...former }: MailTemplate & { readonly base: ShownTemplate },
@@ -105,7 +105,7 @@ export class TemplatesController {
     if (!isRead || !(await this.repository.replace(place, parts, { ...former, isOwn }))) throw changedSince();
   }
 
-  private async withParts(place: TemplatePlace, given: Data<'preview'>['parts']): Promise<ShownTemplate> {
+  async #withParts(place: TemplatePlace, given: Data<'preview'>['parts']): Promise<ShownTemplate> {
     const template = { ...(await this.templates.read(place)), ...withoutUndefined(given ?? {}) };
     if (given !== undefined) assertRenders(template);
     return template;

@@ -193,7 +193,7 @@ export class SmsChannel extends DeliveryChannel {
     const { text, code, ...options } = content as unknown as TextMessageContent;
     const message = { id, appId, to, text, code, ...options };
     try {
-      await this.sendToProvider(message);
+      await this.#sendToProvider(message);
       this.#backoff.recordResponse(appId);
     } catch (error) {
       if (error instanceof OutboundError) this.#backoff.recordTimeout(appId);
@@ -201,7 +201,7 @@ export class SmsChannel extends DeliveryChannel {
     }
   }
 
-  private async sendToProvider(message: TextMessage): Promise<void> {
+  async #sendToProvider(message: TextMessage): Promise<void> {
     const settings = await this.providers.find(message.appId);
     if (settings === undefined) await this.files.send(message);
     else if (settings.kind === 'webhook') await this.webhook.send(message, settings.credentials);

@@ -28,7 +28,7 @@ const REASSERTED_AT_ONCE = 500;
 /** Heartbeats of this connector. Not a `PeriodicJob`, because the first heartbeat is due as soon as the server listens. */
 @Injectable()
 export class ConnectorPresence implements OnApplicationBootstrap {
-  private readonly logger = new Logger('ConnectorPresence');
+  readonly #logger = new Logger('ConnectorPresence');
   #epoch: string | undefined;
   /** Counts outages and data losses of the store; `#handledStoreLosses` counts those followed by a reassertion. */
   #storeLosses = 0;
@@ -71,7 +71,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
       // Not awaited: it may take longer than the interval of heartbeats.
       void this.#reassert();
     } catch (error) {
-      if (!this.#isAway) this.logger.warn(`the store of the queues is unavailable: ${messageOf(error)}`);
+      if (!this.#isAway) this.#logger.warn(`the store of the queues is unavailable: ${messageOf(error)}`);
       this.#isAway = true;
     }
     if (!this.#isStopped) this.#timer = setTimeout(() => void this.#beat(server), BEAT_MS);
@@ -88,7 +88,7 @@ export class ConnectorPresence implements OnApplicationBootstrap {
       this.#handledStoreLosses = losses;
       this.#reassertedMs = nowMs;
     } catch (error) {
-      this.logger.warn(`sessions could not be reasserted: ${messageOf(error)}`);
+      this.#logger.warn(`sessions could not be reasserted: ${messageOf(error)}`);
     } finally {
       this.#isReasserting = false;
     }

@@ -176,7 +176,7 @@ interface WorkQueueOptions<Item> {
 
 /** First come, first served. An item whose dependency is unavailable is repeated after a pause, and delays only other failed items of its shard. */
 export class RetryingWorkQueue<Item extends { readonly shard: number }> {
-  private readonly logger = new Logger('RetryingWorkQueue');
+  readonly #logger = new Logger('RetryingWorkQueue');
   readonly #first: ConcurrencyLimiter;
   readonly #failed: readonly ConcurrencyLimiter[];
 
@@ -207,7 +207,7 @@ export class RetryingWorkQueue<Item extends { readonly shard: number }> {
       await this.options.work(item);
     } catch (error) {
       if (isUnavailable(error)) this.#repeat(item);
-      else this.logger.error(error);
+      else this.#logger.error(error);
     }
   }
 

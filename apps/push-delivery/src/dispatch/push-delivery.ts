@@ -31,7 +31,7 @@ const PARALLEL_OPERATIONS = 16;
 
 @Injectable()
 export class PushDelivery {
-  private readonly logger = new Logger('Pushes');
+  readonly #logger = new Logger('Pushes');
 
   constructor(
     @Inject(DEVICE_QUEUES) private readonly queues: DeviceQueues,
@@ -77,7 +77,7 @@ export class PushDelivery {
       try {
         await this.nodes.send(node, connectorMessages.deliver, { isBulk, wakeUps: some.map(wakeUpNow) });
       } catch (error) {
-        this.logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
+        this.#logger.debug(`connector ${node} could not be notified: ${messageOf(error)}`);
         return notifications.slice(place);
       }
     }

@@ -15,10 +15,10 @@ import { largeWorker } from './push-run.js';
 /** Processes the pushes that are due: each in its turn in the lane of its application, and large ones beside it (ADR 34). */
 @Injectable()
 export class PushDispatcher implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly lanes: LeasedWorker<LaneLease>;
-  private readonly large: readonly LeasedWorker<PushJob>[];
-  private readonly schedule = new PollingWorker({ round: () => this.beginDue() });
-  private readonly failures: FailureLog;
+  readonly #lanes: LeasedWorker<LaneLease>;
+  readonly #large: readonly LeasedWorker<PushJob>[];
+  readonly #schedule = new PollingWorker({ round: () => this.#beginDue() });
+  readonly #failures: FailureLog;
 
   constructor(
     private readonly scheduled: LanesRepository,
@@ -30,22 +30,22 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
     private readonly metrics: Metrics,
   ) {
     const logger = new Logger('Pushes');
-    this.failures = new FailureLog(logger, 'beginning scheduled pushes');
+    this.#failures = new FailureLog(logger, 'beginning scheduled pushes');
     const tools = { installations, delivery, vendors, clock, metrics, logger };
     const wakeLarge = () => {
-      for (const worker of this.large) worker.wake();
+      for (const worker of this.#large) worker.wake();
     };
     const runTools = { ...tools, jobs, onPartition: wakeLarge };
-    this.large = [largeWorker('unpaced', runTools), largeWorker('paced', runTools)];
-    this.lanes = laneWorker({ ...tools, lanes: scheduled, onLarge: wakeLarge });
+    this.#large = [largeWorker('unpaced', runTools), largeWorker('paced', runTools)];
+    this.#lanes = laneWorker({ ...tools, lanes: scheduled, onLarge: wakeLarge });
   }
 
   onApplicationBootstrap(): void {
-    for (const worker of [this.schedule, this.lanes, ...this.large]) worker.start();
+    for (const worker of [this.#schedule, this.#lanes, ...this.#large]) worker.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([this.schedule, this.lanes, ...this.large].map((worker) => worker.stop()));
+    await Promise.all([this.#schedule, this.#lanes, ...this.#large].map((worker) => worker.stop()));
   }
 
   /** The worker finds a scheduled push when it is due. */
@@ -55,17 +55,17 @@ export class PushDispatcher implements OnApplicationBootstrap, BeforeApplication
   }
 
   wake(): void {
-    this.lanes.wake();
+    this.#lanes.wake();
   }
 
-  private async beginDue(): Promise<boolean> {
+  async #beginDue(): Promise<boolean> {
     try {
       const { hasBegun, isMoreDue } = await this.scheduled.beginDue();
-      this.failures.succeeded();
+      this.#failures.succeeded();
       if (hasBegun) this.wake();
       return isMoreDue;
     } catch (error) {
-      this.failures.failed(error);
+      this.#failures.failed(error);
       return false;
     }
   }

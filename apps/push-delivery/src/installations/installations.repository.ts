@@ -38,7 +38,7 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
 
   /** Locks identities, stored or not, until the transaction ends: one statement, in one order, with those stored now, so that no deadlock is possible. */
   async lockIdentities(tx: Tx, appId: string, identities: readonly InstallationIdentity[]): Promise<void> {
-    const present = await this.presentIdentities(tx, appId, identities);
+    const present = await this.#presentIdentities(tx, appId, identities);
     const names = new Set([...identities, ...present].flatMap(namesOf));
     await tx.query(
       'SELECT pg_advisory_xact_lock(hashtextextended(name, 0)) FROM unnest($1::text[]) AS name',
@@ -100,7 +100,7 @@ export class InstallationsRepository extends ObjectRepository<InstallationRow> {
     return appError('SERVICE_UNAVAILABLE');
   }
 
-  private presentIdentities(
+  #presentIdentities(
     tx: Tx,
     appId: string,
     identities: readonly InstallationIdentity[],

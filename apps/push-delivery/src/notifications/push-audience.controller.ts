@@ -36,7 +36,7 @@ export class PushAudienceController {
   @RpcHandler(pushOperationsRpc.countTargets)
   async countTargets({ appId, body }: Data<'countTargets'>): Reply<'countTargets'> {
     await this.applications.assertKnown(appId);
-    const { target, message, prod } = this.parse(appId, body).notification;
+    const { target, message, prod } = this.#parse(appId, body).notification;
     const channels = await this.vendors.channelsOf(appId);
     const push = { appId, target, hasVendors: channels.length > 0 || message.isForVendorsOnly === true };
     const leftOut = this.installations.countLeftOut(push, TIMEOUT_MS, this.queries);
@@ -60,7 +60,7 @@ export class PushAudienceController {
     await this.applications.assertKnown(appId);
     const size = { bytes: Buffer.byteLength(JSON.stringify(body)), maxBytes: PUSH_LIMITS.bytes };
     try {
-      const { message, target, dueAt, expiresAt } = this.parse(appId, body).notification;
+      const { message, target, dueAt, expiresAt } = this.#parse(appId, body).notification;
       return {
         ...size,
         message: {
@@ -102,7 +102,7 @@ export class PushAudienceController {
   }
 
   /** Fails exactly where sending the push would. */
-  private parse(appId: string, body: JsonObject): ParsedPush {
+  #parse(appId: string, body: JsonObject): ParsedPush {
     const parsed = parsePush(body, { now: this.clock.now(), prod: 'prod' });
     assertFindable(appId, parsed.notification.target);
     return parsed;

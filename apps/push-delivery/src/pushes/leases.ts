@@ -13,7 +13,7 @@ export type Held<Work> = Work & {
 
 /** Not a `PeriodicJob`, because renewal goes on while the workers stop. */
 class Leases<Work extends object> {
-  private readonly logger = new Logger('Pushes');
+  readonly #logger = new Logger('Pushes');
   readonly #ends = new Map<Held<Work>, number>();
   #timer: NodeJS.Timeout | undefined;
   #isRenewing = false;
@@ -61,7 +61,7 @@ class Leases<Work extends object> {
     const held = [...this.#ends.keys()];
     const end = endOf(performance.now());
     const renewed = await this.renew(held).catch((error: unknown) => {
-      this.logger.debug(`leases could not be renewed: ${messageOf(error)}`);
+      this.#logger.debug(`leases could not be renewed: ${messageOf(error)}`);
       return undefined;
     });
     if (renewed !== undefined)

@@ -22,7 +22,7 @@ export class StoredSecretsController {
   /** @throws AppError NO_EFFECT if the environment sets the secret, or the previous one is not forgotten yet */
   @RpcHandler(storedSecretsRpc.swap)
   swap(_: RpcData<typeof storedSecretsRpc.swap>): Promise<RpcReply<typeof storedSecretsRpc.swap>> {
-    this.assertStored();
+    this.#assertStored();
     if (this.folder.acceptedSecrets().length > 0)
       throw refusal('The secret was swapped before: run "secrets rotate", then "secrets forget".');
     this.folder.swapSecret();
@@ -32,7 +32,7 @@ export class StoredSecretsController {
   /** @throws AppError NO_EFFECT if the environment sets the secret, there is none to forget, or this process still seals with it */
   @RpcHandler(storedSecretsRpc.forget)
   forget(_: RpcData<typeof storedSecretsRpc.forget>): Promise<RpcReply<typeof storedSecretsRpc.forget>> {
-    this.assertStored();
+    this.#assertStored();
     if (this.folder.acceptedSecrets().length === 0) throw refusal('No secret was swapped: there is none to forget.');
     if (this.folder.secret() !== this.#current)
       throw refusal('The old secret is still in use: restart the server, and run "secrets rotate" first.');
@@ -40,7 +40,7 @@ export class StoredSecretsController {
     return Promise.resolve({});
   }
 
-  private assertStored(): void {
+  #assertStored(): void {
     if (this.#current === undefined)
       throw refusal(
         'The secret is not stored in the data folder: change GATEPOST_SECRET and GATEPOST_ACCEPTED_SECRETS.',

@@ -12,7 +12,7 @@ export type Setup<C extends Channel> = (channel: C, lose: () => void) => Promise
 
 /** A channel that is replaced when it is lost: with its connection, closed by the broker after an error, or by `lose`. */
 export class ReconnectingChannel<C extends Channel> {
-  private readonly logger = new Logger('RabbitMQ');
+  readonly #logger = new Logger('RabbitMQ');
   #current: C | undefined;
   #isOpening = false;
   #isRetired = false;
@@ -53,7 +53,7 @@ export class ReconnectingChannel<C extends Channel> {
 
   replace(channel: C, reason: Error): void {
     if (this.#current !== channel) return;
-    this.logger.warn(`channel: ${reason.message}`);
+    this.#logger.warn(`channel: ${reason.message}`);
     this.#lost(channel);
     discard(channel);
   }
@@ -72,7 +72,7 @@ export class ReconnectingChannel<C extends Channel> {
     try {
       this.#current = await this.#readied(connection);
     } catch (error) {
-      this.logger.warn(`channel: ${messageOf(error)}`);
+      this.#logger.warn(`channel: ${messageOf(error)}`);
       this.#reopenLater();
     }
     this.#isOpening = false;
@@ -87,11 +87,11 @@ export class ReconnectingChannel<C extends Channel> {
     };
     channel.once('close', lose);
     channel.on('error', (error: Error) => {
-      this.logger.warn(`channel: ${error.message}`);
+      this.#logger.warn(`channel: ${error.message}`);
     });
     try {
       await this.setup(channel, () => {
-        this.logger.warn('channel: a queue of its consumer is gone');
+        this.#logger.warn('channel: a queue of its consumer is gone');
         lose();
         discard(channel);
       });

@@ -29,7 +29,7 @@ interface Life {
 
 /** Retries a failed event after each delay, then dead-letters it: as copies, because the broker drops an event that returns too often. */
 export class EventConsumer {
-  private readonly logger = new Logger('Events');
+  readonly #logger = new Logger('Events');
 
   constructor(
     private readonly publisher: Publisher,
@@ -60,7 +60,7 @@ export class EventConsumer {
       channel.ack(message);
       this.outcomes?.inc({ outcome });
     } catch (error) {
-      this.logger.warn(`event ${String(message.properties.messageId)} goes back to the queue: ${String(error)}`);
+      this.#logger.warn(`event ${String(message.properties.messageId)} goes back to the queue: ${String(error)}`);
       // Where the channel has closed, the broker requeues the message by itself.
       whereOpen(() => {
         channel.nack(message);
@@ -89,7 +89,7 @@ export class EventConsumer {
     const type = String(message.properties.type);
     const origin = originFrom(message.properties.headers);
     const attempt = `attempt ${failures}${isDead ? ', dead' : ''}`;
-    this.logger.warn(`event ${messageId} (${type}) failed, ${attempt}: ${reason}`, {
+    this.#logger.warn(`event ${messageId} (${type}) failed, ${attempt}: ${reason}`, {
       messageId,
       requestId: origin.requestId,
     });
@@ -104,7 +104,7 @@ export class EventConsumer {
   async #copyTo(queue: string, content: Buffer, options: Options.Publish, life: Life): Promise<void> {
     const attempt = () => this.#attempt([{ exchange: '', routingKey: queue }, content, options], life);
     let failure = await attempt();
-    if (failure !== undefined) this.logger.warn(`event ${options.messageId ?? ''} waits: ${failure}`);
+    if (failure !== undefined) this.#logger.warn(`event ${options.messageId ?? ''} waits: ${failure}`);
     while (failure !== undefined) {
       await sleep(COPY_RETRY_MS, undefined, { signal: life.ended });
       failure = await attempt();

@@ -145,8 +145,8 @@ export class FieldIndexesRepository {
         valuesOf(key),
       );
       if (before?.state === 'removing') throw refused('The index is being removed. Add it again after the removal.');
-      if (before?.state === 'failed') await this.retry(tx, key);
-      else if (before === undefined) await this.insert(tx, key);
+      if (before?.state === 'failed') await this.#retry(tx, key);
+      else if (before === undefined) await this.#insert(tx, key);
     });
   }
 
@@ -190,7 +190,7 @@ export class FieldIndexesRepository {
     });
   }
 
-  private async insert(tx: Tx, key: IndexKey): Promise<void> {
+  async #insert(tx: Tx, key: IndexKey): Promise<void> {
     const [counts] = await tx.query<{ all: number; own: number }>(
       `SELECT count(*)::int AS all, (count(*) FILTER (WHERE app_id = $1))::int AS own FROM ${this.schema}.field_indexes`,
       [key.appId],
@@ -209,7 +209,7 @@ export class FieldIndexesRepository {
     );
   }
 
-  private async retry(tx: Tx, key: IndexKey): Promise<void> {
+  async #retry(tx: Tx, key: IndexKey): Promise<void> {
     await tx.query(
       `UPDATE ${this.schema}.field_indexes SET state = 'building', problem = NULL, changed_at = now() WHERE ${IS_KEY}`,
       valuesOf(key),

@@ -36,7 +36,7 @@ export class FieldIndexes {
   }
 
   async add(key: IndexKey): Promise<void> {
-    this.assertPossible(key);
+    this.#assertPossible(key);
     await this.repository.add(key);
   }
 
@@ -58,7 +58,7 @@ export class FieldIndexes {
     return this.repository.report(appId);
   }
 
-  private assertPossible({ appId, className, fields }: IndexKey): void {
+  #assertPossible({ appId, className, fields }: IndexKey): void {
     const queryClass = this.classes.get(className);
     if (queryClass === undefined) throw refused(`The class ${className} belongs to another service.`);
     if (new Set(fields).size < fields.length) throw refused('An index cannot contain a field twice.');

@@ -35,12 +35,12 @@ export class ObjectAccess {
 
   /** Call it before a transaction, because a transaction must not wait for another connection or service. */
   contextOf(requester: Requester): Promise<AccessContext> {
-    const known = this.#contexts.get(requester) ?? this.resolve(requester);
+    const known = this.#contexts.get(requester) ?? this.#resolve(requester);
     this.#contexts.set(requester, known);
     return known;
   }
 
-  private async resolve(requester: Requester): Promise<AccessContext> {
+  async #resolve(requester: Requester): Promise<AccessContext> {
     const { appId, isMaster } = requester;
     const permissions = await this.source.permissionsOf(appId);
     const principal = isMaster ? undefined : await this.source.principalOf(requester);

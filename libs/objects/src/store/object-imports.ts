@@ -56,10 +56,10 @@ const NOT_DONE: ImportObjectsReply = { verdicts: [], released: [], isDone: false
 
 export class ObjectImports {
   /** Application and class of imports whose last batch was stored before: the next one probably was, too. */
-  private readonly repeated = new Set<string>();
+  readonly #repeated = new Set<string>();
   /** By id, the latest batches: resolve to whether they succeeded. */
-  private readonly batches = new Map<string, Promise<boolean>>();
-  private readonly rows = new Map<string, { written: number; next: number }>();
+  readonly #batches = new Map<string, Promise<boolean>>();
+  readonly #rows = new Map<string, { written: number; next: number }>();
 
   constructor(
     private readonly classes: StoredClasses,
@@ -69,23 +69,23 @@ export class ObjectImports {
   ) {}
 
   import(request: ImportObjectsRequest): Promise<ImportObjectsReply> {
-    const reply = this.importAfter(request);
-    if (request.batchId !== undefined) this.remember(request.batchId, reply);
+    const reply = this.#importAfter(request);
+    if (request.batchId !== undefined) this.#remember(request.batchId, reply);
     return reply;
   }
 
-  private remember(batchId: string, reply: Promise<ImportObjectsReply>): void {
-    const [oldest] = this.batches.keys();
-    if (oldest !== undefined && this.batches.size >= MAX_KNOWN_BATCHES) this.batches.delete(oldest);
+  #remember(batchId: string, reply: Promise<ImportObjectsReply>): void {
+    const [oldest] = this.#batches.keys();
+    if (oldest !== undefined && this.#batches.size >= MAX_KNOWN_BATCHES) this.#batches.delete(oldest);
     const outcome = reply.then(
       ({ isDone }) => isDone,
       () => false,
     );
-    this.batches.set(batchId, outcome);
+    this.#batches.set(batchId, outcome);
   }
 
-  private async importAfter({ after, ...request }: ImportObjectsRequest): Promise<ImportObjectsReply> {
-    if (after !== undefined && !(await this.batches.get(after))) return NOT_DONE;
+  async #importAfter({ after, ...request }: ImportObjectsRequest): Promise<ImportObjectsReply> {
+    if (after !== undefined && !(await this.#batches.get(after))) return NOT_DONE;
     const { className } = request;
     const { objects, imports } = this.classes.of(className);
     const { database, limitBytes, partSize } = this;
@@ -93,20 +93,20 @@ export class ObjectImports {
     importHeap.touch();
     const parts = { className, objects, database, limitBytes, partSize, rules };
     const key = `${request.appId} ${className}`;
-    const importer = new ObjectImporter(parts, request, !this.repeated.has(key));
+    const importer = new ObjectImporter(parts, request, !this.#repeated.has(key));
     const reply = await importer.import(request);
-    if (importer.hasFoundStored) this.repeated.add(key);
-    else this.repeated.delete(key);
+    if (importer.hasFoundStored) this.#repeated.add(key);
+    else this.#repeated.delete(key);
     const written = reply.verdicts.filter(({ outcome }) => outcome.startsWith('imported')).length;
-    if (!request.isPreview) await this.renewStatistics([objects.table, ...(rules.tables ?? [])], written);
+    if (!request.isPreview) await this.#renewStatistics([objects.table, ...(rules.tables ?? [])], written);
     return reply;
   }
 
   /** Until autovacuum renews them, foreign keys keep plans made for the empty table and read all rows. A failure costs time only. */
-  private async renewStatistics(tables: readonly string[], written: number): Promise<void> {
+  async #renewStatistics(tables: readonly string[], written: number): Promise<void> {
     for (const table of tables) {
-      const rows = this.rows.get(table) ?? { written: 0, next: FIRST_ROWS };
-      this.rows.set(table, rows);
+      const rows = this.#rows.get(table) ?? { written: 0, next: FIRST_ROWS };
+      this.#rows.set(table, rows);
       rows.written += written;
       if (rows.written < rows.next) continue;
       rows.next = rows.written * GROWTH;

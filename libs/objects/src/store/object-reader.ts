@@ -41,7 +41,7 @@ export class ObjectReader {
     if (object === undefined || !context.mayRead(object)) return undefined;
     const reading = { context, returnAcl, addedBytes: 0, readBytes: 0 };
     const shown = present(stored, object, reading);
-    await this.includeTree([shown], parseInclude(include), reading);
+    await this.#includeTree([shown], parseInclude(include), reading);
     return pickKeys(shown, keys);
   }
 
@@ -63,7 +63,7 @@ export class ObjectReader {
     const found = limit === 0 ? [] : await timed(() => stored.objects.list(find));
     const reading = { context, returnAcl: list.returnAcl, addedBytes: 0, readBytes: 0 };
     const shown = found.map((object) => present(stored, object, reading));
-    await this.includeTree(shown, parseInclude(list.include), reading);
+    await this.#includeTree(shown, parseInclude(list.include), reading);
     const results = shown.map((object) => pickKeys(object, list.keys));
     if (!list.count) return { results };
     const counting = compileCount(query.where, queryClass, scope, indexes);
@@ -77,26 +77,26 @@ export class ObjectReader {
     { keys, include, returnAcl }: ObjectReadOptions,
   ): Promise<JsonObject[]> {
     const context = await this.access.contextOf(requester);
-    await this.includeTree(objects, parseInclude(include), { context, returnAcl, addedBytes: 0, readBytes: 0 });
+    await this.#includeTree(objects, parseInclude(include), { context, returnAcl, addedBytes: 0, readBytes: 0 });
     return objects.map((object) => pickKeys(object, keys));
   }
 
   /** Changes the objects. @throws AppError OBJECT_TOO_LARGE where the response would exceed the limit of a message */
-  private async includeTree(objects: readonly JsonObject[], tree: NameTree, reading: ReadContext): Promise<void> {
+  async #includeTree(objects: readonly JsonObject[], tree: NameTree, reading: ReadContext): Promise<void> {
     for (const [field, below] of tree) {
-      await this.resolve(pointersAt(objects, field), reading);
-      if (below.size > 0) await this.includeTree(objectsAt(objects, field), below, reading);
+      await this.#resolve(pointersAt(objects, field), reading);
+      if (below.size > 0) await this.#includeTree(objectsAt(objects, field), below, reading);
     }
   }
 
-  private async resolve(spots: readonly PointerSpot[], reading: ReadContext): Promise<void> {
+  async #resolve(spots: readonly PointerSpot[], reading: ReadContext): Promise<void> {
     const { context } = reading;
     for (const className of this.classes.names.filter((name) => context.may('get', name))) {
       const stored = this.classes.of(className);
       const ofClass = spots.filter((spot) => spot.className === className);
       const spotsById = new Map(groupedBy(ofClass, ({ objectId }) => objectId));
       for (const ids of chunksOf([...spotsById.keys()], IDS_AT_ONCE)) {
-        const objects = await this.readable(stored, ids, reading);
+        const objects = await this.#readable(stored, ids, reading);
         objects.forEach((object) => {
           fill(spotsById.get(object.objectId) ?? [], present(stored, object, reading), reading);
         });
@@ -104,7 +104,7 @@ export class ObjectReader {
     }
   }
 
-  private async readable({ objectClass, objects }: StoredClass, ids: readonly string[], reading: ReadContext) {
+  async #readable({ objectClass, objects }: StoredClass, ids: readonly string[], reading: ReadContext) {
     const { context } = reading;
     const queryClass = context.queryClassOf(objectClass.name);
     const query = { where: parseWhere({ objectId: { $in: ids } }), order: [] };

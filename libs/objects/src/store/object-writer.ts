@@ -57,10 +57,10 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     return {
       objectId,
       run: async (tx) => {
-        const current = await this.lockOne(tx, requester.appId, { objectId });
+        const current = await this.#lockOne(tx, requester.appId, { objectId });
         context.assertMayWrite(current);
         await condition.assertMet(tx, current);
-        this.assertImmutable(current, changes);
+        this.#assertImmutable(current, changes);
         const row = { ...changed(current, changes), ...touched(current, clock.now()) };
         assertObjectSize(row.fields, limitBytes);
         await objects.update(tx, requester.appId, row);
@@ -77,7 +77,7 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
       objectId,
       rowLock,
       run: async (tx) => {
-        const current = await this.lockOne(tx, appId, { objectId, rowLock });
+        const current = await this.#lockOne(tx, appId, { objectId, rowLock });
         context.assertMayWrite(current);
         await condition.assertMet(tx, current);
         await this.parts.objects.remove(tx, appId, [objectId]);
@@ -89,13 +89,13 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     if (writes.length > 1) await this.parts.objects.lockMany(tx, appId, writes);
   }
 
-  private async lockOne(tx: Tx, appId: string, { objectId, rowLock }: LockedObject): Promise<Row> {
+  async #lockOne(tx: Tx, appId: string, { objectId, rowLock }: LockedObject): Promise<Row> {
     const row = await this.parts.objects.lock(tx, appId, objectId, rowLock);
     if (row === undefined) throw appError('NOT_FOUND');
     return row;
   }
 
-  private assertImmutable(current: Row, changes: ObjectChanges): void {
+  #assertImmutable(current: Row, changes: ObjectChanges): void {
     const stored = { ...current } as Readonly<Record<string, unknown>>;
     const wanted: Readonly<Record<string, unknown>> = { ...changes };
     for (const [name, { isImmutable }] of Object.entries(this.parts.objectClass.definition.fields))

@@ -105,14 +105,14 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     const { table, visible } = this.statements;
     const sql = `SELECT ${visible} FROM ${table} WHERE app_id = $1 AND object_id = $2`;
     const [row] = await this.database.lookUp<object>(sql, [appId, objectId], `${table}.findVisible`);
-    return row === undefined ? undefined : this.toVisible(row);
+    return row === undefined ? undefined : this.#toVisible(row);
   }
 
   /** Queries of clients use connections of their own, unless they look up one object. */
   async list(query: CompiledFind, within?: Queryable): Promise<Visible[]> {
     if (!query.isLookUp) return (await this.listMeasured(query, within)).objects;
     const rows = await lookUp<object>(within ?? this.database.byKey, this.statements.listed, query);
-    return rows.map((row) => this.toVisible(row));
+    return rows.map((row) => this.#toVisible(row));
   }
 
   async listMeasured(
@@ -120,7 +120,7 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     within: Queryable = this.queries.for(query),
   ): Promise<{ objects: Visible[]; bytes: number }> {
     const rows = await listBounded<object>(within, this.statements.listed, query);
-    return { objects: rows.map((row) => this.toVisible(row)), bytes: Number(rows.at(-1)?.bytesSoFar ?? 0) };
+    return { objects: rows.map((row) => this.#toVisible(row)), bytes: Number(rows.at(-1)?.bytesSoFar ?? 0) };
   }
 
   count(query: CompiledCount, within: Queryable = this.queries.for(query)): Promise<number> {
@@ -255,7 +255,7 @@ export class ObjectRepository<Row extends ObjectRow = ObjectRow, Visible extends
     return columns as Row;
   }
 
-  private toVisible(columns: object): Visible {
+  #toVisible(columns: object): Visible {
     return this.toRow(columns) as ObjectRow as Visible;
   }
 

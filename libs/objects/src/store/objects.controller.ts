@@ -34,7 +34,7 @@ export class ObjectRequests {
     const requester = requesterOf(sender);
     const { writes } = this.classes.of(className);
     const prepared = await writes.prepareCreate(requester, fields, { returnNew });
-    return this.runOne(requester.appId, className, prepared);
+    return this.#runOne(requester.appId, className, prepared);
   }
 
   async get({ caller, principal, className, objectId, ...options }: Data<'get'>): Reply<'get'> {
@@ -49,7 +49,7 @@ export class ObjectRequests {
   async update({ caller, principal, className, objectId, changes, ...options }: Data<'update'>): Reply<'update'> {
     const { writes } = this.classes.of(className);
     const prepared = await writes.prepareUpdate(requesterOf({ caller, principal }), objectId, changes, options);
-    const { result } = await this.runOne(caller.appId, className, prepared);
+    const { result } = await this.#runOne(caller.appId, className, prepared);
     return { result };
   }
 
@@ -69,17 +69,17 @@ export class ObjectRequests {
 
   async saveAll({ writes, ...sender }: Data<'saveAll'>): Reply<'saveAll'> {
     const requester = requesterOf(sender);
-    this.assertSaveable(writes);
+    this.#assertSaveable(writes);
     const identified = writes.map((write) => ({ ...write, id: write.objectId ?? newObjectId(this.clock.now()) }));
     const ids = new Map(identified.map(({ internalId, id }) => [internalId, id]));
     const prepared: { write: IdentifiedWrite; prepared: PreparedWrite }[] = [];
     // Sequentially: many passwords at once would displace those of all other callers from the queue.
     for (const write of identified) {
       const fields = { ...write.fields, ...pointersToChildren(write, ids) };
-      prepared.push({ write, prepared: await this.prepare(requester, { ...write, fields }) });
+      prepared.push({ write, prepared: await this.#prepare(requester, { ...write, fields }) });
     }
     return this.database.repeatable(async (tx) => {
-      await this.lock(tx, requester.appId, prepared);
+      await this.#lock(tx, requester.appId, prepared);
       const results: RpcReply<ObjectsRpc['saveAll']>['results'] = [];
       for (const { write, prepared: one } of prepared) {
         const { objectId, result } = await one.run(tx);
@@ -89,14 +89,14 @@ export class ObjectRequests {
     });
   }
 
-  private assertSaveable(writes: readonly ObjectWrite[]): void {
+  #assertSaveable(writes: readonly ObjectWrite[]): void {
     for (const className of new Set(writes.map((write) => write.className))) {
       const ofClass = writes.filter((write) => write.className === className);
       this.classes.of(className).writes.assertSaveable?.(ofClass);
     }
   }
 
-  private prepare(requester: Requester, write: IdentifiedWrite): Promise<PreparedWrite> {
+  #prepare(requester: Requester, write: IdentifiedWrite): Promise<PreparedWrite> {
     const { id, className, objectId, fields, internalId: _, children: __, ...options } = write;
     const { writes } = this.classes.of(className);
     return objectId === undefined
@@ -104,7 +104,7 @@ export class ObjectRequests {
       : writes.prepareUpdate(requester, id, fields, options);
   }
 
-  private runOne(appId: string, className: string, write: PreparedWrite): Promise<WriteResult> {
+  #runOne(appId: string, className: string, write: PreparedWrite): Promise<WriteResult> {
     return this.database.repeatable(async (tx) => {
       await this.classes.of(className).writes.lock(tx, appId, [write]);
       return write.run(tx);
@@ -112,7 +112,7 @@ export class ObjectRequests {
   }
 
   /** In one order, independent of that of the writes: else two saves of the same objects would deadlock. */
-  private async lock(
+  async #lock(
     tx: Tx,
     appId: string,
     prepared: readonly { write: IdentifiedWrite; prepared: PreparedWrite }[],
