@@ -72,12 +72,11 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
   }
 
   #accept(request: IncomingMessage, stream: Duplex, head: Buffer): void {
-    let isOpen = false;
+    const timer = destroyInTime(stream);
     this.#sockets.handleUpgrade(request, stream, head, (socket) => {
-      isOpen = true;
+      clearTimeout(timer);
       this.#opened(socket, stream, clientNetworkOf(this.#addressOf(request)));
     });
-    if (!isOpen) destroyInTime(stream);
   }
 
   #addressOf(request: IncomingMessage): string {
@@ -125,6 +124,6 @@ function refuse(stream: Duplex, status: string, retryAfterSeconds?: number): voi
 }
 
 /** A client that has not read earlier responses would never get this one, and Node.js ends its timeouts at an upgrade. */
-function destroyInTime(stream: Duplex): void {
-  setTimeout(() => stream.destroy(), LINGER_MS).unref();
+function destroyInTime(stream: Duplex): NodeJS.Timeout {
+  return setTimeout(() => stream.destroy(), LINGER_MS).unref();
 }
