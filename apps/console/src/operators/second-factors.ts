@@ -1,14 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { Secret, TOTP } from 'otpauth';
 import { Clock } from '#bootstrap';
@@ -26,6 +22,8 @@ const SECRET_BYTES = 20;
 const CODE = /^\d{6}$/;
 const RECOVERY_CODES = 10;
 const RECOVERY_CODE_BYTES = 10;
+/** Loaded for the first passkey: a tenth of the modules of a process. */
+const webAuthn = () => import('@simplewebauthn/server');
 
 export const codesContext = (operatorId: string): string => `one-time codes of operator ${operatorId}`;
 
@@ -88,6 +86,7 @@ export class SecondFactors {
 
   async beginPasskey({ id, name, address }: FactorOperator): Promise<PublicKeyCredentialCreationOptionsJSON> {
     const { passkeys } = await this.repository.list(id);
+    const { generateRegistrationOptions } = await webAuthn();
     const options = await generateRegistrationOptions({
       rpName: ISSUER,
       rpID: this.#rpId,
@@ -103,6 +102,7 @@ export class SecondFactors {
 
   /** @returns recovery codes for an operator without any, else null @throws AppError UNAUTHORIZED, SECOND_FACTOR_MISMATCH, NO_EFFECT */
   async addPasskey(owner: FactorOwner, name: string, response: object): Promise<string[] | null> {
+    const { verifyRegistrationResponse } = await webAuthn();
     const { registrationInfo } = await verified(
       verifyRegistrationResponse({
         response: response as RegistrationResponseJSON,
@@ -120,6 +120,7 @@ export class SecondFactors {
   /** @param operatorId whose passkeys the browser may use; null: all that it has for the console */
   async beginProof(operatorId: string | null): Promise<PublicKeyCredentialRequestOptionsJSON> {
     const passkeys = operatorId === null ? [] : (await this.repository.list(operatorId)).passkeys;
+    const { generateAuthenticationOptions } = await webAuthn();
     const options = await generateAuthenticationOptions({
       rpID: this.#rpId,
       userVerification: 'required',
@@ -135,6 +136,7 @@ export class SecondFactors {
     const passkey = typeof given.id === 'string' ? await this.repository.passkey(given.id) : undefined;
     const isExpected = operatorId === null || passkey?.operatorId === operatorId;
     if (passkey === undefined || !isExpected) throw appError('SECOND_FACTOR_MISMATCH');
+    const { verifyAuthenticationResponse } = await webAuthn();
     const { authenticationInfo } = await verified(
       verifyAuthenticationResponse({
         response: given,
