@@ -26,8 +26,8 @@ const SLOW = [
   'test/journeys/{rolling-restart,secret-rotation,services-life,standalone,standalone-life}.e2e-spec.ts',
   'test/journeys/{console-crash,console-life,import-life,operations,text-messages,third-party-life,vendors}.e2e-spec.ts',
 ];
-/** Journeys occupy the processors; the files after them mostly wait. */
-const FIRST_GROUP = { maxWorkers: 3, sequence: { groupOrder: 0 } };
+/** Each journey occupies more than one processor; the files after them mostly wait. */
+const FIRST_GROUP = { maxWorkers: 2, sequence: { groupOrder: 0 } };
 const WAITING = { maxWorkers: 4, sequence: { groupOrder: 1 } };
 /** At last, and two at once: each file starts several processes, and judges what is over in seconds. */
 const SLOW_GROUP = { maxWorkers: 2, sequence: { groupOrder: 2 } };
