@@ -5,7 +5,7 @@ import { extname, join } from 'node:path';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddressOf } from '#admission';
-import { ARRIVAL_TIMES, LINGER_MS, NetworkList, packageVersion, parseJson, UNREAD_TIMEOUT_MS } from '#bootstrap';
+import { ARRIVAL_TIMES, destroySoon, NetworkList, packageVersion, parseJson } from '#bootstrap';
 import { appError } from '#errors';
 import { CONSOLE_CONFIG, type ConsoleConfig, PublicUrl } from './console.config.js';
 import { addConsoleRoutes, sendConsoleError } from './http/console-router.js';
@@ -68,7 +68,7 @@ export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyA
     },
     clientErrorHandler: (_error: Error, socket: Socket) => {
       socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
-      setTimeout(() => socket.destroy(), LINGER_MS).unref();
+      destroySoon(socket);
     },
   });
 }
@@ -97,10 +97,6 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
     if (!isForProcess && networks?.includes(client) === false) return reply.code(403).send();
     void reply.headers(SAFE_HEADERS).header('x-request-id', request.id);
     return isForProcess ? undefined : guard(request, reply, url.origins);
-  });
-  fastify.addHook('onSend', ({ socket }, _reply, _payload, done) => {
-    socket.setTimeout(UNREAD_TIMEOUT_MS);
-    done();
   });
   addConsoleRoutes(app);
   fastify.all('/api/*', (request, reply) => {

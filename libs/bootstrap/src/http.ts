@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import type { JsonObject, JsonValue } from '#contracts';
 import { appError, AppError } from '#errors';
@@ -90,10 +91,10 @@ export function fromHttp(thrown: unknown): AppError {
   return appError('INTERNAL', { cause: thrown });
 }
 
-/** A client that reads nothing of a response for this time is disconnected, at the latest after twice the time. */
-export const UNREAD_TIMEOUT_MS = 30_000;
-/** Time for a client to read the response to a malformed request before the connection is destroyed. */
-export const LINGER_MS = 1_000;
+const LINGER_MS = 1_000;
+/** Destroys the connection of a refused client, whether it has read the refusal or keeps its side open. */
+export const destroySoon = (connection: Duplex): NodeJS.Timeout =>
+  setTimeout(() => connection.destroy(), LINGER_MS).unref();
 const IDLE_CONNECTION_POLL_MS = 50;
 /** The same time that a service waits for work in progress. */
 const DRAIN_LIMIT_MS = 15_000;

@@ -20,7 +20,7 @@ export {
   versionFindings,
 } from './deployment-findings.js';
 export { environment } from './environment.js';
-export { asJsonObject, fromHttp, JSON_TYPE, LINGER_MS, parseJson, parseJsonBody, UNREAD_TIMEOUT_MS } from './http.js';
+export { asJsonObject, destroySoon, fromHttp, JSON_TYPE, parseJson, parseJsonBody } from './http.js';
 export {
   ConfigError,
   isSocketPathTooLong,
@@ -48,4 +48,5 @@ export {
   type ServiceOptions,
   startListener,
   startService,
+  UNREAD_TIMEOUT_MS,
 } from './start-service.js';

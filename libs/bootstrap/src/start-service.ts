@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
@@ -24,6 +25,9 @@ export const ARRIVAL_TIMES = {
   requestTimeout: REQUEST_TIMEOUT_MS,
   http: { connectionsCheckingInterval: CHECKING_INTERVAL_MS, headersTimeout: REQUEST_TIMEOUT_MS },
 } as const;
+
+/** A client that reads nothing of a response for this time is disconnected, at the latest after twice the time. */
+export const UNREAD_TIMEOUT_MS = 30_000;
 
 /** The version in the nearest package.json above this file, for builds and sources alike. */
 export function packageVersion(folder = import.meta.dirname): string {
@@ -209,9 +213,19 @@ class Receivers {
 /** Connects an application to its HTTP server and its transport. Neither receives anything yet. */
 export function connect(app: NestFastifyApplication, { serves, prepare }: ServiceOptions): void {
   ignoreExpectations(app.getHttpServer());
+  limitUnreadResponses(app);
   prepare?.(app);
   const transport = app.get<Transport>(TRANSPORT);
   for (const service of serves) app.connectMicroservice({ strategy: transport.createServer(service) });
+}
+
+function limitUnreadResponses(app: NestFastifyApplication): void {
+  const fastify = app.getHttpAdapter().getInstance();
+  fastify.addHook('onSend', ({ raw: { socket } }, _reply, _payload, done) => {
+    // Set only now, because the connection is idle while the request is handled. Requests within a batch have no socket of their own.
+    if (socket instanceof Socket) socket.setTimeout(UNREAD_TIMEOUT_MS);
+    done();
+  });
 }
 
 /** Node.js answers 417 to an `Expect` other than `100-continue`; here such a request is like any other (RFC 9110, 10.1.1). */

@@ -56,6 +56,8 @@ interface FieldFormat {
   readonly schema: z.ZodType;
   readonly responseSchema: z.ZodType;
   readonly parse: (change: FieldChange) => FieldChange;
+  /** Of an exported value with invalid parts, the valid ones, and what is left out. Undefined: the whole value is parsed. */
+  readonly salvage?: (value: JsonValue) => { readonly value: JsonValue; readonly reason: string } | undefined;
 }
 
 export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>;

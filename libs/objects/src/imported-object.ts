@@ -17,7 +17,7 @@ import {
 } from '#contracts';
 import { AppError, appError } from '#errors';
 import type { FieldDefinitions } from './class-definition.js';
-import { installationClass, withValidChannels } from './classes/installation.class.js';
+import { installationClass } from './classes/installation.class.js';
 import { roleClass } from './classes/role.class.js';
 import { isUid, kindOfEntry, uidOfEntry, userClass } from './classes/user.class.js';
 import { requiredField } from './import-claims.js';
@@ -67,7 +67,7 @@ export function parseImportedRow(className: ClassName, row: JsonObject): ParsedR
   if (updatedAt === undefined) return refusedRow('updatedAt', 'is missing or not a time of the years 1 to 9999');
   const notes: ImportNote[] = [];
   const createdAt = parseCreation(row['createdAt'], updatedAt, notes);
-  const { columns, fields } = parseFields(className, withoutBadParts(className, row, notes), notes);
+  const { columns, fields } = parseFields(className, row, notes);
   const missing = missingField(className, columns);
   if (missing !== undefined)
     return refusedRow(missing, notes.find(({ field }) => field === missing)?.reason ?? 'is missing');
@@ -97,23 +97,22 @@ function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[])
     if (OTHER_MEMBERS.has(key) || isRelationStub(value)) continue;
     const isBuiltIn = Object.hasOwn(definition.fields, key);
     if (isBuiltIn && isAbsent(value)) continue;
-    const stored = parseField(className, [key, value]);
-    if (stored === undefined) continue;
-    const reason = problemOf(stored);
+    const { value: stored, reason } = storedOf(className, [key, value]);
     if (reason !== undefined) notes.push({ field: shownName(key), reason });
-    if (stored instanceof AppError) continue;
+    if (stored === undefined) continue;
     (isBuiltIn ? columns : fields)[key] = stored;
   }
   return { columns: settled(className, columns), fields };
 }
 
-function withoutBadParts(className: ClassName, row: JsonObject, notes: ImportNote[]): JsonObject {
-  return className === '_Installation' ? withValidChannels(row, notes) : row;
-}
-
-function problemOf(stored: JsonValue | AppError): string | undefined {
-  if (stored instanceof AppError) return stored.message;
-  return holdsRounded(stored) ? ROUNDED : undefined;
+/** `reason` says why the value is not stored, or not as it stands in the row. */
+function storedOf(className: ClassName, [key, given]: [string, JsonValue]): { value?: JsonValue; reason?: string } {
+  const salvaged = CLASSES[className].definition.formats?.[key]?.salvage?.(given);
+  if (salvaged !== undefined) return salvaged;
+  const value = parseField(className, [key, given]);
+  if (value instanceof AppError) return { reason: value.message };
+  if (value === undefined) return {};
+  return holdsRounded(value) ? { value, reason: ROUNDED } : { value };
 }
 
 /** LeanCloud stores integers of 64 bits, as Java writes them; numbers of JavaScript are exact up to 2^53. */

@@ -60,9 +60,9 @@ export function consoleLooks({ visit, origin, ofApp, operator }: Console): void 
 
     let page: Page;
     afterAll(() => page.context().close());
-    const inBoth = 'are accessible in both themes, and need no second scroll bar: %s';
+    const title = 'are accessible in both themes, and need no second scroll bar';
 
-    it('are accessible in both themes, and need no second scroll bar: sign-in', async () => {
+    it(`${title}: sign-in`, async () => {
       ({ page } = await visit({ locale, reducedMotion: 'reduce' }));
       await page.goto(`${origin()}/sign-in`);
       await expectLooks(page, 'sign-in');
@@ -72,13 +72,13 @@ export function consoleLooks({ visit, origin, ofApp, operator }: Console): void 
       await page.waitForURL(/\/apps\//);
     });
 
-    it.each([...PAGES, '/apps', '/health', '/audit', '/operators', '/profile'])(inBoth, async (path) => {
+    it.each([...PAGES, '/apps', '/health', '/audit', '/operators', '/profile'])(`${title}: %s`, async (path) => {
       await page.goto(path.startsWith('/') ? `${origin()}${path}` : ofApp(path));
       await page.locator('nav').first().waitFor({ state: 'attached' });
       await expectLooks(page, path);
     });
 
-    it('are accessible in both themes, and need no second scroll bar: a push by a condition', async () => {
+    it(`${title}: a push by a condition`, async () => {
       await page.goto(ofApp('pushes/new'));
       await page.locator('.segments input').nth(2).check();
       await expectLooks(page, 'a push by a condition');

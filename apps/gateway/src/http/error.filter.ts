@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { fromHttp, LINGER_MS } from '#bootstrap';
+import { destroySoon, fromHttp } from '#bootstrap';
 import { type AppError, appError } from '#errors';
 import { reportError } from '#observability';
 
@@ -68,7 +68,7 @@ export function respondToUnreadable(error: NodeJS.ErrnoException, socket: Socket
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  destroySoon(socket);
 }
 
 function refusalOf(errorCode: string | undefined): { status: number; code: number; message: string } {

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import ipaddr from 'ipaddr.js';
 import { clientAddressOf, clientNetworkOf, FailedCredentialLimit } from '#admission';
-import { UNREAD_TIMEOUT_MS } from '#bootstrap';
 import type { Caller } from '#contracts';
 import { appError } from '#errors';
 import { beginTrace, isTracing, Metrics, type OpenSpan, ProcessInfo } from '#observability';
@@ -58,12 +56,6 @@ export function addRequestHooks(app: NestFastifyApplication): void {
   });
   fastify.addHook('onRequest', async (request) => {
     if (needsCredentials(request)) request.caller = await authenticate(request, failedCredentials);
-  });
-  fastify.addHook('onSend', (request, _reply, _payload, done) => {
-    const { socket } = request.raw;
-    // Set only now, because the connection is idle while the request is handled. Requests within a batch have no socket of their own.
-    if (socket instanceof Socket) socket.setTimeout(UNREAD_TIMEOUT_MS);
-    done();
   });
   fastify.addHook('onResponse', (request, reply, done) => {
     metrics.httpRequests.observe(labelsOf(request, reply), reply.elapsedTime / 1000);

@@ -5,7 +5,7 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core';
 import { WebSocketServer } from 'ws';
 import { clientAddressOf, clientNetworkOf } from '#admission';
-import { LINGER_MS } from '#bootstrap';
+import { destroySoon } from '#bootstrap';
 import { Metrics } from '#observability';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
 import { ConnectionRounds, Connections, ConnectorIdentity } from './connections.js';
@@ -72,7 +72,8 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
   }
 
   #accept(request: IncomingMessage, stream: Duplex, head: Buffer): void {
-    const timer = destroyInTime(stream);
+    // Node.js ends its timeouts at an upgrade, and a client that reads nothing would stay.
+    const timer = destroySoon(stream);
     this.#sockets.handleUpgrade(request, stream, head, (socket) => {
       clearTimeout(timer);
       this.#opened(socket, stream, clientNetworkOf(this.#addressOf(request)));
@@ -120,10 +121,5 @@ function refuse(stream: Duplex, status: string, retryAfterSeconds?: number): voi
   stream.on('error', () => undefined);
   stream.once('finish', () => stream.destroy());
   stream.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n${retryAfter}\r\n`);
-  destroyInTime(stream);
-}
-
-/** A client that has not read earlier responses would never get this one, and Node.js ends its timeouts at an upgrade. */
-function destroyInTime(stream: Duplex): NodeJS.Timeout {
-  return setTimeout(() => stream.destroy(), LINGER_MS).unref();
+  destroySoon(stream);
 }

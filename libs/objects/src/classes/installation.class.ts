@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ImportNote, installationId, type JsonObject, type JsonValue } from '#contracts';
+import { installationId, type JsonValue } from '#contracts';
 import { appError } from '#errors';
 import { incorrect, type ObjectChanges, type ObjectRow, parseFlag } from '../class-definition.js';
 import { defineClass } from '../object-class.js';
@@ -32,14 +32,12 @@ export function parseChannels(names: readonly JsonValue[]): string[] {
   });
 }
 
-/** A row of an export without the names that are invalid here: early LeanCloud allowed dots. One name must not cost the device its other channels. */
-export function withValidChannels(row: JsonObject, notes: ImportNote[]): JsonObject {
-  const { channels: names } = row;
-  const channels = Array.isArray(names) ? names.filter(isChannel) : [];
-  if (!Array.isArray(names) || channels.length === 0 || channels.length === names.length) return row;
-  const reason = `${names.length - channels.length} of ${names.length} names are left out: ${appError('INVALID_CHANNEL').message}`;
-  notes.push({ field: 'channels', reason });
-  return { ...row, channels };
+/** Early LeanCloud allowed dots in names: one of them must not cost the device its other channels. */
+function salvageChannels(names: JsonValue) {
+  const valid = Array.isArray(names) ? names.filter(isChannel) : [];
+  if (!Array.isArray(names) || valid.length === 0 || valid.length === names.length) return undefined;
+  const left = `${names.length - valid.length} of ${names.length} names are left out`;
+  return { value: valid, reason: `${left}: ${appError('INVALID_CHANNEL').message}` };
 }
 
 /** Every operation on channels takes a list of valid names. */
@@ -223,7 +221,12 @@ export const installationClass = defineClass<InstallationRow>()({
   formats: {
     ...ADDRESS_FORMATS,
     webPush: { schema: webPush, responseSchema: webPush, parse: parseWebPushChange },
-    channels: { schema: channelChange, responseSchema: channels, parse: parseChannelChange },
+    channels: {
+      schema: channelChange,
+      responseSchema: channels,
+      parse: parseChannelChange,
+      salvage: salvageChannels,
+    },
   },
 });
 
