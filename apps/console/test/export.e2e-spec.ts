@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { UNREAD_TIMEOUT_MS } from '#bootstrap';
 import { consoleApi, type ConsoleRoute } from '#console-api';
 import {
   deliveriesRpc,
@@ -272,7 +271,7 @@ describe('an export of users', () => {
     // Two pages of 10 MB in the stream, and what the sockets of the system take.
     expect(pages).toBeLessThan(6);
     const [{ socket }] = await received;
-    expect(socket.timeout).toBe(UNREAD_TIMEOUT_MS);
+    expect(socket.timeout).toBe(30_000);
     socket.emit('timeout');
     expect(socket.destroyed).toBe(true);
     close();

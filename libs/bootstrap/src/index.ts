@@ -48,5 +48,4 @@ export {
   type ServiceOptions,
   startListener,
   startService,
-  UNREAD_TIMEOUT_MS,
 } from './start-service.js';

@@ -27,7 +27,7 @@ export const ARRIVAL_TIMES = {
 } as const;
 
 /** A client that reads nothing of a response for this time is disconnected, at the latest after twice the time. */
-export const UNREAD_TIMEOUT_MS = 30_000;
+const UNREAD_TIMEOUT_MS = 30_000;
 
 /** The version in the nearest package.json above this file, for builds and sources alike. */
 export function packageVersion(folder = import.meta.dirname): string {
