@@ -289,6 +289,15 @@ describe('messageForDevices', () => {
     });
   });
 
+  it('omits a block that is null, as SDKs send an omitted one', () => {
+    expect(read({ alert: 'a', ios: null, mi: null, custom: null })).toEqual({
+      body: { alert: 'a', custom: null, _expiration_time },
+      bodies: {},
+      platforms: undefined,
+    });
+    expect(read({ ios: { alert: 'i' }, android: null, mi: null })).toMatchObject({ platforms: ['ios'] });
+  });
+
   it('is for the vendors that it has content for, besides platforms', () => {
     const [mi, hms] = [{ title: 't', alert: 'mi' }, { message: {} }];
     expect(read({ ios: { alert: 'i' }, mi, hms })).toMatchObject({

@@ -243,7 +243,7 @@ interface PushMessageParts {
 export function messageForDevices(data: JsonObject, added: JsonObject, expiresAt: Date): PushMessageParts {
   const blocks = new Map(PLATFORMS.flatMap((platform) => blockOf(data, platform)));
   const ofVendor = new Map([...ANDROID_VENDORS.keys()].flatMap((vendor) => blockOf(data, vendor)));
-  const shared = without(data, [...blocks.keys(), ...ofVendor.keys()]);
+  const shared = sharedContent(data);
   const isForAll = blocks.size + ofVendor.size === 0 || Object.keys(shared).length > 0;
   const isForVendors = !isForAll && ofVendor.size > 0 && !blocks.has('android');
   const texts = isForVendors ? textsForOthers(ofVendor) : undefined;
@@ -282,6 +282,10 @@ function blockOf(data: JsonObject, platform: string): [string, JsonObject][] {
   return isJsonObject(block) ? [[platform, block]] : [];
 }
 
-function without(data: JsonObject, names: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(data).filter(([name]) => !names.includes(name)));
+/** The content for all devices, without blocks. SDKs send `null` for an omitted block. */
+function sharedContent(data: JsonObject): JsonObject {
+  const isBlockName = (name: string) => PLATFORMS.includes(name) || ANDROID_VENDORS.has(name);
+  const isShared = ([name, value]: [string, JsonValue]) =>
+    !isBlockName(name) || (value !== null && !isJsonObject(value));
+  return Object.fromEntries(Object.entries(data).filter(isShared));
 }
