@@ -109,7 +109,11 @@ const table = {
   PHONE_TAKEN: { code: 214, status: 400, message: 'Mobile phone number has already been taken.' },
   PHONE_UNVERIFIED: { code: 215, status: 400, message: "Mobile phone number isn't verified." },
   EMAIL_UNVERIFIED: { code: 216, status: 400, message: "Email address isn't verified." },
-  INVALID_USERNAME: { code: 217, status: 400, message: 'Username must be a non-blank string.' },
+  INVALID_USERNAME: {
+    code: 217,
+    status: 400,
+    message: 'Username must be a non-blank string of at most 255 characters.',
+  },
   INVALID_PASSWORD: { code: 218, status: 400, message: 'Password must be a non-blank string.' },
   LOCKED_OUT: {
     code: 219,
