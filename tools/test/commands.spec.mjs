@@ -32,3 +32,10 @@ describe('a command with an argument that it does not know', () => {
     ]);
   });
 });
+
+describe('npm ci', () => {
+  it('warns of no package that needs a newer Node.js', () => {
+    const dryRun = ['--dry-run', '--offline', '--ignore-scripts', '--engine-strict'];
+    expect(run('npm', 'ci', ...dryRun)).toMatchObject({ status: 0 });
+  });
+});
