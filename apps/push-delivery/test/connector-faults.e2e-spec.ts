@@ -195,6 +195,17 @@ describe('a connector', () => {
     expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
   });
 
+  it('ends connections without a login for others at its limit, but no device', async () => {
+    await started({ connectionLimit: 2 });
+    const device = await connectors.logIn(connectors.newAddress());
+    const silent = await connectors.open();
+    await expect(connectors.open()).rejects.toThrow('503');
+    const newcomer = await eventually(() => connectors.logIn(connectors.newAddress()));
+    expect((await silent.closed).code).toBe(1006);
+    await expect(connectors.open()).rejects.toThrow('503');
+    await Promise.all([device.roundTrip(), newcomer.roundTrip()]);
+  });
+
   it('ignores offers of other protocols in requests', async () => {
     const { port } = await started();
     const headers = {

@@ -24,9 +24,14 @@ export class ConnectorIdentity {
   }
 }
 
+/** At the limit, a connection older than this that has sent no login makes room for another one. */
+const LOGIN_GRACE_MS = 2_000;
+
 @Injectable()
 export class Connections {
   readonly #all = new Set<DeviceConnection>();
+  /** In the order in which they were opened, with the time. */
+  readonly #withoutLogin = new Map<DeviceConnection, number>();
   readonly #byApp = new Map<string, Map<string, DeviceConnection>>();
 
   get count(): number {
@@ -37,8 +42,24 @@ export class Connections {
     return this.#all;
   }
 
-  add(connection: DeviceConnection): void {
+  add(connection: DeviceConnection, nowMs: number): void {
     this.#all.add(connection);
+    this.#withoutLogin.set(connection, nowMs);
+  }
+
+  hasSentLogin(connection: DeviceConnection): void {
+    this.#withoutLogin.delete(connection);
+  }
+
+  /** Clients that never log in cannot keep devices out. @returns whether one more connection is within the limit */
+  makeRoom(limit: number, nowMs: number): boolean {
+    if (this.count < limit) return true;
+    const [oldest] = this.#withoutLogin;
+    if (oldest === undefined || nowMs - oldest[1] < LOGIN_GRACE_MS) return false;
+    const [connection] = oldest;
+    this.remove(connection);
+    connection.terminate();
+    return true;
   }
 
   /** Assigns the connection to the device. @returns the device's previous connection */
@@ -55,6 +76,7 @@ export class Connections {
 
   remove(connection: DeviceConnection): void {
     this.#all.delete(connection);
+    this.#withoutLogin.delete(connection);
     const { device } = connection.session;
     if (device === undefined || this.find(device) !== connection) return;
     const devices = this.#byApp.get(device.appId);

@@ -47,7 +47,7 @@ describe('the presence of a connector', () => {
     const kinds: string[] = [];
     const perform: DeviceConnection['perform'] = (effects) => kinds.push(...effects.map(({ kind }) => kind));
     const connection = { session, perform } as DeviceConnection;
-    connections.add(connection);
+    connections.add(connection, 0);
     connections.claim(device, connection);
     performed.set(installationId, kinds);
     return device;

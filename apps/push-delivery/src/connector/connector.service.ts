@@ -54,11 +54,12 @@ export class ConnectorService implements ConnectionHost {
   }
 
   opened(connection: DeviceConnection): void {
-    this.connections.add(connection);
+    this.connections.add(connection, performance.now());
     this.metrics.pushConnections.inc({ framing: connection.framing.name });
   }
 
   connect(connection: DeviceConnection): void {
+    this.connections.hasSentLogin(connection);
     const { device } = connection.session;
     if (device !== undefined) connection.shard = this.queues.shardOf(device);
     void this.#isWithinLoginLimit(connection.network).then((isWithinLimit) => {

@@ -66,7 +66,7 @@ export class DeviceEndpoint implements OnApplicationBootstrap {
   #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): void {
     const [path = ''] = (request.url ?? '').split('?', 1);
     if (!PATHS.has(path)) refuse(stream, '404 Not Found');
-    else if (this.#isDraining || this.connections.count >= this.config.connector.connectionLimit)
+    else if (this.#isDraining || !this.connections.makeRoom(this.config.connector.connectionLimit, performance.now()))
       refuse(stream, '503 Service Unavailable', this.config.connector.reconnectSeconds);
     else this.#accept(request, stream, head);
   }
