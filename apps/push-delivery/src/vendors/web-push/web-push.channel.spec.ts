@@ -194,11 +194,11 @@ describe('push services that have never answered', () => {
   ])('do not hold up the devices of one %s', async (_, hasAnswered) => {
     const send = laneTo();
     if (hasAnswered) expect(await send('https://good.example')).toEqual({ kind: 'accepted' });
-    const startedAt = performance.now();
     // One of the places for trials is left where the good one needs it.
     const silent = silentOrigins.slice(0, hasAnswered ? 200 : 3).map(send);
-    const good = await Promise.all(Array.from({ length: 20 }, () => send('https://good.example')));
-    expect(performance.now() - startedAt).toBeLessThan(TIMEOUT_MS);
+    const sent = Promise.all(Array.from({ length: 20 }, () => send('https://good.example')));
+    const good = await Promise.race([sent, ...silent.slice(0, 1).map((one) => one.then(() => []))]);
+    expect(good).toHaveLength(20);
     expect(good).toEqual(good.map(() => ({ kind: 'accepted' })));
     await Promise.all(silent);
   });
