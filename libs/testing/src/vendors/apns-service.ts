@@ -11,7 +11,9 @@ import { decodeProtectedHeader, jwtVerify } from 'jose';
 import type { Json } from '../api-client.js';
 import type { Certificate } from '../self-signed-certificate.js';
 
-const PUSH_TYPES = new Set(['alert', 'background', 'voip', 'complication', 'fileprovider', 'mdm']);
+const PUSH_TYPES = new Set(
+  'alert background complication controls fileprovider liveactivity location mdm pushtotalk voip widgets'.split(' '),
+);
 const MAX_BYTES = 4_096;
 const MAX_COLLAPSE_ID = 64;
 const TOKEN_LIFE_SECONDS = 3_600;

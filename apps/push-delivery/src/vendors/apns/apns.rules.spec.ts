@@ -78,6 +78,13 @@ describe('a message for APNs', () => {
     expect(payload).toEqual({ aps: { alert: { body: 'b' }, badge: 3 }, own: 1 });
   });
 
+  it('has the type of the request, with the content that Apple names for it', () => {
+    const aps = { timestamp: 1_796_000_000, event: 'update', 'content-state': { score: 2 } };
+    const { headers, payload } = built({ aps, 'apns-push-type': 'liveactivity' });
+    expect(headers).toMatchObject({ 'apns-push-type': 'liveactivity', 'apns-priority': '10' });
+    expect(payload).toEqual({ aps });
+  });
+
   it.each([
     [{ alert: 'a', 'collapse-id': 'a\r\nx: y' }, 'BadCollapseId'],
     [{ alert: 'a', 'collapse-id': 'x'.repeat(65) }, 'BadCollapseId'],
@@ -91,6 +98,7 @@ describe('a message for APNs', () => {
   it('goes to the topic of the request, else of the device, else of the team', () => {
     expect(apnsTopic(pushOf({}, { topic: 'com.a' }), { ...target, topic: 'com.b' }, ['com.c'], 'alert')).toBe('com.a');
     expect(apnsTopic(pushOf({}), { ...target, topic: 'com.b' }, ['com.c'], 'voip')).toBe('com.b.voip');
+    expect(apnsTopic(pushOf({}), target, ['com.c'], 'liveactivity')).toBe('com.c.push-type.liveactivity');
     expect(apnsTopic(pushOf({}), target, ['com.c'], 'alert')).toBe('com.c');
     expect(apnsTopic(pushOf({}), target, ['com.c', 'com.d'], 'alert')).toBeUndefined();
   });

@@ -32,7 +32,12 @@ const TOPIC_SUFFIXES = {
   mdm: '',
   voip: '.voip',
   complication: '.complication',
+  controls: '.push-type.controls',
   fileprovider: '.pushkit.fileprovider',
+  liveactivity: '.push-type.liveactivity',
+  location: '.location-query',
+  pushtotalk: '.voip-ptt',
+  widgets: '.push-type.widgets',
 } as const;
 
 type PushType = keyof typeof TOPIC_SUFFIXES;
