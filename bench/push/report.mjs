@@ -46,6 +46,7 @@ const ROWS = [
   ['stormTwice', 'delivered twice meanwhile', 0],
   ['listP99', 'list of 1,000 records of pushes, p99, ms', 0, atMost(100)],
   ['pushP99', 'answer to a push, p99, ms', 1],
+  ['pushBesideListP99', 'the same, while one client lists 1,000 records without a pause, p99, ms', 1],
   ['pushBesideListsP99', 'the same, while eight clients list 1,000 records, p99, ms', 1],
   ['listsPerSecond', 'such lists meanwhile, per second', 1],
   ['millionFirstMs', 'push with a condition over a million installations: first device after, ms', 0, atMost(1_000)],
