@@ -185,10 +185,11 @@ export const relationTests: TestCompilers<QueryRelation> = {
   holdsAll: ({ values }, relation, context) => {
     const ids = new Set(memberIds(values, relation));
     if (ids.size === 0 || values.some((value) => !isMember(value, relation))) return 'FALSE';
-    const { memberColumn, ownerColumn } = relation;
-    const holdsOne = `${memberColumn} = ANY (${bindIds([...ids], context)})`;
-    const holdsAll = `GROUP BY ${ownerColumn} HAVING count(DISTINCT ${memberColumn}) = ${context.statement.bind(ids.size)}`;
-    return isOwner(relation, context, holdsOne, holdsAll);
+    const { table, appColumn, memberColumn, ownerColumn } = relation;
+    const { queryClass, scope, statement } = context;
+    const holdsOne = `${appColumn} = ${statement.bind(scope.appId)} AND ${memberColumn} = ANY (${bindIds([...ids], context)})`;
+    const holdsAll = `GROUP BY ${ownerColumn} HAVING count(DISTINCT ${memberColumn}) = ${statement.bind(ids.size)}`;
+    return `${queryClass.idColumn} IN (SELECT ${ownerColumn} FROM ${table} WHERE ${holdsOne} ${holdsAll})`;
   },
   exists: (_, relation, context) => isOwner(relation, context),
   isInQuery: ({ query }, relation, context) => {
@@ -219,17 +220,22 @@ export function isMemberOf(
   const isObject = `${isReadable} AND ${owner.idColumn} = ${bind(object.objectId)}`;
   const owners = `SELECT ${owner.idColumn} FROM ${owner.table} WHERE ${isObject}`;
   const isOwned = `${appColumn} = ${bind(scope.appId)} AND ${ownerColumn} IN (${owners})`;
-  return `${queryClass.idColumn} IN (SELECT ${memberColumn} FROM ${table} WHERE ${isOwned})`;
+  return `EXISTS (SELECT FROM ${table} WHERE ${isOwned} AND ${memberColumn} = ${idOf(queryClass)})`;
 }
 
+/** Not `IN`: where the condition is negated, PostgreSQL would read the whole list for each object once the list exceeds its memory. */
 function isOwner(
   { table, appColumn, ownerColumn }: QueryRelation,
   { queryClass, scope, statement }: CompileContext,
   condition = 'TRUE',
-  groups = '',
 ): string {
   const isOfApp = `${appColumn} = ${statement.bind(scope.appId)}`;
-  return `${queryClass.idColumn} IN (SELECT ${ownerColumn} FROM ${table} WHERE ${isOfApp} AND ${condition} ${groups})`;
+  return `EXISTS (SELECT FROM ${table} WHERE ${isOfApp} AND ${ownerColumn} = ${idOf(queryClass)} AND ${condition})`;
+}
+
+/** With its table, so that a sub-query can refer to the object of the query around it. */
+function idOf({ table, idColumn }: QueryClass): string {
+  return `${table}.${idColumn}`;
 }
 
 function bindIds(ids: readonly string[], { statement }: CompileContext): string {
