@@ -4,10 +4,11 @@ import { compileFind, parseOrder, parseWhere, type QueryClass, type QueryScope, 
 import { ObjectRepository, type QueryDatabase } from '#objects/store';
 import { queryPlan } from '#testing';
 import { newAccountsDatabase, storeApplication } from '../../test/stored.js';
+import { PrincipalsRepository } from '../sessions/session-tokens.js';
 import { UserEntity } from '../users/user.entity.js';
 import { RoleEntity } from './roles.repository.js';
 
-/** The first role has half of the users, each other role one. */
+/** The first role has half of the users, each other role one; half of the roles have a role. */
 const ROLES = 10_000;
 const USERS = 10_000;
 /** The lists of members are longer than what fits in it, as those of large applications exceed the usual 4 MB. */
@@ -51,7 +52,13 @@ beforeAll(async () => {
      SELECT $1, lpad(to_hex(n), 24, '0'), lpad(to_hex(n), 24, '0') FROM generate_series(2::bigint, $3) AS n`,
     [app, USERS, ROLES],
   );
-  for (const table of ['users', 'roles', 'role_users']) await database.query(`VACUUM ANALYZE accounts.${table}`);
+  await database.query(
+    `INSERT INTO accounts.role_children (app_id, role_id, child_id)
+     SELECT $1, lpad(to_hex(n), 24, '0'), lpad(to_hex(n + $2 / 2), 24, '0') FROM generate_series(1::bigint, $2 / 2) AS n`,
+    [app, ROLES],
+  );
+  for (const table of ['users', 'roles', 'role_users', 'role_children'])
+    await database.query(`VACUUM ANALYZE accounts.${table}`);
 }, 120_000);
 afterAll(() => database.close());
 
@@ -80,5 +87,13 @@ describe(`among ${ROLES} roles and their users`, () => {
     });
     expect(indexes).toContain(index);
     expect(nodeTypes).not.toContain('Materialize');
+  });
+
+  it('the names of a user are looked up by their ids', async () => {
+    const { indexes, nodeTypes } = await queryPlan(database, (within) =>
+      new PrincipalsRepository(database).rolesOf(app, idOf(7), within),
+    );
+    expect(indexes).toContain('roles_pkey');
+    expect(nodeTypes).not.toContain('Seq Scan');
   });
 });

@@ -4,7 +4,7 @@ import { Database, type Queryable } from '#database';
 import { ANONYMOUS } from '#objects';
 import { randomDigits, Sealer } from '#security';
 
-/** Walks from the user's roles to those that include them in their relation `roles`. UNION ends the walk where roles form a circle. */
+/** From the user's roles to those that include them. UNION ends circles; LIMIT looks up each role, whatever PostgreSQL estimates. */
 const HELD_ROLES = `
   WITH RECURSIVE held AS (
     SELECT role_id FROM accounts.role_users WHERE app_id = $1 AND user_id = $2
@@ -12,7 +12,8 @@ const HELD_ROLES = `
     SELECT parent.role_id FROM accounts.role_children AS parent JOIN held ON held.role_id = parent.child_id
      WHERE parent.app_id = $1
   )
-  SELECT name FROM accounts.roles WHERE app_id = $1 AND object_id IN (SELECT role_id FROM held)`;
+  SELECT role.name FROM held CROSS JOIN LATERAL (
+    SELECT name FROM accounts.roles WHERE app_id = $1 AND object_id = held.role_id LIMIT 1) AS role`;
 
 @Injectable()
 export class PrincipalsRepository {
