@@ -241,7 +241,8 @@ export function queryKind(query: Pick<ObjectQuery, 'where' | 'order'>, queryClas
   const question = [conditions.join(', '), ...(order.length === 0 ? [] : [`order ${order.join(',')}`])];
   const text = question.filter((part) => part !== '').join('; ');
   return {
-    question: (text === '' ? 'all' : text).slice(0, MAX_KIND_LENGTH),
+    // PostgreSQL refuses half a character, which the cut can leave.
+    question: (text === '' ? 'all' : text).slice(0, MAX_KIND_LENGTH).toWellFormed(),
     fields: indexableFields(query, queryClass),
   };
 }

@@ -250,6 +250,19 @@ describe('slow questions', () => {
     expect(JSON.stringify(await database.query('SELECT * FROM sample.slow_questions'))).not.toContain('-level');
   });
 
+  it('are recorded where a long one is cut within a character', async () => {
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const questions = new SlowQueries(database, 'sample');
+    const paths = ['a', 'bb'].map((field) => `${field}.${'𠮷'.repeat(120)}`);
+    const where = parseWhere(Object.fromEntries(paths.map((path) => [path, 1])));
+    await questions.timed({ ...levels('gold-level'), query: { where, order: [] } }, slowly);
+    await questions.timed(levels('gold-level'), slowly);
+    const recorded = await questions.report('shop');
+    expect(recorded).toHaveLength(2);
+    expect(recorded.map(({ question }) => question.length)).toContain(300);
+    expect(warn).not.toHaveBeenCalled();
+  });
+
   it('are deleted after a day', async () => {
     const questions = new SlowQueries(database, 'sample');
     await questions.timed(levels('bronze-level'), slowly);
