@@ -34,7 +34,7 @@ function decode(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw appError('MALFORMED_JSON', { message: 'The body must be UTF-8.' });
+    throw appError('MALFORMED_JSON', { message: 'The body must be UTF-8 without compression.' });
   }
 }
 
