@@ -1,3 +1,5 @@
+import { simpleParser } from 'mailparser';
+import { createTransport } from 'nodemailer';
 import { describe, expect, it } from 'vitest';
 import { ChannelUnavailable, DeliveryRefused } from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.rules.js';
@@ -19,6 +21,22 @@ describe('a mail', () => {
       content: {},
     } as Partial<Delivery> as Delivery;
     expect(await composer.compose(delivery)).toMatchObject({ messageId, options: { messageId } });
+  });
+
+  it('shows a name in its subject as the user wrote it: no mail program decodes it', async () => {
+    const username = '=?utf-8?B?4oCuaHR0cHM6Ly9ldmlsLmV4YW1wbGU=?=';
+    const template = { subject: 'Hello {{username}}', html: '{{link}}', text: '{{link}}', language: 'en' };
+    const content = { kind: 'verifyEmail', languages: [], username, applicationName: 'Shop', token: 'a1', template };
+    const delivery = { id: 'a1', recipient: 'ada@example.com', content } as Partial<Delivery> as Delivery;
+    const composer = new MailComposer({} as TemplatesService, {
+      baseUrl: 'https://shop.example',
+      mailFrom: 'a@b.example',
+    });
+    const { options } = await composer.compose(delivery);
+    const writer = createTransport({ streamTransport: true, buffer: true });
+    const { message } = await writer.sendMail(options);
+    const { subject } = await simpleParser(message);
+    expect(subject?.replaceAll('\u200b', '')).toBe(`Hello ${username}`);
   });
 });
 

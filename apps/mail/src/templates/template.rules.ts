@@ -41,9 +41,9 @@ export function safeVariables({ appname, email, username, link }: MailVariables)
   };
 }
 
-/** Makes a rendered subject safe for a header: one line, for any template and variables. */
+/** Makes a rendered subject safe for a header, for any template and variables: one line, which readers do not decode (RFC 2047). */
 export function inSubject(rendered: string): string {
-  return cut(oneLine(rendered), MAX_SUBJECT_LENGTH);
+  return cut(oneLine(rendered).replaceAll('=?', `=${ZERO_WIDTH_SPACE}?`), MAX_SUBJECT_LENGTH);
 }
 
 function oneLine(text: string): string {
