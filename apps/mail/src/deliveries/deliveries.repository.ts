@@ -6,10 +6,9 @@ import { RecipientEntity } from './delivery.entity.js';
 import type { ChannelName, ClaimedRow, QueuedRow, RecipientRow, Settlement } from './delivery.rules.js';
 
 /** From the clock of the database, so that all processes use the same window. */
-const WINDOW_START = 'to_timestamp(floor(extract(epoch FROM now()) / $3) * $3)';
+const windowStart = (seconds: string) => `to_timestamp(floor(extract(epoch FROM now()) / ${seconds}) * ${seconds})`;
 
 export const WAITING = `status IN ('queued', 'failed')`;
-const POSTPONED_AT_ONCE = 1_000;
 /** Retries end after this time, even if the link is valid for longer. */
 const MAX_RETRY_TIME = `interval '48 hours'`;
 
@@ -20,7 +19,6 @@ interface Allowance {
   /** How many of the requested mails may be sent in this window. */
   readonly granted: number;
   readonly since: Date;
-  readonly until: Date;
 }
 
 export interface Excluded {
@@ -34,6 +32,8 @@ interface Claim extends Excluded {
   readonly lease: string;
   readonly leaseSeconds: number;
   readonly limit: number;
+  /** Applications that have used it up in the current window are left out. */
+  readonly mailLimit?: MailLimit | undefined;
 }
 
 /** Selects the mails to a user that were queued before `asOf` for another recipient than `recipient`. */
@@ -47,13 +47,6 @@ export interface OutdatedDeliveries {
 
 /** The key of a code (`SmsCodeKey` of accounts), and the time of its creation. */
 type ReplacingCode = Pick<QueuedRow, 'appId' | 'kind' | 'recipient' | 'userId' | 'asOf'>;
-
-interface Postponed {
-  readonly ids: readonly string[];
-  readonly appId: string;
-  readonly channel: ChannelName;
-  readonly until: Date;
-}
 
 @Injectable()
 export class DeliveriesRepository {
@@ -83,9 +76,10 @@ export class DeliveriesRepository {
   }
 
   /** Applications take turns, so a backlog of one does not delay the others. Until the lease ends, no other process claims the rows. */
-  claim(tx: Tx, { channel, lease, leaseSeconds, limit, paused, held }: Claim): Promise<ClaimedRow[]> {
+  claim(tx: Tx, { channel, lease, leaseSeconds, limit, paused, held, mailLimit }: Claim): Promise<ClaimedRow[]> {
     const candidates = limit * CONCURRENT_CLAIMERS;
-    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, candidates, paused, held]);
+    const allowance = [mailLimit?.seconds ?? null, mailLimit?.count ?? null];
+    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, candidates, paused, held, ...allowance]);
   }
 
   async renew(rows: readonly Pick<ClaimedRow, 'id' | 'lease'>[], leaseSeconds: number): Promise<void> {
@@ -145,32 +139,24 @@ export class DeliveriesRepository {
     return later.length > 0;
   }
 
-  /** Also some next ones of the application, else each is claimed and postponed in turn. Rows of ended leases may still be sent. */
-  async postpone(tx: Tx, { ids, appId, channel, until }: Postponed): Promise<void> {
-    await tx.query(
-      `WITH next AS (
-         SELECT id FROM mail.deliveries
-          WHERE channel = $4 AND app_id = $3 AND ${WAITING} AND next_attempt_at <= now() AND lease IS NULL
-          ORDER BY next_attempt_at LIMIT ${POSTPONED_AT_ONCE} FOR UPDATE SKIP LOCKED)
-       UPDATE mail.deliveries SET lease = NULL, next_attempt_at = $2
-        WHERE id = ANY ($1::uuid[] || ARRAY(SELECT id FROM next))`,
-      [ids, until, appId, channel],
-    );
+  /** Ends a claim without an attempt. They are due as before, ahead of later ones. */
+  async putBack(tx: Tx, ids: readonly string[]): Promise<void> {
+    await tx.query('UPDATE mail.deliveries SET lease = NULL, next_attempt_at = created_at WHERE id = ANY ($1)', [ids]);
   }
 
   /** Counts the granted mails: the rest is requested again in a later window. */
   async takeAllowance(tx: Tx, appId: string, wanted: number, { count, seconds }: MailLimit): Promise<Allowance> {
-    const [row] = await tx.query<{ used: string; since: Date; until: Date }>(
-      `INSERT INTO mail.allowances AS a (app_id, window_start, used) VALUES ($1, ${WINDOW_START}, $2)
+    const [row] = await tx.query<{ used: string; since: Date }>(
+      `INSERT INTO mail.allowances AS a (app_id, window_start, used) VALUES ($1, ${windowStart('$3::integer')}, $2)
        ON CONFLICT ON CONSTRAINT allowances_pkey DO UPDATE SET used = a.used + EXCLUDED.used
-       RETURNING used, window_start AS since, window_start + make_interval(secs => $3) AS until`,
+       RETURNING used, window_start AS since`,
       [appId, wanted, seconds],
     );
     if (row === undefined) throw new Error('the allowance row was not returned');
-    const { since, until } = row;
+    const { since } = row;
     const granted = Math.min(wanted, Math.max(0, count - (Number(row.used) - wanted)));
     if (granted < wanted) await tx.query(GIVE_BACK, [appId, since, wanted - granted]);
-    return { granted, since, until };
+    return { granted, since };
   }
 }
 
@@ -253,15 +239,20 @@ const CLAIM = `
     SELECT (SELECT app_id FROM mail.deliveries
              WHERE channel = $1 AND ${WAITING} AND app_id > known.app_id ORDER BY app_id, next_attempt_at LIMIT 1)
       FROM applications AS known WHERE known.app_id IS NOT NULL
+  ), open AS MATERIALIZED (
+    SELECT app_id FROM applications
+     WHERE app_id <> ALL ($6) AND NOT EXISTS (
+       SELECT 1 FROM mail.allowances AS spent
+        WHERE spent.app_id = applications.app_id AND spent.window_start = ${windowStart('$8::integer')}
+          AND spent.used >= $9::bigint)
   ), next AS (
     SELECT own.id, own.turn, own.next_attempt_at
-      FROM applications CROSS JOIN LATERAL (
+      FROM open CROSS JOIN LATERAL (
         SELECT id, next_attempt_at, row_number() OVER (ORDER BY next_attempt_at, created_at) AS turn
           FROM mail.deliveries
-         WHERE channel = $1 AND app_id = applications.app_id AND ${WAITING} AND next_attempt_at <= now()
+         WHERE channel = $1 AND app_id = open.app_id AND ${WAITING} AND next_attempt_at <= now()
            AND id <> ALL ($7)
          ORDER BY next_attempt_at, created_at LIMIT $5) AS own
-     WHERE applications.app_id <> ALL ($6)
      ORDER BY turn, next_attempt_at LIMIT $5
   ), due AS (
     SELECT id FROM mail.deliveries JOIN next USING (id)

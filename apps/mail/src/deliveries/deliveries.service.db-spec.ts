@@ -157,19 +157,17 @@ describe('deliveries for operators', () => {
     expect(nodeTypes).not.toContain('Seq Scan');
   });
 
-  it('postpones by indexes', async () => {
+  it('looks at one row of an application that has used up its limit', async () => {
     await database.query(
       `INSERT INTO mail.deliveries (id, app_id, channel, kind, recipient, status, expires_at, give_up_at)
-       SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', n::text, 'sent', now(), now() FROM generate_series(1, 50000) AS n`,
+       SELECT gen_random_uuid(), 'app', 'mail', 'verifyEmail', n::text, 'queued', now(), now() FROM generate_series(1, 50000) AS n`,
     );
-    const ids = [await add(), await add()];
     await database.query('ANALYZE mail.deliveries');
-    const postponed = { ids, appId: 'app', channel: 'mail', until: new Date() } as const;
-    const { indexes, nodeTypes } = await queryPlan(database, (within) =>
-      repository.postpone(within as never, postponed),
-    );
-    expect(indexes).toEqual(expect.arrayContaining(['deliveries_pkey', 'deliveries_waiting_idx']));
-    expect(nodeTypes).not.toContain('Seq Scan');
+    const mailLimit = { count: 5, seconds: 86_400 };
+    await database.transaction((tx) => repository.takeAllowance(tx, 'app', 5, mailLimit));
+    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [], held: [] } as const;
+    const { pages } = await queryPlan(database, (within) => repository.claim(within as never, { ...claim, mailLimit }));
+    expect(pages).toBeLessThan(50);
   });
 
   it('keeps time, outcome and answer of the last ten attempts', async () => {

@@ -275,33 +275,43 @@ describe('the sender', () => {
   it('sends none again whose lease has ended before the process could store its result', async () => {
     const channel = new ScriptedChannel();
     const settle = vi.spyOn(repository, 'settle').mockRejectedValue(new Error('PostgreSQL is away'));
-    const sender = newSender(channel, { count: 1, seconds: 60 });
+    const sender = newSender(channel);
     sender.onApplicationBootstrap();
-    await add();
+    const first = await add();
     await vi.waitUntil(() => settle.mock.calls.length > 0);
     await database.query(`UPDATE mail.deliveries SET next_attempt_at = now() - interval '1 second'`);
-    // Only this one is claimed, and postponed.
-    await add();
-    await eventually(async () => {
-      expect((await rows()).map(({ waits }) => waits > 0)).toEqual([false, true]);
-    });
+    // Only this one is claimed.
+    const second = await add();
+    await vi.waitUntil(() => channel.sent.length > 1);
     settle.mockRestore();
-    await waitFor({ sent: 1, queued: 1 });
-    expect(channel.sent).toHaveLength(1);
+    await waitFor({ sent: 2 });
+    expect(channel.sent.map(({ id }) => id)).toEqual([first, second]);
   });
 
-  it('postpones none that another process may still be sending after its lease has ended', async () => {
-    const limit = { count: 1, seconds: 3_600 };
-    const id = await add({}, newSender(new ScriptedChannel(), limit));
-    const [sending] = (await senders[0]!.take('mail', 1)).items;
+  it('puts back what exceeds the limit: it goes out first, and at once where the limit is raised', async () => {
+    const seconds = 86_400;
+    const channel = new ScriptedChannel();
+    const strict = newSender(channel, { count: 1, seconds });
+    const ids: string[] = [];
+    for (let index = 0; index < 4; index += 1) ids.push(await add());
+    expect((await strict.take('mail', 2)).items).toHaveLength(1);
+    expect(await strict.take('mail', 2)).toEqual({ items: [], isMoreDue: false });
+    const { items } = await newSender(channel, { count: 2, seconds }).take('mail', 3);
+    expect(items.map(({ id }) => id)).toEqual([ids[1]]);
+    newSender(channel).onApplicationBootstrap();
+    await eventually(() => {
+      expect(channel.sent.map(({ id }) => id)).toEqual(ids.slice(2));
+    });
+  });
+
+  it('sends at once what finds room, as an unavailable server has given back what was counted', async () => {
+    const sender = newSender(new ScriptedChannel(), { count: 1, seconds: 86_400 });
     await add();
-    // Only the other one is claimed, because it has been due for longer, and postponed.
-    const dueSince =
-      "UPDATE mail.deliveries SET next_attempt_at = now() - CASE id WHEN $1 THEN interval '1 s' ELSE interval '2 s' END";
-    await database.query(dueSince, [id]);
-    expect(await newSender(new ScriptedChannel(), limit).take('mail', 1)).toEqual({ items: [], isMoreDue: true });
-    const sent = { id, lease: sending!.lease, outcome: 'sent', error: null, delaySeconds: 0 } as const;
-    expect(await repository.settle([sent])).toEqual(['sent']);
+    await add();
+    const [released] = (await sender.take('mail', 2)).items;
+    expect((await sender.take('mail', 2)).items).toEqual([]);
+    await repository.settle([settlementOf(released!, new ChannelUnavailable('away'))]);
+    expect((await sender.take('mail', 2)).items).toHaveLength(1);
   });
 
   it(

@@ -11,7 +11,7 @@ import { ClaimingWorker, type Tx } from '#database';
 import { Backoff, messageOf, withTimeout } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { Sealer } from '#security';
-import { MAIL_CONFIG, type MailConfig, MailDatabase } from '../mail.config.js';
+import { MAIL_CONFIG, type MailConfig, MailDatabase, type MailLimit } from '../mail.config.js';
 import { DeliveriesRepository, type Excluded } from './deliveries.repository.js';
 import { type DeliveryChannel, SettlementWriter, settlementOf } from './delivery.channel.js';
 import {
@@ -62,18 +62,19 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     for (const worker of this.#workers.values()) worker.wake();
   }
 
-  /** Drops expired deliveries, and postpones those above the limit of their application to the next window. */
+  /** Drops expired deliveries. Those above the limit of their application wait for its next window, or a higher limit. */
   async take(
     channel: ChannelName,
     limit: number,
     { paused, held }: Excluded = { paused: [], held: [] },
   ): Promise<{ items: ClaimedRow[]; isMoreDue: boolean }> {
-    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, paused, held };
+    const mailLimit = channel === 'mail' ? this.config.mailLimit : undefined;
+    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, paused, held, mailLimit };
     return this.database.transaction(async (tx) => {
       const claimed = await this.deliveries.claim(tx, claim);
       await this.#dropExpired(tx, channel, claimed);
       const valid = claimed.filter(({ isExpired }) => !isExpired);
-      const items = channel === 'mail' ? await this.#withinLimit(tx, valid) : valid;
+      const items = mailLimit === undefined ? valid : await this.#withinLimit(tx, valid, mailLimit);
       return { items, isMoreDue: claimed.length === limit };
     });
   }
@@ -102,17 +103,14 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
     });
   }
 
-  async #withinLimit(tx: Tx, rows: readonly ClaimedRow[]): Promise<ClaimedRow[]> {
-    const limit = this.config.mailLimit;
-    if (limit === undefined) return [...rows];
+  async #withinLimit(tx: Tx, rows: readonly ClaimedRow[], limit: MailLimit): Promise<ClaimedRow[]> {
     const granted: ClaimedRow[] = [];
     for (const [appId, wanted] of byApplication(rows)) {
       const allowance = await this.deliveries.takeAllowance(tx, appId, wanted.length, limit);
       const countedIn = allowance.since;
       granted.push(...wanted.slice(0, allowance.granted).map((row) => ({ ...row, countedIn })));
       const ids = wanted.slice(allowance.granted).map(({ id }) => id);
-      const { until } = allowance;
-      if (ids.length > 0) await this.deliveries.postpone(tx, { ids, appId, channel: 'mail', until });
+      if (ids.length > 0) await this.deliveries.putBack(tx, ids);
     }
     return granted;
   }
