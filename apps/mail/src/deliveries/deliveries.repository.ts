@@ -23,6 +23,8 @@ interface Allowance {
 
 export interface Excluded {
   readonly paused: readonly string[];
+  /** Applications of which one delivery at most is claimed. */
+  readonly probed: readonly string[];
   /** Those with these ids, whose results this process has not stored yet, even if their leases have ended. */
   readonly held: readonly string[];
 }
@@ -76,10 +78,14 @@ export class DeliveriesRepository {
   }
 
   /** Applications take turns, so a backlog of one does not delay the others. Until the lease ends, no other process claims the rows. */
-  claim(tx: Tx, { channel, lease, leaseSeconds, limit, paused, held, mailLimit }: Claim): Promise<ClaimedRow[]> {
+  claim(
+    tx: Tx,
+    { channel, lease, leaseSeconds, limit, paused, probed, held, mailLimit }: Claim,
+  ): Promise<ClaimedRow[]> {
     const candidates = limit * CONCURRENT_CLAIMERS;
     const allowance = [mailLimit?.seconds ?? null, mailLimit?.count ?? null];
-    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, candidates, paused, held, ...allowance]);
+    const excluded = [paused, held, ...allowance, probed];
+    return tx.query<ClaimedRow>(CLAIM, [channel, limit, lease, leaseSeconds, candidates, ...excluded]);
   }
 
   async renew(rows: readonly Pick<ClaimedRow, 'id' | 'lease'>[], leaseSeconds: number): Promise<void> {
@@ -253,6 +259,7 @@ const CLAIM = `
          WHERE channel = $1 AND app_id = open.app_id AND ${WAITING} AND next_attempt_at <= now()
            AND id <> ALL ($7)
          ORDER BY next_attempt_at, created_at LIMIT $5) AS own
+     WHERE own.turn = 1 OR open.app_id <> ALL ($10)
      ORDER BY turn, next_attempt_at LIMIT $5
   ), due AS (
     SELECT id FROM mail.deliveries JOIN next USING (id)

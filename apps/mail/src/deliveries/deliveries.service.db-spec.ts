@@ -165,7 +165,15 @@ describe('deliveries for operators', () => {
     await database.query('ANALYZE mail.deliveries');
     const mailLimit = { count: 5, seconds: 86_400 };
     await database.transaction((tx) => repository.takeAllowance(tx, 'app', 5, mailLimit));
-    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [], held: [] } as const;
+    const claim = {
+      channel: 'mail',
+      lease: randomUUID(),
+      leaseSeconds: 60,
+      limit: 10,
+      paused: [],
+      probed: [],
+      held: [],
+    } as const;
     const { pages } = await queryPlan(database, (within) => repository.claim(within as never, { ...claim, mailLimit }));
     expect(pages).toBeLessThan(50);
   });
@@ -217,7 +225,15 @@ describe('deliveries for operators', () => {
     await kill(id);
     const { delivery } = await controller.retry({ id });
     expect(delivery).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
-    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [], held: [] } as const;
+    const claim = {
+      channel: 'mail',
+      lease: randomUUID(),
+      leaseSeconds: 60,
+      limit: 10,
+      paused: [],
+      probed: [],
+      held: [],
+    } as const;
     const [claimed] = await database.transaction((tx) => repository.claim(tx, claim));
     const failed = { id, lease: claim.lease, outcome: 'failed', error: '450', delaySeconds: 5 } as const;
     expect([claimed?.id, await repository.settle([failed])]).toEqual([id, ['failed']]);

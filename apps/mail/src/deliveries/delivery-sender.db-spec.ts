@@ -22,6 +22,7 @@ class ScriptedChannel extends DeliveryChannel {
   readonly channel = 'mail';
   override readonly parallel = 5;
   paused: readonly string[] = [];
+  probed: readonly string[] = [];
   readonly sent: Delivery[] = [];
   atOnce = 0;
   mostAtOnce = 0;
@@ -29,6 +30,10 @@ class ScriptedChannel extends DeliveryChannel {
 
   override pausedApplications(): readonly string[] {
     return this.paused;
+  }
+
+  override probedApplications(): readonly string[] {
+    return this.probed;
   }
 
   async send(delivery: Delivery): Promise<void> {
@@ -243,6 +248,15 @@ describe('the sender', () => {
     await waitFor({ sent: 3 });
   });
 
+  it('claims one delivery of a probed application, which leaves the slots to the others', async () => {
+    const sender = newSender(new ScriptedChannel());
+    const first = await add({ appId: 'hangs' });
+    for (const appId of ['hangs', 'hangs', 'app', 'app']) await add({ appId });
+    const { items } = await sender.take('mail', 5, { paused: [], probed: ['hangs'], held: [] });
+    expect(items.map(({ appId }) => appId).sort()).toEqual(['app', 'app', 'hangs']);
+    expect(items.map(({ id }) => id)).toContain(first);
+  });
+
   it('drops an expired delivery instead of sending it', async () => {
     const channel = new ScriptedChannel();
     newSender(channel).onApplicationBootstrap();
@@ -260,7 +274,15 @@ describe('the sender', () => {
     const channel = new ScriptedChannel();
     const sender = newSender(channel);
     await add();
-    const claim = { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [], held: [] } as const;
+    const claim = {
+      channel: 'mail',
+      lease: randomUUID(),
+      leaseSeconds: 60,
+      limit: 10,
+      paused: [],
+      probed: [],
+      held: [],
+    } as const;
     const [taken] = await database.transaction((tx) => repository.claim(tx, claim));
     sender.onApplicationBootstrap();
     expect(await database.transaction((tx) => repository.claim(tx, claim))).toEqual([]);

@@ -66,10 +66,10 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
   async take(
     channel: ChannelName,
     limit: number,
-    { paused, held }: Excluded = { paused: [], held: [] },
+    excluded: Excluded = { paused: [], probed: [], held: [] },
   ): Promise<{ items: ClaimedRow[]; isMoreDue: boolean }> {
     const mailLimit = channel === 'mail' ? this.config.mailLimit : undefined;
-    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, paused, held, mailLimit };
+    const claim = { channel, limit, lease: randomUUID(), leaseSeconds: LEASE_SECONDS, mailLimit, ...excluded };
     return this.database.transaction(async (tx) => {
       const claimed = await this.deliveries.claim(tx, claim);
       await this.#dropExpired(tx, channel, claimed);
@@ -139,8 +139,8 @@ class ChannelWorker {
     this.#worker = new ClaimingWorker({
       slots: () => this.#slots(),
       claim: (limit) => {
-        const excluded = { paused: channel.pausedApplications(), held: [...this.#held.keys()] };
-        return sender.take(channel.channel, limit, excluded);
+        const [paused, probed] = [channel.pausedApplications(), channel.probedApplications()];
+        return sender.take(channel.channel, limit, { paused, probed, held: [...this.#held.keys()] });
       },
       work: (row) => this.#send(row),
       maxWaitMs: () => this.#pause.remainingMs || Infinity,

@@ -22,6 +22,11 @@ export abstract class DeliveryChannel {
     return [];
   }
 
+  /** The applications of which one delivery at most is claimed, to find out whether their server is back. */
+  probedApplications(): readonly string[] {
+    return [];
+  }
+
   /** The same id is sent again if its result could not be stored. @throws DeliveryRefused, ChannelUnavailable; other errors: it is retried */
   abstract send(delivery: Delivery): Promise<void>;
 }

@@ -4,7 +4,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { OutboundError } from '#outbound';
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { FileTextMessageProvider, ProviderHttp, SmsChannel, TwilioProvider, WebhookProvider } from './sms.channel.js';
 import type { TextMessageProvidersService } from './text-message-providers.service.js';
@@ -72,6 +73,35 @@ describe('FileTextMessageProvider', () => {
 });
 
 describe('SmsChannel', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('probes a provider that does not respond with one message at a time, until it responds', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const webhook = { send: () => Promise.reject(new OutboundError('no answer')) } as unknown as WebhookProvider;
+    const settings = { kind: 'webhook', credentials: {} };
+    const providers = { find: () => Promise.resolve(settings) } as unknown as TextMessageProvidersService;
+    const channel = new SmsChannel(providers, {} as FileTextMessageProvider, webhook, {} as TwilioProvider);
+    const sendAll = (count: number) =>
+      Promise.allSettled(Array.from({ length: count }, (_, index) => channel.send({ ...delivery, id: String(index) })));
+    const state = () => ({ paused: channel.pausedApplications(), probed: channel.probedApplications() });
+
+    await sendAll(2);
+    expect(state()).toEqual({ paused: [], probed: [] });
+    await sendAll(1);
+    expect(state()).toEqual({ paused: ['app'], probed: [] });
+    vi.advanceTimersByTime(5_000);
+    expect(state()).toEqual({ paused: [], probed: ['app'] });
+    const probe = sendAll(1);
+    expect(state()).toEqual({ paused: ['app'], probed: [] });
+    await probe;
+    vi.advanceTimersByTime(5_000);
+    vi.spyOn(webhook, 'send').mockResolvedValue();
+    await sendAll(1);
+    expect(state()).toEqual({ paused: [], probed: [] });
+  });
+
   it('sends all of its messages at once to a slow webhook, each one once', async () => {
     const arrived: ServerResponse[] = [];
     const webhook = createServer((request, response) => {

@@ -54,10 +54,31 @@ interface Failures {
 /** Pauses applications whose providers do not respond, so that their messages do not occupy the slots of other applications. */
 class ProviderBackoff {
   readonly #failures = new LRUCache<string, Failures>({ max: MAX_APPLICATIONS });
+  /** The number of messages that are being sent now. */
+  readonly #sending = new Map<string, number>();
 
-  applications(): readonly string[] {
+  /** Those whose time has not passed yet, and those that are being probed. */
+  paused(): readonly string[] {
     const now = performance.now();
-    return [...this.#failures].flatMap(([appId, { until }]) => (now < until ? [appId] : []));
+    return this.#failing().filter(
+      (appId) => now < (this.#failures.peek(appId)?.until ?? 0) || this.#sending.has(appId),
+    );
+  }
+
+  /** Those that get a single message, to find out whether their provider is back. */
+  probed(): readonly string[] {
+    const paused = new Set(this.paused());
+    return this.#failing().filter((appId) => !paused.has(appId));
+  }
+
+  begin(appId: string): void {
+    this.#sending.set(appId, (this.#sending.get(appId) ?? 0) + 1);
+  }
+
+  end(appId: string): void {
+    const left = (this.#sending.get(appId) ?? 1) - 1;
+    if (left > 0) this.#sending.set(appId, left);
+    else this.#sending.delete(appId);
   }
 
   recordResponse(appId: string): void {
@@ -66,7 +87,11 @@ class ProviderBackoff {
 
   recordTimeout(appId: string): void {
     const count = (this.#failures.get(appId)?.count ?? 0) + 1;
-    this.#failures.set(appId, { count, until: count < FAILURES_BEFORE_BACKOFF ? 0 : performance.now() + BACKOFF_MS });
+    this.#failures.set(appId, { count, until: performance.now() + BACKOFF_MS });
+  }
+
+  #failing(): string[] {
+    return [...this.#failures].flatMap(([appId, { count }]) => (count < FAILURES_BEFORE_BACKOFF ? [] : [appId]));
   }
 }
 
@@ -185,19 +210,26 @@ export class SmsChannel extends DeliveryChannel {
 
   /** Applications have separate servers: one that does not respond is no reason to pause the channel. */
   override pausedApplications(): readonly string[] {
-    return this.#backoff.applications();
+    return this.#backoff.paused();
+  }
+
+  override probedApplications(): readonly string[] {
+    return this.#backoff.probed();
   }
 
   async send({ id, appId, recipient: to, content }: Delivery): Promise<void> {
     // `TextMessagesController` queues this content.
     const { text, code, ...options } = content as unknown as TextMessageContent;
     const message = { id, appId, to, text, code, ...options };
+    this.#backoff.begin(appId);
     try {
       await this.#sendToProvider(message);
       this.#backoff.recordResponse(appId);
     } catch (error) {
       if (error instanceof OutboundError) this.#backoff.recordTimeout(appId);
       throw error;
+    } finally {
+      this.#backoff.end(appId);
     }
   }
 
