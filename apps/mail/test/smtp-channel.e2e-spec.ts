@@ -26,12 +26,22 @@ const LIMITS = { transferMs: 800, answerMs: 2_000 };
 const ends: (() => unknown)[] = [];
 
 /** A server without STARTTLS, and the channel to it. */
-async function open({ hidesSmtpUtf8 = false, query = '', acceptsMs = 0, takesRecipients = true } = {}) {
+async function open({
+  hidesSmtpUtf8 = false,
+  query = '',
+  greetsMs = 0,
+  acceptsMs = 0,
+  takesRecipients = true,
+  limits = LIMITS,
+} = {}) {
   const recipients: string[] = [];
   const server = new SMTPServer({
     authOptional: true,
     hideSMTPUTF8: hidesSmtpUtf8,
     disabledCommands: ['STARTTLS', 'AUTH'],
+    onConnect: (_session, done) => {
+      setTimeout(done, greetsMs);
+    },
     onRcptTo: (_address, _session, done) => {
       if (takesRecipients) done();
     },
@@ -43,7 +53,7 @@ async function open({ hidesSmtpUtf8 = false, query = '', acceptsMs = 0, takesRec
   const port = await freePorts(1);
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const url = new Secret(`smtp://127.0.0.1:${port}${query}`);
-  const channel = new SmtpChannel(composer, { url, connections: 1 }, LIMITS);
+  const channel = new SmtpChannel(composer, { url, connections: 1 }, limits);
   ends.push(() => {
     channel.onApplicationShutdown();
     server.close();
@@ -64,6 +74,12 @@ describe('a server without STARTTLS', () => {
 });
 
 describe('a slow server', () => {
+  it('that greets after eleven seconds, as while its DNS does not respond, gets the mail', async () => {
+    const { channel, recipients } = await open({ greetsMs: 11_000, limits: { transferMs: 50_000, answerMs: 50_000 } });
+    await channel.send(deliveryTo('ada@example.com'));
+    expect(recipients).toEqual(['ada@example.com']);
+  }, 30_000);
+
   it('that stores a mail has time for its answer: an early timeout would lead to many copies', async () => {
     const { channel, recipients } = await open({ acceptsMs: 1_200 });
     await channel.send(deliveryTo('ada@example.com'));

@@ -119,8 +119,8 @@ export class FileChannel extends DeliveryChannel {
   }
 }
 
-const CONNECTION_TIMEOUT_MS = 10_000;
-const GREETING_TIMEOUT_MS = 10_000;
+/** From the look-up to STARTTLS. A server whose DNS does not respond looks up our name for 20 s before it greets. */
+const SETUP_TIMEOUT_MS = 30_000;
 const IDLE_TIMEOUT_MS = 30_000;
 
 interface SmtpLimits {
@@ -154,8 +154,8 @@ export class SmtpChannel extends DeliveryChannel implements OnApplicationShutdow
       url: smtp.url.reveal(),
       maxConnections: smtp.connections,
       maxRequeues: MAX_REQUEUES,
-      connectionTimeout: CONNECTION_TIMEOUT_MS,
-      greetingTimeout: GREETING_TIMEOUT_MS,
+      connectionTimeout: SETUP_TIMEOUT_MS,
+      greetingTimeout: SETUP_TIMEOUT_MS,
       socketTimeout: limits.answerMs,
       idleTimeout: IDLE_TIMEOUT_MS,
     });
