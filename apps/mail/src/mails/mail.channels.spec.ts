@@ -93,6 +93,13 @@ describe('a failure of SMTP', () => {
     expect(smtpFailure(thrown, begun).message).toBe('530 <an address>, from:an address');
   });
 
+  it('of a server with a huge reply is cut before it is searched for addresses', () => {
+    const thrown = failure({ code: 'EPROTOCOL', command: 'CONN', message: `554 ${'x'.repeat(20_000)}` });
+    const error = smtpFailure(thrown, notBegun);
+    expect(error).toBeInstanceOf(ChannelUnavailable);
+    expect(error.message).toMatch(/^554 x{996}$/);
+  });
+
   it('an address that nodemailer itself rejects is rejected permanently', () => {
     expect(smtpFailure(failure({ code: 'EENVELOPE', command: 'API' }), begun)).toBeInstanceOf(DeliveryRefused);
   });

@@ -251,6 +251,8 @@ const LOGIN_REPLIES = new Set<unknown>([530, 534, 535, 538]);
 const COMMANDS_OF_ONE_MAIL = new Set<unknown>(['RCPT TO', 'DATA']);
 /** RFC 1870. */
 const TOO_LONG = 552;
+/** A reply may have 1 MiB, and the search for addresses in it takes quadratic time. */
+const MAX_REPLY_LENGTH = 1_000;
 const ADDRESS = /[^\s<>"'(),;:]+@[^\s<>"'(),;:]+/g;
 /** Permanent failures, except the one that concerns the session instead of the mail. */
 const FINAL = /^5\d\d$/;
@@ -264,7 +266,7 @@ interface FailedMail {
 
 export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
   const failure: NodemailerFailure = thrown ?? {};
-  const message = messageOf(thrown);
+  const message = messageOf(thrown).slice(0, MAX_REPLY_LENGTH);
   // This message is logged, and servers repeat addresses in their replies, also in another spelling.
   if (isServerUnavailable(failure, failed)) return new ChannelUnavailable(message.replaceAll(ADDRESS, 'an address'));
   if (!isFinal(failure) || LOGIN_REPLIES.has(failure.responseCode)) return new Error(message, { cause: thrown });
