@@ -71,11 +71,17 @@ describe('a language', () => {
   });
 
   it.each([
-    [['zh-CN'], ['zh-CN', 'zh', 'en']],
-    [['en-GB'], ['en-GB', 'en']],
+    [['zh-CN'], ['zh-CN', 'zh-Hans', 'zh', 'en']],
+    // As iPhones send it.
+    [['zh-Hans-CN'], ['zh-Hans-CN', 'zh-Hans', 'zh-CN', 'zh', 'en']],
+    [['zh-TW'], ['zh-TW', 'zh-Hant', 'zh', 'en']],
+    [['sr-Latn-RS'], ['sr-Latn-RS', 'sr-Latn', 'sr', 'en']],
+    [['en-GB'], ['en-GB', 'en-Latn', 'en']],
+    [['xx-ZZ'], ['xx-ZZ', 'xx', 'en']],
+    [['abcd-CN'], ['abcd-CN', 'abcd', 'en']],
     [
       ['fr', 'zh-Hant-TW', 'en'],
-      ['fr', 'zh-Hant-TW', 'zh-Hant', 'zh', 'en'],
+      ['fr', 'zh-Hant-TW', 'zh-Hant', 'zh-TW', 'zh', 'en'],
     ],
     [
       ['EN', 'zh'],

@@ -87,7 +87,7 @@ export function canonicalLanguage(tag: string): string {
   return [language, ...rest.map(canonicalSubtag)].join('-');
 }
 
-/** The best first: each wanted language before its more general ones (`zh-Hant-TW`, `zh-Hant`, `zh`), the fallback last. */
+/** The best first: each wanted language before its more general ones (`zh-Hant-TW`, `zh-Hant`, `zh-TW`, `zh`), the fallback last. */
 export function languagesToTry(wanted: readonly string[]): string[] {
   const tags = wanted.flatMap((tag) => withGeneralOnes(canonicalLanguage(tag)));
   return [...new Set([...tags, LAST_LANGUAGE])];
@@ -103,7 +103,21 @@ function canonicalSubtag(part: string): string {
   return part.length === 2 ? part.toUpperCase() : part;
 }
 
+/** Readers name a country, a script, or both: browsers send `zh-TW`, iPhones `zh-Hant-TW`. */
 function withGeneralOnes(tag: string): string[] {
   const parts = tag.split('-');
-  return parts.map((_, index) => parts.slice(0, parts.length - index).join('-'));
+  const general = parts.map((_, index) => parts.slice(0, parts.length - index).join('-'));
+  return general.toSpliced(-1, 0, ...equivalentsOf(tag));
+}
+
+const OF_COUNTRY = /^([a-z]{2,3})(?:-([A-Z][a-z]{3}))?-([A-Z]{2})$/;
+
+/** `zh-Hant` for `zh-TW`, `zh-TW` for `zh-Hant-TW`: the country implies the script (CLDR). None for another script. */
+function equivalentsOf(tag: string): string[] {
+  const [, language, script, country] = OF_COUNTRY.exec(tag) ?? [];
+  if (language === undefined || country === undefined) return [];
+  const implied = new Intl.Locale(`${language}-${country}`).maximize().script;
+  if (implied === undefined) return [];
+  if (script === undefined) return [`${language}-${implied}`];
+  return script === implied ? [`${language}-${country}`] : [];
 }
