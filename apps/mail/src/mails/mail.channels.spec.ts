@@ -23,9 +23,8 @@ describe('a mail', () => {
     expect(await composer.compose(delivery)).toMatchObject({ messageId, options: { messageId } });
   });
 
-  it('shows a name in its subject as the user wrote it: no mail program decodes it', async () => {
-    const username = '=?utf-8?B?4oCuaHR0cHM6Ly9ldmlsLmV4YW1wbGU=?=';
-    const template = { subject: 'Hello {{username}}', html: '{{link}}', text: '{{link}}', language: 'en' };
+  const written = async (username: string, parts: { subject?: string; html?: string; text?: string }) => {
+    const template = { subject: 'Hello', html: '{{link}}', text: '{{link}}', language: 'en', ...parts };
     const content = { kind: 'verifyEmail', languages: [], username, applicationName: 'Shop', token: 'a1', template };
     const delivery = { id: 'a1', recipient: 'ada@example.com', content } as Partial<Delivery> as Delivery;
     const composer = new MailComposer({} as TemplatesService, {
@@ -33,10 +32,21 @@ describe('a mail', () => {
       mailFrom: 'a@b.example',
     });
     const { options } = await composer.compose(delivery);
-    const writer = createTransport({ streamTransport: true, buffer: true });
-    const { message } = await writer.sendMail(options);
-    const { subject } = await simpleParser(message);
+    const writer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' });
+    return (await writer.sendMail(options)).message as Buffer;
+  };
+
+  it('shows a name in its subject as the user wrote it: no mail program decodes it', async () => {
+    const username = '=?utf-8?B?4oCuaHR0cHM6Ly9ldmlsLmV4YW1wbGU=?=';
+    const { subject } = await simpleParser(await written(username, { subject: 'Hello {{username}}' }));
     expect(subject?.replaceAll('\u200b', '')).toBe(`Hello ${username}`);
+  });
+
+  it.each(['\r', '\r\r\n'])('from a template with the line breaks %j has only CR LF', async (lineBreak) => {
+    const part = `Hello${lineBreak}{{link}}${lineBreak}`;
+    const mail = await written('ada', { html: part, text: part });
+    expect(mail.toString()).not.toMatch(/\r(?!\n)|(?<!\r)\n/);
+    expect((await simpleParser(mail)).text).toBe('Hello\nhttps://shop.example/pages/verify-email?token=a1\n');
   });
 });
 
