@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { StartError } from '#bootstrap';
 import { type ClassPermission, classPermissions, type JsonObject } from '#contracts';
 import type { RpcClient } from '#messaging';
-import { withFolder } from '../../test/exports.js';
+import { exported, withFolder } from '../../test/exports.js';
 import { openSource } from '../export/open-export.js';
-import { importPermissions } from './import-permissions.js';
+import { assertRoleMembers, importPermissions, memberRows } from './import-permissions.js';
 import { ImportSummary } from './import-summary.js';
 
 const OPEN = { '*': true };
@@ -93,5 +94,27 @@ describe('settings of an export without a counterpart here', () => {
     const permissions = { get: OPEN, create: OPEN, update: OPEN, delete: OPEN, add_fields: OPEN };
     const all = { schema, indexes, permissions } as unknown as JsonObject;
     expect(await imported({ '_User_all.json': all })).toEqual({ written: {}, warnings: [] });
+  });
+});
+
+describe('members of roles', () => {
+  it('with an id that no database can hold are refused, and no others', async () => {
+    const ids = ['user1', 'a\0b', 'a\ud83d', 'x'.repeat(256), 'user2'];
+    const summary = new ImportSummary(undefined);
+    const rows = memberRows(exported(ids.map((relatedId) => ({ owningId: 'role1', relatedId }))), summary);
+    const members: string[] = [];
+    for await (const { member } of rows) members.push(member);
+    expect(members).toEqual(['user1', 'user2']);
+    expect([...summary.classes.values()]).toMatchObject([{ read: 3, refused: 3 }]);
+  });
+
+  it.each([
+    ['of UTF-16, as spreadsheets save it,', Buffer.from('\ufeffstaff,ada\r\n', 'utf16le')],
+    ['with a name that is too long', Buffer.from(`staff,${'x'.repeat(256)}\n`)],
+    ['with a name of spaces', Buffer.from('staff, \u3000 ada\n ,ada\n')],
+  ])('in a list %s end the import before it begins', async (_, content) => {
+    await withFolder({ 'members.csv': content }, async (folder) => {
+      await expect(assertRoleMembers(`${folder}/members.csv`)).rejects.toThrow(StartError);
+    });
   });
 });

@@ -16,7 +16,7 @@ import {
   MAX_GRANTEES,
 } from '#contracts';
 import type { RpcClient } from '#messaging';
-import { isJsonObject } from '#objects';
+import { isJsonObject, isStorableText } from '#objects';
 import { permissionText } from '../commands/apps.command.js';
 import type { Export, ExportPart, ExportRow } from '../export/export.types.js';
 import { type MemberRow, rowsOf } from './import-run.js';
@@ -215,12 +215,12 @@ export async function* memberRows(rows: AsyncIterable<ExportRow>, summary: Impor
     const { owningId, relatedId }: JsonObject = 'row' in row ? row.row : {};
     if (isName(owningId) && isName(relatedId)) yield { place, role: owningId, member: relatedId };
     else if ('problem' in row) await summary.refuse(place, { field: '', reason: row.problem });
-    else await summary.refuse(place, { field: 'owningId', reason: 'or relatedId is missing' });
+    else await summary.refuse(place, { field: 'owningId', reason: 'or relatedId is missing or no id' });
   }
 }
 
 function isName(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH;
+  return typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH && isStorableText(value);
 }
 
 /** The lines of `--role-members`: ROLE,USERNAME-OR-ID. @throws StartError where the file cannot be read or a line has another form */
@@ -250,5 +250,7 @@ async function* linesOf(file: string): AsyncIterable<string> {
 function memberOf(text: string, place: string): Pick<MemberRow, 'role' | 'member'> {
   const comma = text.indexOf(',');
   if (comma <= 0 || comma === text.length - 1) throw new StartError(`${place}: expected ROLE,USERNAME-OR-ID.`);
-  return { role: text.slice(0, comma).trim(), member: text.slice(comma + 1).trim() };
+  const [role, member] = [text.slice(0, comma).trim(), text.slice(comma + 1).trim()];
+  if (isName(role) && isName(member)) return { role, member };
+  throw new StartError(`${place}: names have 1 to ${MAX_NAME_LENGTH} characters and no NUL. Save the file as UTF-8.`);
 }
