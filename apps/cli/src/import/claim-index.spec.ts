@@ -95,6 +95,29 @@ describe('the claims of a preview', () => {
     });
   });
 
+  it('keep a token over versions without one, and free it with the next token only', () => {
+    const index = new ClaimIndex();
+    index.store([stored('a', ['sessionToken t'], { sessionToken: 't' })], []);
+    for (const updatedAt of [LATER, LATEST]) index.store([stored('a', ['email x'], { updatedAt })], []);
+    expect([index.owner('sessionToken t'), index.owner('email x')]).toEqual(['a', 'a']);
+    const last = { updatedAt: '2023-01-01T00:00:00.000Z' };
+    index.store([stored('a', ['sessionToken u'], { ...last, sessionToken: 'u' }), stored('b', ['sessionToken t'])], []);
+    expect(['sessionToken t', 'sessionToken u', 'email x'].map((claim) => index.owner(claim))).toEqual([
+      'b',
+      'a',
+      null,
+    ]);
+  });
+
+  it('move with new versions of many objects, without a pass over all claims for each', () => {
+    const index = new ClaimIndex();
+    const count = 60_000;
+    for (const [version, updatedAt] of [TIME, LATER].entries())
+      for (let n = 0; n < count; n += 1) index.store([stored(`o${n}`, [`email ${version} ${n}`], { updatedAt })], []);
+    const owners = [0, 1].map((version) => index.owner(`email ${version} ${count - 1}`));
+    expect(owners).toEqual([null, `o${count - 1}`]);
+  });
+
   it('survive growth', () => {
     const index = new ClaimIndex();
     const count = 20_000;

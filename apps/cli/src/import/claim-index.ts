@@ -11,10 +11,9 @@ const GROWTH = 1.25;
 const SLOT_WORDS = 3;
 const [LOW, NUMBER] = [1, 2];
 export const EMPTY = 0;
-const TOKEN_BIT = 0x8000_0000;
 const WORD_VALUES = 2 ** 32;
 
-/** Numbers texts from 1, as 63-bit hashes of 14 to 18 bytes an entry. Two of ten million are equal with a probability of 1 in 180,000. */
+/** Numbers texts from 1, as 64-bit hashes of 14 to 18 bytes an entry. Two of ten million are equal with a probability of 1 in 370,000. */
 export class ClaimTable {
   /** Of different sizes: equal ones would all grow at the same time. */
   readonly #segments = Array.from(
@@ -38,11 +37,6 @@ export class ClaimTable {
     return true;
   }
 
-  /** Replaces numbers in one pass. `isToken`: the text is the claim of a session token. */
-  replaceNumbers(change: (number: number, isToken: boolean) => number): void {
-    for (const segment of this.#segments) segment.replaceNumbers(change);
-  }
-
   #segmentOf([high]: Key): Segment {
     const segment = this.#segments[high % SEGMENTS];
     if (segment === undefined) throw new Error('the table has no such segment');
@@ -50,7 +44,6 @@ export class ClaimTable {
   }
 }
 
-/** The first bit marks the claim of a session token. */
 type Key = readonly [high: number, low: number];
 
 class Segment {
@@ -69,14 +62,6 @@ class Segment {
     if ((this.#used + 1) * SLOT_WORDS > this.#words.length * MAX_LOAD) this.#grow();
     if (this.get(key) === EMPTY) this.#used += 1;
     this.#put(key, number);
-  }
-
-  replaceNumbers(change: (number: number, isToken: boolean) => number): void {
-    const words = this.#words;
-    for (let place = 0; place < words.length; place += SLOT_WORDS) {
-      const number = words[place + NUMBER] ?? EMPTY;
-      if (number !== EMPTY) words[place + NUMBER] = change(number, ((words[place] ?? 0) & TOKEN_BIT) !== 0);
-    }
   }
 
   #put(key: Key, number: number): void {
@@ -114,14 +99,7 @@ interface StoredObject {
   readonly lacks?: readonly CompletedField[] | undefined;
 }
 
-interface Replaced {
-  readonly token: boolean;
-  readonly others: boolean;
-}
-
-const NOTHING: Replaced = { token: false, others: false };
-
-/** The state that earlier batches of a preview would have left in the database. About 110 bytes for each user. */
+/** The state that earlier batches of a preview would have left in the database. About 115 bytes for each version of a user. */
 export class ClaimIndex {
   readonly #claims = new ClaimTable();
   readonly #objects = new ObjectList();
@@ -130,7 +108,8 @@ export class ClaimIndex {
   owner(claim: string): string | null | undefined {
     const number = this.#claims.get(claim);
     if (number === EMPTY) return undefined;
-    return number === RELEASED ? null : this.#objects.idOf(number);
+    if (number === RELEASED || this.#objects.hasGivenUp(number, isTokenClaim(claim))) return null;
+    return this.#objects.idOf(number);
   }
 
   has(objectId: string): boolean {
@@ -153,11 +132,9 @@ export class ClaimIndex {
 
   /** Records exactly the values that a batch would store. @param released values that it gave up; those that an earlier batch took since stay taken */
   store(objects: readonly StoredObject[], released: readonly string[]): void {
-    const replaced = this.#replacedBy(objects);
-    if (replaced.size > 0) this.#releaseAll(replaced);
     const numbers = new Set([EMPTY]);
     for (const { object, claims, lacks = [] } of objects) {
-      const number = this.#add(object);
+      const number = this.#numberFor(object);
       this.#objects.setLacks(number, lacks);
       numbers.add(number);
       for (const claim of claims) this.#claims.set(claim, number);
@@ -165,41 +142,21 @@ export class ClaimIndex {
     for (const claim of released) if (numbers.has(this.#claims.get(claim))) this.#claims.set(claim, RELEASED);
   }
 
-  /** A new version gives up all values, but the session token only if another one follows. */
-  #replacedBy(objects: readonly StoredObject[]): ReadonlyMap<number, Replaced> {
-    const replaced = new Map<number, Replaced>();
-    for (const { object } of objects) {
-      const number = this.#numberOf(object.objectId);
-      const next = number === EMPTY ? NOTHING : this.#valuesReplacedBy(object, number);
-      const { others, token } = replaced.get(number) ?? NOTHING;
-      if (next.others || next.token)
-        replaced.set(number, { others: others || next.others, token: token || next.token });
-    }
-    return replaced;
-  }
-
-  #valuesReplacedBy(object: ImportedObject, number: number): Replaced {
-    const others = !this.#objects.isVersion(number, object);
-    const isWanted = others || this.#objects.lacksOf(number).includes('sessionToken');
-    return { others, token: isWanted && object.sessionToken !== undefined };
-  }
-
-  #add(object: ImportedObject): number {
-    const { objectId } = object;
-    const known = this.#numberOf(objectId);
-    const number = known === EMPTY ? this.#objects.add(objectId) : known;
-    this.#objects.setTimes(number, object);
-    if (known === EMPTY) this.#claims.set(objectClaim(objectId), number);
+  /** A new version gives up all values, but the session token only if another one follows. It has a number of its own, so that no list of values per object is kept. */
+  #numberFor(object: ImportedObject): number {
+    const known = this.#numberOf(object.objectId);
+    const number = known !== EMPTY && this.#objects.isVersion(known, object) ? known : this.#add(object, known);
+    const lacksToken = number !== known || this.#objects.lacksOf(number).includes('sessionToken');
+    if (lacksToken && object.sessionToken !== undefined) this.#objects.replaceToken(number);
     return number;
   }
 
-  /** One pass for all objects of a batch, so that no list of values per object is kept. */
-  #releaseAll(replaced: ReadonlyMap<number, Replaced>): void {
-    this.#claims.replaceNumbers((number, isToken) => {
-      const object = replaced.get(number);
-      return object !== undefined && (isToken ? object.token : object.others) ? RELEASED : number;
-    });
-    for (const number of replaced.keys()) this.#claims.set(objectClaim(this.#objects.idOf(number)), number);
+  #add(object: ImportedObject, known: number): number {
+    const { objectId } = object;
+    const number = known === EMPTY ? this.#objects.add(objectId) : this.#objects.addVersion(known);
+    this.#objects.setTimes(number, object);
+    this.#claims.set(objectClaim(objectId), number);
+    return number;
   }
 
   #numberOf(objectId: string): number {
@@ -213,8 +170,7 @@ function objectClaim(objectId: string): string {
 
 function keyOf(text: string): Key {
   const digest = hash('sha1', text, 'buffer');
-  const high = digest.readUInt32LE(0) & ~TOKEN_BIT;
-  return [(isTokenClaim(text) ? high | TOKEN_BIT : high) >>> 0, digest.readUInt32LE(4)];
+  return [digest.readUInt32LE(0), digest.readUInt32LE(4)];
 }
 
 /** Not every copy of a user in an export has them. */

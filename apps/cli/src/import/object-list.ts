@@ -6,20 +6,41 @@ const PAGE_BYTES = 262_144;
 /** Hexadecimal ids, as those of LeanCloud, take half a byte a digit. */
 const HEX = /^(?:[0-9a-f]{2})+$/;
 const HEX_BIT = 0x80;
+/** Beside the bits of missing fields: what a version no longer has. */
+const [VALUES_GIVEN_UP, TOKEN_GIVEN_UP] = [0x40, 0x80];
 
-/** Ids, times and missing fields of objects, numbered from 1: about 34 bytes each. */
+/** Ids, times and missing fields of versions of objects, numbered from 1: about 38 bytes each. */
 export class ObjectList {
   readonly #ids = new IdPages();
   readonly #places = new NumberPages(Uint32Array);
   readonly #createdAt = new NumberPages(Float64Array);
   readonly #updatedAt = new NumberPages(Float64Array);
-  readonly #lacks = new NumberPages(Uint8Array);
+  readonly #bits = new NumberPages(Uint8Array);
+  /** The version, of the same object, that had the session token of this one. */
+  readonly #tokenFrom = new NumberPages(Uint32Array);
   #length = 0;
 
   add(objectId: string): number {
-    this.#places.set(this.#length, this.#ids.add(objectId));
-    this.#length += 1;
-    return this.#length;
+    return this.#addAt(this.#ids.add(objectId));
+  }
+
+  /** Adds a version, which has the session token of the known one. That one gives up the other values. */
+  addVersion(known: number): number {
+    const number = this.#addAt(this.#places.at(known - 1));
+    this.#tokenFrom.set(number - 1, this.#tokenFrom.at(known - 1));
+    this.#mark(known, VALUES_GIVEN_UP);
+    return number;
+  }
+
+  /** The version has another session token than the object had before. */
+  replaceToken(number: number): void {
+    const former = this.#tokenFrom.at(number - 1);
+    if (former !== 0 && former !== number) this.#mark(former, TOKEN_GIVEN_UP);
+    this.#tokenFrom.set(number - 1, number);
+  }
+
+  hasGivenUp(number: number, isToken: boolean): boolean {
+    return (this.#bits.at(number - 1) & (isToken ? TOKEN_GIVEN_UP : VALUES_GIVEN_UP)) !== 0;
   }
 
   setTimes(number: number, { createdAt, updatedAt }: Pick<ImportedObject, 'createdAt' | 'updatedAt'>): void {
@@ -32,13 +53,13 @@ export class ObjectList {
   }
 
   setLacks(number: number, lacks: readonly CompletedField[]): void {
-    let bits = 0;
+    let bits = this.#bits.at(number - 1) & (VALUES_GIVEN_UP | TOKEN_GIVEN_UP);
     for (const field of lacks) bits |= 1 << COMPLETED_FIELDS.indexOf(field);
-    this.#lacks.set(number - 1, bits);
+    this.#bits.set(number - 1, bits);
   }
 
   lacksOf(number: number): CompletedField[] {
-    const bits = this.#lacks.at(number - 1);
+    const bits = this.#bits.at(number - 1);
     return COMPLETED_FIELDS.filter((_, place) => (bits & (1 << place)) !== 0);
   }
 
@@ -51,6 +72,16 @@ export class ObjectList {
       createdAt: new Date(this.#createdAt.at(number - 1)).toISOString(),
       updatedAt: new Date(this.#updatedAt.at(number - 1)).toISOString(),
     };
+  }
+
+  #addAt(place: number): number {
+    this.#places.set(this.#length, place);
+    this.#length += 1;
+    return this.#length;
+  }
+
+  #mark(number: number, bit: number): void {
+    this.#bits.set(number - 1, this.#bits.at(number - 1) | bit);
   }
 }
 
