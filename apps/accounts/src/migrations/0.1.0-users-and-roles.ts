@@ -240,3 +240,8 @@ export class NoteEarlierCredentials1796820000000 extends ForwardMigration {
          ADD COLUMN has_earlier_token boolean NOT NULL DEFAULT false`,
   ];
 }
+
+// Why: an import does not put back a session token that it has imported before and that its owner has replaced since.
+export class RecogniseImportedTokens1796870000000 extends ForwardMigration {
+  override readonly statements = ['ALTER TABLE accounts.users ADD COLUMN imported_token_hash bytea'];
+}

@@ -84,6 +84,7 @@ export function blankUser(
     updatedAt: now,
     lastChangeAt: null,
     importedPasswordHash: null,
+    importedTokenHash: null,
     hasEarlierPassword: false,
     hasEarlierToken: false,
   };

@@ -199,9 +199,13 @@ describe('an import of users', () => {
     const rows = [row('a', 6), row('a', 6, { password: OTHER_HASH, salt: 's', sessionToken: 'new' })];
     expect([await imported(rows), await stored('a')]).toEqual([['kept_newer', 'kept_newer'], changed]);
     // The fields have changed at the other server since, the password has not.
-    for (const credentials of [{}, { password: HASH, salt: 's' }]) await imported([row('a', 8, credentials)]);
+    for (const [minute, credentials] of [{}, { password: HASH, salt: 's' }, old].entries())
+      expect(await imported([row('a', 8 + minute, credentials)])).toEqual(['imported']);
     const after = await stored('a');
     expect([after.passwordHash, sessions.reveal(after)]).toEqual(['own', 'own']);
+    // A token that is new there has replaced the old one there, too.
+    await imported([row('a', 11, { ...old, sessionToken: 'newer' })]);
+    expect(sessions.reveal(await stored('a'))).toBe('newer');
   });
 
   it('keeps a proof of a login where it completes the user', async () => {

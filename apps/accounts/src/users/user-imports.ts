@@ -31,6 +31,7 @@ const NO_CONTACT: ImportedColumns = {
 
 type EarlierCredentials = Pick<UserRow, 'hasEarlierPassword' | 'hasEarlierToken'>;
 type Password = Pick<UserRow, 'passwordHash' | 'importedPasswordHash'>;
+type Session = Pick<UserRow, 'sessionTokenHash' | 'sealedSessionToken' | 'importedTokenHash'>;
 
 /** How users of another server become users here: with their password, session token and linked accounts. */
 @Injectable()
@@ -138,16 +139,20 @@ export class UserImports implements ImportRules<UserRow> {
     };
   }
 
-  #sessionOf(
-    { objectId, sessionToken }: ImportedObject,
-    current: UserRow | undefined,
-  ): Pick<UserRow, 'sessionTokenHash' | 'sealedSessionToken'> {
-    if (sessionToken !== undefined) return this.sessions.columnsOf(sessionToken, objectId);
-    if (current !== undefined) {
-      const { sessionTokenHash, sealedSessionToken } = current;
-      return { sessionTokenHash, sealedSessionToken };
+  /** The imported token, unless an import has brought it before: then its owner may have replaced it, so that sessions with it ended. */
+  #sessionOf({ objectId, sessionToken }: ImportedObject, current: UserRow | undefined): Session {
+    const known = current?.importedTokenHash ?? null;
+    const isKnown = sessionToken !== undefined && known !== null && this.sealer.isHashOf(sessionToken, known);
+    if (sessionToken !== undefined && !isKnown) {
+      const columns = this.sessions.columnsOf(sessionToken, objectId);
+      return { ...columns, importedTokenHash: columns.sessionTokenHash };
     }
-    return this.sessions.columnsOf(`${STAND_IN}${this.sessions.create(objectId).token}`, objectId);
+    if (current !== undefined) {
+      const { sessionTokenHash, sealedSessionToken, importedTokenHash } = current;
+      return { sessionTokenHash, sealedSessionToken, importedTokenHash };
+    }
+    const standIn = this.sessions.columnsOf(`${STAND_IN}${this.sessions.create(objectId).token}`, objectId);
+    return { ...standIn, importedTokenHash: null };
   }
 
   /** The imported password, unless the stored one was imported from the same hash: then a login or its owner may have replaced it. */

@@ -61,7 +61,6 @@ export class UserEntity {
 
   @Column('integer', { default: 0 })
   emailVersion!: number;
-
   @Column('integer', { default: 0 })
   passwordVersion!: number;
 
@@ -69,14 +68,15 @@ export class UserEntity {
   @TimeColumn({ nullable: true })
   lastChangeAt!: Date | null;
 
-  /** A keyed hash of the imported password hash, by which a second import recognises it. */
+  /** Keyed hashes of the imported password hash and session token, by which a second import recognises them. */
   @Column('bytea', { nullable: true })
   importedPasswordHash!: Buffer | null;
+  @Column('bytea', { nullable: true })
+  importedTokenHash!: Buffer | null;
 
   /** An import without a password has stored this version: the password is that of an earlier version, or there is none. */
   @Column('boolean', { default: false })
   hasEarlierPassword!: boolean;
-
   @Column('boolean', { default: false })
   hasEarlierToken!: boolean;
 }

@@ -163,6 +163,7 @@ describe('changesContentOnly', () => {
     emailVersion: 1,
     passwordVersion: 1,
     importedPasswordHash: Buffer.alloc(1),
+    importedTokenHash: Buffer.alloc(1),
     hasEarlierPassword: true,
     hasEarlierToken: true,
     mobilePhoneNumber: '+862',

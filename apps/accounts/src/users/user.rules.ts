@@ -28,6 +28,7 @@ export const INTERNAL_COLUMNS = [
   'passwordVersion',
   'lastChangeAt',
   'importedPasswordHash',
+  'importedTokenHash',
   'hasEarlierPassword',
   'hasEarlierToken',
 ] as const satisfies readonly (keyof UserColumns)[];
