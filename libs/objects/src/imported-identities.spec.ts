@@ -140,6 +140,14 @@ describe('the installations of an export', () => {
     expect(object.updatedAt).toBe(TIMES.updatedAt);
   });
 
+  it('keep columns that are credentials of users only', () => {
+    const authData = { weixin: { openid: 'o' } };
+    const own = { password: 'p', salt: 's', bcryptPassword: 'b', sessionToken: 't', authData };
+    const { object, notes } = parsed('_Installation', { deviceType: 'ios', installationId: '0f3c', ...own });
+    expect([object.fields, notes]).toEqual([own, []]);
+    expect(object.sessionToken).toBeUndefined();
+  });
+
   it('are known by the token of a provider', () => {
     const { object } = parsed('_Installation', { deviceType: 'ios', deviceToken: 'b39f', apnsTopic: 'com.example' });
     expect([object.columns, object.fields]).toMatchObject([

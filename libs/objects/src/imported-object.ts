@@ -37,10 +37,12 @@ const CLASSES: Readonly<Record<ClassName, ObjectClass<FieldDefinitions, never>>>
 };
 
 /** Members of a row that are neither built-in nor custom fields. */
-const OTHER_MEMBERS: ReadonlySet<string> = new Set([
-  ...['objectId', 'createdAt', 'updatedAt', 'ACL', 'className', '__type', '_id', '_r', '_w'],
-  ...['password', 'salt', 'bcryptPassword', 'sessionToken', 'authData'],
-]);
+const META = ['objectId', 'createdAt', 'updatedAt', 'ACL', 'className', '__type', '_id', '_r', '_w'];
+const OTHER_MEMBERS: Readonly<Record<ClassName, ReadonlySet<string>>> = {
+  _User: new Set([...META, 'password', 'salt', 'bcryptPassword', 'sessionToken', 'authData']),
+  _Role: new Set(META),
+  _Installation: new Set(META),
+};
 const SESSION_TOKEN = /^[\x21-\x7e]{1,128}$/;
 const LEANCLOUD_HASH = /^[A-Za-z0-9+/]{86}==$/;
 const BCRYPT_HASH = /^\$2[abxy]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
@@ -94,7 +96,7 @@ function parseFields(className: ClassName, row: JsonObject, notes: ImportNote[])
   const [columns, fields]: [JsonObject, JsonObject] = [{}, {}];
   const { definition } = CLASSES[className];
   for (const [key, value] of Object.entries(row)) {
-    if (OTHER_MEMBERS.has(key) || isRelationStub(value)) continue;
+    if (OTHER_MEMBERS[className].has(key) || isRelationStub(value)) continue;
     const isBuiltIn = Object.hasOwn(definition.fields, key);
     if (isBuiltIn && isAbsent(value)) continue;
     const { value: stored, reason } = storedOf(className, [key, value]);
