@@ -252,8 +252,9 @@ describe('gatepost rescue', () => {
     // The new file, the damaged one and two archives.
     expect(server.files.calls.length - before).toBe(4);
     expect(manifest().files).toMatchObject({ count: 3, bytes: 36 });
-    // The files of the earlier relations are gone.
-    expect(readdirSync(join(out, 'scan')).filter((name) => name.startsWith('_Join'))).toHaveLength(1);
+    // The files of the earlier relations are gone. Roles without roles have a file without rows: an import then misses no members.
+    const joins = readdirSync(join(out, 'scan')).filter((name) => name.startsWith('_Join'));
+    expect(joins.map((name) => rowsIn([`scan/${name}`]).length).sort()).toEqual([0, 2]);
   });
 
   it('copies rows of a time only with --since, and everything without it later', async () => {

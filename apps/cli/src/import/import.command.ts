@@ -152,7 +152,7 @@ async function importMembers(
     );
   }
   if (roleMembers !== undefined) await run.importMembers('users', readRoleMembers(roleMembers));
-  const roles = summary.classes.get('_Role')?.read ?? 0;
+  const { objects: roles } = summary.exported._Role.counts;
   if (relations.length === 0 && roleMembers === undefined && roles > 0)
     summary.warn(
       `${roles} roles have no members: the export has no file of members. Use "gatepost rescue", or --role-members.`,

@@ -152,11 +152,13 @@ async function write(
   lines: readonly string[],
   { owners, lastOwner }: { readonly owners: number; readonly lastOwner: string | undefined },
 ): Promise<void> {
-  if (lines.length > 0) {
-    const { class: owner, field, target } = state;
+  const { class: owner, field, target } = state;
+  // An import takes roles without a file of members for roles whose members are missing.
+  if (lines.length > 0 || (owner === '_Role' && owners > 0 && state.files.length === 0)) {
     // Windows permits no colons in file names.
     const name = nextName(state, `scan/_Join_${target}_${field}_${owner}`);
-    await folder.write(name, `${headerOf(`_Join:${target}:${field}:${owner}`)}${lines.join('\n')}\n`);
+    const text = lines.map((line) => `${line}\n`).join('');
+    await folder.write(name, `${headerOf(`_Join:${target}:${field}:${owner}`)}${text}`);
     state.files.push(name);
   }
   state.members += lines.length;

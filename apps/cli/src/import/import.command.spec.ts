@@ -1,0 +1,41 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { ImportObjectsRequest } from '#contracts';
+import { withFolder } from '../../test/exports.js';
+import type { AuditedRpcClient } from '../audited-calls.js';
+import * as terminal from '../terminal.js';
+import { importCommand } from './import.command.js';
+
+const TIMES = { createdAt: '2020-01-01T00:00:00.000Z', updatedAt: '2020-01-01T00:00:00.000Z' };
+const ROLE = JSON.stringify({ objectId: 'r1', name: 'staff', ACL: {}, ...TIMES });
+
+let printed: string[];
+beforeEach(() => {
+  printed = [];
+  vi.spyOn(terminal, 'print').mockImplementation((line) => void printed.push(line));
+  vi.spyOn(terminal, 'reportFailure').mockReturnValue();
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** The warnings of a preview of these files. */
+async function warningsOf(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  const call = (_: unknown, { objects = [] }: Partial<ImportObjectsRequest>) =>
+    Promise.resolve({ verdicts: objects.map(() => ({ outcome: 'imported', notes: [] })), released: [], isDone: true });
+  const rpc = { call } as unknown as AuditedRpcClient;
+  await withFolder(files, (folder) =>
+    importCommand((work) => work(rpc, {} as never)).parseAsync([folder, '--app', 'shop', '--json'], { from: 'user' }),
+  );
+  return (JSON.parse(printed.join('')) as { warnings: string[] }).warnings;
+}
+
+it('counts each role without members once, however many copies and unreadable rows the export has', async () => {
+  const copies = { '_Role.0.jsonl': `${ROLE}\n${ROLE}\n{}\n`, '_Role.1.jsonl': `${ROLE}\n` };
+  expect(await warningsOf(copies)).toEqual([expect.stringMatching(/^1 roles have no members: the export has no file/)]);
+});
+
+it('misses no members where the export has a file of members without a row', async () => {
+  const header = '#filetype:JSON-streaming {"type":"Class","class":"_Join:_User:users:_Role"}\n';
+  const files = { '_Role.0.jsonl': `${ROLE}\n`, '_Join_User_users_Role.0.jsonl': header };
+  expect(await warningsOf(files)).toEqual([expect.stringMatching(/^Members of roles \(users\) come from/)]);
+});
