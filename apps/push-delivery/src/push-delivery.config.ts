@@ -50,7 +50,6 @@ const VENDOR_URLS = {
 
 /** A request to one of these vendors carries up to 500 devices. */
 const OF_MANY_DEVICES = { huawei: 8, honor: 8, xiaomi: 8, oppo: 8, vivo: 8, meizu: 8 };
-/** Requests at once of a lane. */
 const WINDOWS = { apns: 2_000, fcm: 500, 'web-push': 100, ...OF_MANY_DEVICES };
 const CONNECTIONS = { apns: 2, fcm: 2, 'web-push': 16, ...OF_MANY_DEVICES };
 

@@ -97,7 +97,6 @@ export class ClaimingWorker<Item> {
     this.#polling.wake();
   }
 
-  /** Whether every slot is taken. */
   isFull(): boolean {
     return this.#running.size >= this.#options.slots();
   }

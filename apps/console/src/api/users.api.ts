@@ -37,7 +37,6 @@ const lock = z.object({
 });
 
 const user = listedUser.extend({
-  /** The application's own fields. */
   fields: json,
   ACL: json.nullable(),
   hasPassword: z.boolean(),

@@ -29,7 +29,6 @@ interface LockedOperator {
   readonly isDisabled: boolean;
   readonly isActive: boolean;
   readonly byGroups: boolean;
-  /** To the account that signs in. */
   readonly isConnected: boolean;
 }
 

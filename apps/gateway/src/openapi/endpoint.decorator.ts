@@ -19,7 +19,6 @@ export type Topic = (typeof TOPICS)[number];
 
 export type Credentials = 'none' | 'application' | 'session' | 'session or master key' | 'master key';
 
-/** A response other than an error. */
 export interface Answer {
   readonly description: string;
   readonly body?: z.ZodType;

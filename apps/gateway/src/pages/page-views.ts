@@ -43,7 +43,6 @@ interface FormView {
 }
 
 export interface PageView {
-  /** 200 unless given. */
   readonly status?: number;
   readonly retryAfterSeconds?: number | undefined;
   readonly icon: PageIcon;

@@ -10,7 +10,6 @@ import { type RevisionRow, type TemplatePlace, TemplatesRepository } from './tem
 interface MailToRender {
   readonly appId: string;
   readonly kind: MailKind;
-  /** The best one first. */
   readonly languages: readonly string[];
   readonly variables: MailVariables;
 }

@@ -96,6 +96,5 @@ export function joinProvider(kind: string, { shown, secrets }: SplitCredentials)
   const known = TEXT_MESSAGE_PROVIDER_KINDS.find((one) => one === kind);
   const parsed = known === undefined ? undefined : TEXT_MESSAGE_PROVIDERS[known].safeParse({ ...shown, ...secrets });
   if (parsed?.success !== true) throw new Error(`they are not settings of a provider "${kind}"`);
-  // The kind has selected the schema.
   return { kind: known, credentials: parsed.data } as ProviderSettings;
 }

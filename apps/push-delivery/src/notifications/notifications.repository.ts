@@ -194,7 +194,6 @@ function rowOf({ seq, ...columns }: NotificationEntity): NotificationRow {
   return { ...columns, seq: Number(seq) };
 }
 
-/** Rule of the API. */
 const MEMORY = `interval '5 minutes'`;
 
 const COUNT_INTERVAL_MS = 60_000;

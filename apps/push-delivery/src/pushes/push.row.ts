@@ -94,7 +94,6 @@ export interface TargetedInstallation {
   readonly lane?: string;
 }
 
-/** Clients write these fields. */
 export interface VendorAddress {
   readonly hasToken: boolean;
   readonly hasRegistrationId: boolean;
