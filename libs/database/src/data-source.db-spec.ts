@@ -22,6 +22,16 @@ class ShelfEntity {
 
 const OPTIONS = { schema: 'public', migrations: [], entities: [ShelfEntity], poolSize: 2, applicationName: 'test' };
 
+/** As operators close a database while they restore or rename it. */
+async function closedDatabase(): Promise<string> {
+  const url = await newDatabase();
+  const name = new URL(url).pathname.slice(1);
+  const admin = new Database({ ...OPTIONS, url: Object.assign(new URL(url), { pathname: '/postgres' }).href });
+  await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await admin.close();
+  return url;
+}
+
 describe('ServiceDataSource', () => {
   let databaseUrl: string;
   let database: Database;
@@ -104,6 +114,7 @@ describe('ServiceDataSource', () => {
   it.each([
     ['is unavailable', () => 'postgres://127.0.0.1:1/none'],
     ['has no such database', async () => Object.assign(new URL(await newDatabase()), { pathname: '/missing' }).href],
+    ['lets nothing into the database', closedDatabase],
   ])('starts while its server %s, and says so for each statement', async (_, urlOf) => {
     const away = await new ServiceDataSource({ ...OPTIONS, url: await urlOf() }).initialize();
     const found: unknown = await away

@@ -53,6 +53,13 @@ describe('a failure of a statement', () => {
     },
   );
 
+  it.each(['42501', '55000'])('at the login to the database (SQLSTATE %s) is temporary, and logged', (code) => {
+    const error = translated(Object.assign(ofServer(code), { routine: 'CheckMyDatabase' }));
+    expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
+    expect([isServerAway(error), isInterrupted(error)]).toEqual([false, true]);
+    expect(isAppError(translated(ofServer(code)), 'SERVICE_UNAVAILABLE')).toBe(false);
+  });
+
   it.each([ofServer('22P02'), new Error('of the program')])('of its own (%s) is not temporary', (thrown) => {
     expect(isAppError(translated(thrown), 'SERVICE_UNAVAILABLE')).toBe(false);
   });

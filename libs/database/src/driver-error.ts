@@ -9,31 +9,20 @@ const AWAY_SQLSTATE = /^(08|57P0[123])/;
 /** Codes and texts of refused connections: the login, the database or TLS. They end once an operator acts, so each is logged. */
 const REFUSED_CONNECTION =
   /^(28|3D000$|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL: )|SSL connection/;
+/** PostgreSQL's function that refuses a login to a database which accepts none (55000), or for want of the privilege CONNECT (42501). */
+const REFUSING_ROUTINE = 'CheckMyDatabase';
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
-const NETWORK_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENOENT',
-  'EHOSTUNREACH',
-  'EHOSTDOWN',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ECONNABORTED',
-  'EADDRNOTAVAIL',
-]);
+const NETWORK_CODE =
+  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ENOENT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/;
 /** Texts of node-postgres errors that have no code. */
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
 const QUERY_CANCELED = '57014';
 const DEADLOCK = '40P01';
 export const READ_ONLY = '25006';
-/** A deadlock, a lock that was not free in time, a server without writes, a plan from before a migration. */
-const OUTSIDE = /^(40P01|55P03|25006|0A000)$/;
+/** A deadlock, a lock that was not free in time, a server without writes, a plan from before a migration, a refused login. */
+const OUTSIDE = /^(40P01|55P03|25006|0A000|42501|55000)$/;
 const INVALID_REGULAR_EXPRESSION = '2201B';
 const SHOWN_SQL_LENGTH = 200;
 
@@ -58,10 +47,12 @@ const CONDITIONS = new Map([
   ['28000', 'login refused'],
   ['28P01', 'wrong password'],
   ['3D000', 'no such database'],
+  ['42501', 'no privilege to connect'],
   ['53100', 'disk full'],
   ['53200', 'out of memory'],
   ['53300', 'too many connections'],
   ['53400', 'configuration limit exceeded'],
+  ['55000', 'the database accepts no connections'],
   [QUERY_CANCELED, 'query canceled'],
 ]);
 
@@ -76,13 +67,14 @@ interface DriverFailure {
   readonly code?: unknown;
   readonly message?: unknown;
   readonly constraint?: unknown;
+  readonly routine?: unknown;
 }
 
 /** A failure that a retry may resolve becomes SERVICE_UNAVAILABLE, with the cause ServerAway where the connection failed. */
 export function translateDriverError(error: unknown, sql: string): unknown {
-  const { code, message, constraint }: DriverFailure = error ?? {};
+  const { code, message, constraint, routine }: DriverFailure = error ?? {};
   const reason = typeof code === 'string' ? code : String(message);
-  if (isTransient(code, reason) || isChangedPlan(error)) {
+  if (isTransient(code, reason) || isChangedPlan(error) || routine === REFUSING_ROUTINE) {
     const cause = isAway(code, reason) ? new ServerAway(`PostgreSQL: ${reason}`) : new TransientFailure(reason);
     return appError('SERVICE_UNAVAILABLE', { cause });
   }
@@ -130,10 +122,10 @@ function violatedConstraint(error: unknown, sqlState: string): string | undefine
 /** Whether a transient failure is a missing connection. A failure without a code is a lost one, unless PostgreSQL refuses it. */
 function isAway(code: unknown, reason: string): boolean {
   if (REFUSED_CONNECTION.test(reason)) return false;
-  return typeof code !== 'string' || NETWORK_CODES.has(code) || AWAY_SQLSTATE.test(code);
+  return typeof code !== 'string' || NETWORK_CODE.test(code) || AWAY_SQLSTATE.test(code);
 }
 
 function isTransient(code: unknown, reason: string): boolean {
   if (REFUSED_CONNECTION.test(reason)) return true;
-  return reason === code ? NETWORK_CODES.has(reason) || TRANSIENT_SQLSTATE.test(reason) : CONNECTION_TEXT.test(reason);
+  return reason === code ? NETWORK_CODE.test(reason) || TRANSIENT_SQLSTATE.test(reason) : CONNECTION_TEXT.test(reason);
 }
