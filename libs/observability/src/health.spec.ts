@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { Readiness, UnfitError } from './health.js';
+import { appError, ServerAway } from '#errors';
+import { ProcessInfo, Readiness, UnfitError } from './health.js';
 
 describe('Readiness', () => {
   it('is ready where every part is ready', async () => {
@@ -17,6 +18,17 @@ describe('Readiness', () => {
     });
     readiness.register('away', () => Promise.reject(new Error('not connected')));
     expect(await readiness.problems()).toEqual(['broken: on fire', 'away: not connected']);
+  });
+
+  it('gives the reason of a server that is away, not the text for clients', async () => {
+    const away = () =>
+      Promise.reject(appError('SERVICE_UNAVAILABLE', { cause: new ServerAway('PostgreSQL: ENOTFOUND') }));
+    const readiness = new Readiness();
+    readiness.register('postgresql', away);
+    expect(await readiness.problems()).toEqual(['postgresql: PostgreSQL: ENOTFOUND']);
+    const info = new ProcessInfo();
+    info.server('postgresql', away);
+    expect(await info.servers()).toEqual([{ name: 'postgresql', problem: 'PostgreSQL: ENOTFOUND', facts: null }]);
   });
 
   it('is unfit where a part says so, and not where a server is away', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Controller, type DynamicModule, Get, Header, HttpStatus, Injectable, Module, Res } from '@nestjs/common';
-import { AppError, messageOf, withTimeout } from '#errors';
+import { AppError, reasonOf, withTimeout } from '#errors';
 import { Metrics } from './metrics.js';
 
 export interface ServerInfo {
@@ -47,7 +47,7 @@ export class ProcessInfo {
           try {
             return { name, problem: null, facts: await withTimeout(ask(), ANSWER_TIMEOUT_MS, throwNoAnswer) };
           } catch (error) {
-            return { name, problem: messageOf(error), facts: null };
+            return { name, problem: reasonOf(error), facts: null };
           }
         }),
     );
@@ -113,7 +113,7 @@ export class Readiness {
         const failure = await failureOf(check, timeoutMs);
         if (failure === undefined) return undefined;
         const fitness = failure instanceof UnfitError ? 'unfit' : unproven;
-        return { text: `${name}: ${reasonOf(failure)}`, fitness };
+        return { text: `${name}: ${textOf(failure)}`, fitness };
       }),
     );
     return outcomes.filter((problem) => problem !== undefined);
@@ -128,10 +128,10 @@ function failureOf(check: ReadinessCheck, timeoutMs: number): Promise<unknown> {
   return withTimeout(outcome, timeoutMs, () => new Error('no answer'));
 }
 
-/** Only plain errors and AppErrors have texts for operators; other errors may reveal internal details, so their text is not shown. */
-function reasonOf(error: unknown): string {
+/** Only plain errors and the reasons of AppErrors are texts for operators; other errors may reveal internal details, so their text is not shown. */
+function textOf(error: unknown): string {
   const isForOperators = error instanceof AppError || (error instanceof Error && error.name === 'Error');
-  return isForOperators ? error.message : 'failed';
+  return isForOperators ? reasonOf(error) : 'failed';
 }
 
 interface StatusReply {
