@@ -151,21 +151,52 @@ describe('the target of a push', () => {
   });
 });
 
+const healthy = {
+  instance: randomUUID(),
+  service: 'standalone',
+  host: 'host',
+  pid: 1,
+  version: '0.1.0',
+  node: process.version,
+  isProduction: false,
+  now: new Date().toISOString(),
+  problems: [],
+  servers: [],
+  settings: {},
+};
+
+describe('the doctor during an outage', () => {
+  it('reports what it has found, although no application can be read', async () => {
+    const server = { name: 'postgresql (accounts)', problem: 'PostgreSQL: ECONNREFUSED', facts: null };
+    services
+      .answer(diagnosticsRpc.standalone, () => ({ ...healthy, servers: [server] }))
+      .answer(applicationsRpc.list, () => {
+        throw appError('SERVICE_UNAVAILABLE');
+      });
+    const { status, stdout, stderr } = await gatepost('doctor');
+    expect([status, stderr]).toEqual([1, '']);
+    expect(stdout).toContain('standalone does not reach postgresql (accounts): "PostgreSQL: ECONNREFUSED".');
+    expect(stdout).toContain('A check failed: "The service is temporarily unavailable. Try again.".');
+  });
+
+  it('reports the other findings where one check of an application fails', async () => {
+    services
+      .answer(diagnosticsRpc.standalone, () => healthy)
+      .answer(applicationsRpc.list, () => ({ applications: [SHOP] }))
+      .answer(platformsRpc.list, () => ({ platforms: [] }))
+      .answer(identitiesRpc.count, () => ({ platforms: [] }))
+      .answer(vendorsRpc.listLanes, () => ({ lanes: [], senders: 0 }))
+      .answer(deliveriesRpc.list, () => {
+        throw appError('SERVICE_UNAVAILABLE');
+      });
+    const { status, stdout, stderr } = await gatepost('doctor');
+    expect([status, stderr]).toEqual([1, '']);
+    expect(stdout.match(/ {2}- .*/g)).toEqual([expect.stringContaining('A check failed: ')]);
+  });
+});
+
 describe('the doctor on mails that wait', () => {
   const MINUTE_MS = 60_000;
-  const healthy = {
-    instance: randomUUID(),
-    service: 'standalone',
-    host: 'host',
-    pid: 1,
-    version: '0.1.0',
-    node: process.version,
-    isProduction: false,
-    now: new Date().toISOString(),
-    problems: [],
-    servers: [],
-    settings: {},
-  };
   const queuedAgo = (minutes: number): ShownDelivery => ({
     id: randomUUID(),
     appId: 'shop',

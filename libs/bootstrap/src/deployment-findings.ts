@@ -31,6 +31,12 @@ export function brokerFindings(problem: string | undefined): Finding[] {
   ];
 }
 
+export function missingReplicas(service: string, answered: number, expected: number): Finding[] {
+  if (answered >= expected) return [];
+  const problem = `Only ${answered} of ${expected} processes of ${service} have answered.`;
+  return [{ problem, remedy: 'Run the doctor again; if the problem persists, read the log of the others.' }];
+}
+
 export function baseUrlsOf(reports: readonly ProcessReport[]): string[] {
   return [...new Set(reports.flatMap(({ settings: { baseUrl } }) => (typeof baseUrl === 'string' ? [baseUrl] : [])))];
 }

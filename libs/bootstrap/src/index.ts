@@ -15,6 +15,7 @@ export {
   deploymentFindings,
   type Finding,
   isLocal,
+  missingReplicas,
   quoted,
   secretFindings,
   versionFindings,

@@ -1,12 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { missingReplicas } from '#bootstrap';
 import type { Application, PlatformKind, ShownCredentials, ShownDelivery } from '#contracts';
-import {
-  applicationFindings,
-  deliveryFindings,
-  missingReplicas,
-  platformFindings,
-  vendorFindings,
-} from './doctor.command.js';
+import { applicationFindings, deliveryFindings, platformFindings, vendorFindings } from './doctor.command.js';
 
 type Use = Parameters<typeof platformFindings>[0];
 

@@ -5,6 +5,7 @@ import {
   deploymentFindings,
   type Finding,
   isLocal,
+  missingReplicas,
   quoted,
   secretFindings,
   versionFindings,
@@ -27,6 +28,7 @@ import {
   type VendorLaneState,
   vendorsRpc,
 } from '#contracts';
+import { AppError } from '#errors';
 import type { RpcClient } from '#messaging';
 import { usageOf } from '../commands/credentials.command.js';
 import { callReplicas, type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
@@ -85,7 +87,10 @@ async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | un
   const blockage = brokerFindings(deployment.brokerProblem());
   if (blockage.length > 0) return { sections: [{ title: 'Deployment', findings: blockage }], silent: [] };
   const isProduction = reports.some((report) => report.isProduction);
-  const { applications } = await rpc.call(applicationsRpc.list, {});
+  const { applications } = await rpc.call(applicationsRpc.list, {}).catch((error: unknown) => {
+    findings.push(...recordObstacle(silent)(error));
+    return { applications: [] };
+  });
   const sections: Section[] = [{ title: 'Deployment', findings }];
   const [baseUrl] = baseUrlsOf(reports);
   const outside = url ?? (isProduction && baseUrl !== undefined && !isLocal(baseUrl) ? baseUrl : undefined);
@@ -105,7 +110,7 @@ async function diagnoseDeployment(
   rpc: RpcClient,
   deployment: Deployment,
   silent: Set<string>,
-): Promise<{ readonly reports: readonly ProcessReport[]; readonly findings: readonly Finding[] }> {
+): Promise<{ readonly reports: readonly ProcessReport[]; readonly findings: Finding[] }> {
   const contracts = deployment.isOneProcess ? [standalone] : Object.values(SERVICES);
   const reports: ProcessReport[] = [];
   const missing: Finding[] = [];
@@ -124,20 +129,17 @@ async function diagnoseDeployment(
   return { reports, findings: [...missing, ...deploymentFindings(reports), ...secretFindings(reports), ...broker] };
 }
 
-export function missingReplicas(service: string, answered: number, expected: number): Finding[] {
-  if (answered >= expected) return [];
-  const problem = `Only ${answered} of ${expected} processes of ${service} have answered.`;
-  return [{ problem, remedy: 'Run the doctor again; if the problem persists, read the log of the others.' }];
-}
-
 async function checked(rpc: RpcClient, application: Application, silent: Set<string>): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const check of CHECKS) findings.push(...(await check(rpc, application).catch(recordSilence(silent))));
+  for (const check of CHECKS) findings.push(...(await check(rpc, application).catch(recordObstacle(silent))));
   return findings;
 }
 
-function recordSilence(silent: Set<string>): (error: unknown) => Finding[] {
+/** A check that a service cannot answer, as during an outage, must not hide what the others have found. */
+function recordObstacle(silent: Set<string>): (error: unknown) => Finding[] {
   return (error) => {
+    if (error instanceof AppError)
+      return [{ problem: `A check failed: ${quoted(error.message)}.`, remedy: 'Solve the other problems first.' }];
     if (!(error instanceof SilentServiceError)) throw error;
     silent.add(error.service);
     return [];
