@@ -168,6 +168,15 @@ function isPlainUrl(text: string): boolean {
   return `${search}${hash}${username}${password}` === '' && !/[?#]/.test(text);
 }
 
+/** The drivers of PostgreSQL and Redis throw for a `%` that begins no escape. */
+function hasValidEscapes(text: string): boolean {
+  try {
+    return typeof decodeURIComponent(text) === 'string';
+  } catch {
+    return false;
+  }
+}
+
 function isSmtpOption([name, value]: [string, string]): boolean {
   if (name === 'requireTLS' || name === 'ignoreTLS') return value === 'true' || value === 'false';
   return name === 'name' || name === 'authMethod' || name.startsWith('tls.');
@@ -235,9 +244,11 @@ export const numbersByVendor = (most: number): z.ZodType<Map<string, number>, st
     )
     .refine((pairs) => pairs.every(([, value]) => value <= most), `must be numbers up to ${most}`)
     .transform((pairs) => new Map(pairs));
-export const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database');
+const DECODABLE = [hasValidEscapes, 'must have %25 in place of a % that begins no escape, as in a password'] as const;
+export const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database').refine(...DECODABLE);
 export const redisUrl = z
   .string()
+  .refine(...DECODABLE)
   .refine(
     (text) => parseRedisUrl(text) !== undefined,
     'must be a URL such as redis://host:6379, redis+cluster://host1:6379,host2:6379 or redis+sentinel://host1:26379,host2:26379/name',

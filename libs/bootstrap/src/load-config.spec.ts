@@ -8,6 +8,7 @@ const schema = environment.pick({
   GATEPOST_SECRET: true,
   GATEPOST_BASE_URL: true,
   DATABASE_URL: true,
+  REDIS_URL: true,
   AMQP_URL: true,
   GATEPOST_RATE_LIMIT_LOGINS: true,
   GATEPOST_TRUSTED_PROXIES: true,
@@ -60,6 +61,9 @@ describe('loadConfig', () => {
     ['GATEPOST_BASE_URL', 'ftp://example.com'],
     ['GATEPOST_BASE_URL', 'api.example.net'],
     ['DATABASE_URL', 'mysql://localhost/db'],
+    ['DATABASE_URL', 'postgres://user:50%off@localhost/db'],
+    ['DATABASE_URL', 'postgres://user:50%ff@localhost/db'],
+    ['REDIS_URL', 'redis://:50%off@localhost'],
     ['AMQP_URL', 'localhost:5672'],
     ['GATEPOST_RATE_LIMIT_LOGINS', '77'],
     ['GATEPOST_RATE_LIMIT_LOGINS', '0/60'],
@@ -98,6 +102,7 @@ describe('loadConfig', () => {
   it('requires the server URLs in production', () => {
     expect(problemsOf({ NODE_ENV: 'production' })).toEqual([
       'DATABASE_URL: must be set in production',
+      'REDIS_URL: must be set in production',
       'AMQP_URL: must be set in production',
     ]);
   });
