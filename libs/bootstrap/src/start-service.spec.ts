@@ -1,11 +1,18 @@
 import { EventEmitter, once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { type BeforeApplicationShutdown, Controller, Get, Module, type OnApplicationShutdown } from '@nestjs/common';
+import fs, { readFileSync } from 'node:fs';
+import {
+  type BeforeApplicationShutdown,
+  Controller,
+  Get,
+  Logger,
+  Module,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Readiness, UnfitError } from '#observability';
 import { FakeTransport, serveOver } from '#testing';
-import { packageVersion, type RunningService } from './start-service.js';
+import { packageVersion, type RunningService, serviceEnvironment, startService } from './start-service.js';
 
 /** The errors of the part's check, one for each call; the last one stays. */
 let failures: (Error | undefined)[];
@@ -66,6 +73,29 @@ describe('a process that starts', { timeout: 20_000 }, () => {
     await service.stop();
     expect(receivers).toBe(0);
   });
+});
+
+it('logs a warning of Node.js as one line', async () => {
+  const env = serviceEnvironment.parse({ GATEPOST_HOST: '127.0.0.1', GATEPOST_PORT: '0' });
+  const written: string[] = [];
+  const write = vi.spyOn(fs, 'writeSync').mockImplementation((_, text) => {
+    written.push(text);
+    return Buffer.byteLength(text);
+  });
+  const service = await startService({
+    name: 'part',
+    serves: [],
+    imports: [],
+    env,
+    transport: () => new FakeTransport(),
+  });
+  process.emitWarning('first line\nsecond line', 'SecurityWarning');
+  await service.stop();
+  write.mockRestore();
+  Logger.overrideLogger(false);
+  expect(written.map((line) => JSON.parse(line) as object)).toContainEqual(
+    expect.objectContaining({ level: 'warn', service: 'part', msg: 'SecurityWarning: first line\nsecond line' }),
+  );
 });
 
 /** A part whose shutdown takes as long as the test says, as that of mail, with an endpoint that replies likewise. */

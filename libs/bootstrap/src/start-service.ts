@@ -10,7 +10,15 @@ import type { z } from 'zod';
 import type { EventContract } from '#contracts';
 import { abortableSleep } from '#errors';
 import { MessagingModule, RabbitTransport, TRANSPORT, type Transport } from '#messaging';
-import { JsonLogger, Metrics, ObservabilityModule, Readiness, startTracing, stopTracing } from '#observability';
+import {
+  JsonLogger,
+  logWarnings,
+  Metrics,
+  ObservabilityModule,
+  Readiness,
+  startTracing,
+  stopTracing,
+} from '#observability';
 import { DiagnosticsModule } from './diagnostics.js';
 import { environment } from './environment.js';
 import { drainConnections, endKeptConnections } from './http.js';
@@ -96,6 +104,7 @@ const UNFIT_POLL_MS = 1_000;
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   // Here, not for each listener: all lines of a process have its name.
   Logger.overrideLogger(new JsonLogger(options.name, options.env.GATEPOST_LOG_LEVEL));
+  logWarnings(new Logger('Node'));
   await startTracing({ name: options.name, version: packageVersion() }, options.env);
   const service = await startListener(options);
   return {

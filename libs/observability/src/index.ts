@@ -1,5 +1,5 @@
 export { ObservabilityModule, ProcessInfo, Readiness, type ServerInfo, skewOf, UnfitError } from './health.js';
-export { FailureLog, JsonLogger, reportError, type ReportFields } from './logger.js';
+export { FailureLog, JsonLogger, logWarnings, reportError, type ReportFields } from './logger.js';
 export { type JobName, Metrics } from './metrics.js';
 export type { OpenSpan, SpanOptions } from './open-telemetry.tracer.js';
 export {

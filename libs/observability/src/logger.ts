@@ -57,6 +57,13 @@ export class JsonLogger implements LoggerService {
   }
 }
 
+/** Node.js prints its warnings as several lines, which no collector of logs can read. */
+export function logWarnings(logger: Logger): void {
+  process.removeAllListeners('warning').on('warning', ({ name, message }) => {
+    logger.warn(`${name}: ${message}`);
+  });
+}
+
 /** A line that cannot be written, such as on a full disk, is lost: the process continues. */
 function standardError(): DestinationStream {
   const open = () => {
