@@ -196,8 +196,10 @@ export function openConnection(url: string, name: string): AmqpConnectionManager
     },
   });
   connection.on('connectFailed', ({ err }) => {
-    failures.set(connection, describeFailure(err));
-    logger.warn(`${name}: cannot connect: ${err.message}`);
+    const failure = describeFailure(err);
+    // Once per outage and reason, because there is an attempt each second.
+    if (failure !== failures.get(connection)) logger.warn(`${name}: cannot connect: ${err.message}`);
+    failures.set(connection, failure);
   });
   connection.on('disconnect', ({ err }) => {
     logger.warn(`${name}: disconnected: ${err.message}`);
