@@ -2,7 +2,7 @@ import { on, once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
-import { openConnection } from './broker-connection.js';
+import { loginOf, openConnection } from './broker-connection.js';
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -38,4 +38,12 @@ it('logs an outage once, and again where its reason changes', { timeout: 20_000 
     [expect.stringMatching(/^sample: cannot connect: .*closed/)],
     [expect.stringMatching(/^sample: cannot connect: .*ECONNRESET/)],
   ]);
+});
+
+it.each([
+  ['amqp://ada:p%C3%A9%40%25@host/shop', 'pé@%'],
+  ['amqp://ada:pé@host', 'pé'],
+  ['amqp://ada:50%off@host', '50%off'],
+])('logs in with the password of %s in UTF-8', (url, password) => {
+  expect(loginOf(url).credentials?.response().toString()).toBe(`\0ada\0${password}`);
 });

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
+import { unescape } from 'node:querystring';
 import { Logger } from '@nestjs/common';
 import { type AmqpConnectionManager, connect } from 'amqp-connection-manager';
-import type { Channel, ChannelModel, ConfirmChannel, Connection } from 'amqplib';
+import { type Channel, type ChannelModel, type ConfirmChannel, type Connection, credentials } from 'amqplib';
 import { messageOf } from '#errors';
 
 /** Delay before a lost channel is reopened, so that a persistent error does not cause a busy loop. */
@@ -180,6 +181,13 @@ export function describeFailure(error: Error): string {
   return `RabbitMQ does not answer (${(error as NodeJS.ErrnoException).code ?? error.message})`;
 }
 
+/** The login of a URL in UTF-8: amqplib would decode each byte of an escaped letter as a letter of its own. */
+export function loginOf(url: string): { readonly credentials?: ReturnType<typeof credentials.plain> } {
+  const { username, password } = new URL(url);
+  if (`${username}${password}` === '') return {};
+  return { credentials: credentials.plain(unescape(username), unescape(password)) };
+}
+
 /** Opens a connection in the background that reconnects by itself. @param name shown in RabbitMQ's list of connections, and in the log */
 export function openConnection(url: string, name: string): AmqpConnectionManager {
   const logger = new Logger('RabbitMQ');
@@ -187,6 +195,7 @@ export function openConnection(url: string, name: string): AmqpConnectionManager
     heartbeatIntervalInSeconds: HEARTBEAT_SECONDS,
     reconnectTimeInSeconds: RECONNECT_SECONDS,
     connectionOptions: {
+      ...loginOf(url),
       // Without noDelay, Nagle's algorithm delays a round trip by 40 ms.
       noDelay: true,
       timeout: CONNECT_TIMEOUT_MS,
@@ -197,7 +206,6 @@ export function openConnection(url: string, name: string): AmqpConnectionManager
   });
   connection.on('connectFailed', ({ err }) => {
     const failure = describeFailure(err);
-    // Once per outage and reason, because there is an attempt each second.
     if (failure !== failures.get(connection)) logger.warn(`${name}: cannot connect: ${err.message}`);
     failures.set(connection, failure);
   });

@@ -1,7 +1,7 @@
 import { type Channel, type ChannelModel, type ConfirmChannel, connect, type GetMessage, type Options } from 'amqplib';
 import { appError, messageOf, withTimeout } from '#errors';
 import { originFrom, originHeaders, REASON_HEADER } from '../transport.js';
-import { describeFailure, socketOf } from './broker-connection.js';
+import { describeFailure, loginOf, socketOf } from './broker-connection.js';
 import { confirmedPublish } from './publisher.js';
 import { Topology } from './topology.js';
 
@@ -14,7 +14,8 @@ type QueueState = Record<'consumerCount' | 'messageCount', number>;
 
 /** A connection for one operator command, without reconnects. @throws Error that says why the broker cannot be used */
 async function connectOnce(url: string): Promise<ChannelModel> {
-  const connection = await connect(url, { noDelay: true, timeout: CONNECT_TIMEOUT_MS }).catch((cause: unknown) => {
+  const options = { ...loginOf(url), noDelay: true, timeout: CONNECT_TIMEOUT_MS };
+  const connection = await connect(url, options).catch((cause: unknown) => {
     throw new Error(describeFailure(cause as Error), { cause });
   });
   connection.on('error', () => undefined);
