@@ -149,16 +149,26 @@ export function storedSecrets(file: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Writes the old secret to the other file first: it is always in at least one of them. */
+/** Writes the old secret to the other file first: it is always in at least one of them. A failure, as on a full disk, changes nothing. */
 export function swapStoredSecret(file: string, acceptedFile: string): void {
-  replace(acceptedFile, readFileSync(file, 'utf8').trim());
-  replace(file, newSecret());
+  const old = readFileSync(file, 'utf8').trim();
+  replace(acceptedFile, old);
+  try {
+    replace(file, newSecret());
+  } catch (error) {
+    if (readFileSync(file, 'utf8').trim() === old) rmSync(acceptedFile, { force: true });
+    throw error;
+  }
 }
 
 function replace(file: string, secret: string): void {
   const partial = `${file}.${process.pid}`;
-  writeFileSync(partial, `${secret}\n`, { mode: 0o600, flush: true });
-  renameSync(partial, file);
+  try {
+    writeFileSync(partial, `${secret}\n`, { mode: 0o600, flush: true });
+    renameSync(partial, file);
+  } finally {
+    rmSync(partial, { force: true });
+  }
   syncFolder(dirname(file));
 }
 

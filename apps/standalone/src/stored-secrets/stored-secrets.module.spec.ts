@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -27,6 +27,23 @@ describe('StoredSecretsController', () => {
     }).toThrow(/still in use: restart the server/);
     expect(folder.acceptedSecrets()).toEqual([before]);
   });
+
+  it.runIf(existsSync('/dev/full')).each(['accepted-secrets', 'secret'])(
+    'changes nothing where the disk is full (%s)',
+    (name) => {
+      const folder = new DataFolder(path);
+      const before = folder.secret();
+      const controller = new StoredSecretsController(folder, false);
+      symlinkSync('/dev/full', folder.file(`${name}.${process.pid}`));
+
+      expect(() => {
+        void controller.swap({});
+      }).toThrow(/could not be replaced, check the data folder: ENOSPC/);
+      expect([folder.secret(), folder.acceptedSecrets(), readdirSync(path)]).toEqual([before, [], ['secret']]);
+      void controller.swap({});
+      expect(folder.acceptedSecrets()).toEqual([before]);
+    },
+  );
 
   it('forgets it after the next start', () => {
     const folder = new DataFolder(path);

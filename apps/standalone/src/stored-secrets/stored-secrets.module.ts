@@ -1,6 +1,6 @@
 import { Controller, type DynamicModule, Inject, Module } from '@nestjs/common';
 import { type RpcData, type RpcReply, storedSecretsRpc } from '#contracts';
-import { type AppError, appError } from '#errors';
+import { type AppError, appError, messageOf } from '#errors';
 import { RpcHandler } from '#messaging';
 import { DataFolder } from '../data-folder.js';
 
@@ -19,13 +19,17 @@ export class StoredSecretsController {
     this.#current = isFromEnvironment ? undefined : folder.secret();
   }
 
-  /** @throws AppError NO_EFFECT if the environment sets the secret, or the previous one is not forgotten yet */
+  /** @throws AppError NO_EFFECT if the environment sets the secret, the previous one is not forgotten yet, or the folder takes no file */
   @RpcHandler(storedSecretsRpc.swap)
   swap(_: RpcData<typeof storedSecretsRpc.swap>): Promise<RpcReply<typeof storedSecretsRpc.swap>> {
     this.#assertStored();
     if (this.folder.acceptedSecrets().length > 0)
       throw refusal('The secret was swapped before: run "secrets rotate", then "secrets forget".');
-    this.folder.swapSecret();
+    try {
+      this.folder.swapSecret();
+    } catch (cause) {
+      throw refusal(`The secret could not be replaced, check the data folder: ${messageOf(cause)}`);
+    }
     return Promise.resolve({});
   }
 
