@@ -54,6 +54,7 @@ describe('what cannot start says why', () => {
     const starts: [RegExp, Record<string, string>][] = [
       [/^Port \d+ of the operator console is already in use\. .*GATEPOST_CONSOLE_PORT/, both],
       [/cannot listen on port \d+ of 192\.0\.2\.1 \(EADDRNOTAVAIL\)\. .*GATEPOST_HOST/, { GATEPOST_HOST: nowhere }],
+      [/^Gatepost cannot listen on of\.invalid \(\w+\)\. .*GATEPOST_HOST/, { GATEPOST_HOST: 'of.invalid' }],
       [/console cannot listen on .*EADDRNOTAVAIL.*GATEPOST_CONSOLE_HOST/, { GATEPOST_CONSOLE_HOST: nowhere }],
     ];
     for (const [message, env] of starts) {

@@ -73,13 +73,20 @@ function describe(error: unknown): string {
   return listenProblem(error, 'Gatepost', texts) ?? error.stack ?? error.message;
 }
 
+interface ListenFailure extends NodeJS.ErrnoException {
+  readonly port?: number;
+  readonly address?: string;
+  readonly hostname?: string;
+}
+
 /** Undefined for other errors. @param texts the end of the text: after the name of a port in use, and after any other reason */
 export function listenProblem(
   error: unknown,
   server: string,
   texts: { readonly inUse: string; readonly other: string },
 ): string | undefined {
-  const { code, syscall, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  const { code, syscall, port, address, hostname }: ListenFailure = error as NodeJS.ErrnoException;
+  if (syscall === 'getaddrinfo') return `${server} cannot listen on ${hostname} (${code}). ${texts.other}`;
   if (syscall !== 'listen' || port === undefined) return undefined;
   if (code === 'EADDRINUSE') return `Port ${port} ${texts.inUse}`;
   return `${server} cannot listen on port ${port} of ${address} (${code}). ${texts.other}`;
