@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import { describe, expect, it } from 'vitest';
-import { isAppError, isServerAway } from '#errors';
+import { isAppError, isServerAway, reasonOf } from '#errors';
 import { isInterrupted, translateDriverError } from './driver-error.js';
 
 const ofNetwork = (code: string) => Object.assign(new Error(`connect ${code}`), { code, syscall: 'connect' });
@@ -58,6 +58,13 @@ describe('a failure of a statement', () => {
     expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
     expect([isServerAway(error), isInterrupted(error)]).toEqual([false, true]);
     expect(isAppError(translated(ofServer(code)), 'SERVICE_UNAVAILABLE')).toBe(false);
+  });
+
+  it('of a pooler has its text, which alone says what to change', () => {
+    const refusal = Object.assign(new DatabaseError('unsupported startup parameter: options', 13, 'error'), {
+      code: '08P01',
+    });
+    expect(reasonOf(translated(refusal))).toBe('PostgreSQL: 08P01 (unsupported startup parameter: options)');
   });
 
   it.each([ofServer('22P02'), new Error('of the program')])('of its own (%s) is not temporary', (thrown) => {

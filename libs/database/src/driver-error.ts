@@ -18,6 +18,7 @@ const NETWORK_CODE =
 /** Texts of node-postgres errors that have no code. */
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
+const PROTOCOL_VIOLATION = '08P01';
 const QUERY_CANCELED = '57014';
 const DEADLOCK = '40P01';
 export const READ_ONLY = '25006';
@@ -75,7 +76,8 @@ export function translateDriverError(error: unknown, sql: string): unknown {
   const { code, message, constraint, routine }: DriverFailure = error ?? {};
   const reason = typeof code === 'string' ? code : String(message);
   if (isTransient(code, reason) || isChangedPlan(error) || routine === REFUSING_ROUTINE) {
-    const cause = isAway(code, reason) ? new ServerAway(`PostgreSQL: ${reason}`) : new TransientFailure(reason);
+    const shown = code === PROTOCOL_VIOLATION ? `${reason} (${String(message)})` : reason;
+    const cause = isAway(code, reason) ? new ServerAway(`PostgreSQL: ${shown}`) : new TransientFailure(reason);
     return appError('SERVICE_UNAVAILABLE', { cause });
   }
   if (!(error instanceof DatabaseError)) return error;
