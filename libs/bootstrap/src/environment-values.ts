@@ -131,8 +131,8 @@ function manyFrom([, scheme, kind, login = '', hosts = '', path = '', query = ''
 }
 
 function isServerUrl(text: string): boolean {
-  const { protocol, hostname } = new URL(text);
-  return ['redis:', 'rediss:'].includes(protocol) && hostname !== '';
+  const { protocol, hostname, pathname } = new URL(text);
+  return ['redis:', 'rediss:'].includes(protocol) && hostname !== '' && /^(?:\/\d{0,5})?$/.test(pathname);
 }
 
 function sentinelFrom(
