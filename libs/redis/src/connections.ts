@@ -85,8 +85,13 @@ export class SingleConnection implements Connection {
       this.#generation += 1;
       events.connected();
     });
-    this.commands.on('error', (error: Error) => {
+    this.commands.on('error', (error: Error & { readonly command?: { readonly name: string } }) => {
+      if (error.message.startsWith("Stream isn't writeable")) return;
       events.failed(error.message);
+      // ioredis would continue in database 0.
+      if (error.command?.name === 'select') this.commands.disconnect(true);
+      // Where no Sentinel names a master, there is no connection that could close.
+      if (this.commands.status === 'connecting') events.lost();
     });
     this.commands.on('close', () => {
       events.lost();

@@ -60,7 +60,7 @@ export class Redis {
   #inFlight = 0;
   #isAway = false;
   #isClosed = false;
-  #lastReason = 'the connection was closed';
+  #lastReason = 'no answer yet';
 
   constructor(
     { url, namespace, connectionName }: RedisOptions,
@@ -138,7 +138,7 @@ export class Redis {
     } catch (error) {
       outcome = 'failed';
       await this.#giveUpSilent(error, state);
-      throw translateRedisError(error);
+      throw translateRedisError(this.#withReason(error));
     } finally {
       this.#inFlight -= 1;
       this.metrics?.redisCommands.observe({ outcome }, (performance.now() - askedAt) / 1_000);
@@ -150,7 +150,12 @@ export class Redis {
     if (messageOf(error) === 'Command timed out' && !this.#isClosed) await this.#connection.giveUp(since);
   }
 
+  #withReason(error: unknown): unknown {
+    return this.isConnected || isReply(error) ? error : new Error(`not connected: ${this.#lastReason}`);
+  }
+
   #connected(): void {
+    this.#lastReason = 'the connection was closed';
     if (this.#isAway) this.#logger.log('connected again');
     this.#isAway = false;
   }

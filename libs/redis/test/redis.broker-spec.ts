@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { reasonOf } from '#errors';
 import { Metrics, ProcessInfo, Readiness } from '#observability';
 import { eventually, newNamespace, TcpProxy, testRun, unique } from '#testing';
 import { Redis, RedisModule, RedisScript } from '../src/redis.js';
@@ -152,6 +153,22 @@ describe('a connection to Redis', () => {
     await untilConnected();
     expect(warn.mock.calls).toEqual([[expect.stringMatching(/^not connected: /)]]);
     expect(log.mock.calls).toEqual([['connected again']]);
+  });
+
+  it.each([
+    ['database', ({ host }: URL) => `redis://${host}/99999`, /^not connected: .*DB index is out of range/],
+    ['Sentinel', ({ host }: URL) => `redis+sentinel://${host}/main`, /^not connected: All sentinels are unreachable/],
+    ['host name', () => 'redis://of.invalid', /^not connected: getaddrinfo .*of\.invalid/],
+  ])('fails where there is no such %s, and says so', async (_, urlOf, reason) => {
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const url = urlOf(new URL(testRun().redisUrl));
+    const other = new Redis({ url, namespace, connectionName: 'gatepost-test' });
+    const failure = async () => reasonOf(await other.ping().catch((error: unknown) => error)).replace('Redis: ', '');
+    await eventually(async () => {
+      expect(await failure()).toMatch(reason);
+    });
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(reason)]]);
+    other.close();
   });
 
   it('logs nothing when it is closed', async () => {
