@@ -1,3 +1,4 @@
+import { format } from 'node:util';
 import type { Logger, LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger as Pino, type LoggerOptions, pino } from 'pino';
 import { type AppError, isServerAway, reasonOf } from '#errors';
@@ -57,11 +58,14 @@ export class JsonLogger implements LoggerService {
   }
 }
 
-/** Node.js prints its warnings as several lines, which no collector of logs can read. */
+/** Node.js and ioredis print warnings as plain lines, which no collector of logs can read. */
 export function logWarnings(logger: Logger): void {
   process.removeAllListeners('warning').on('warning', ({ name, message }) => {
     logger.warn(`${name}: ${message}`);
   });
+  console.warn = (...texts: unknown[]) => {
+    logger.warn(format(...texts));
+  };
 }
 
 /** A line that cannot be written, such as on a full disk, is lost: the process continues. */
