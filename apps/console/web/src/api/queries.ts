@@ -135,6 +135,13 @@ export function useApp(): { readonly appId: string; readonly may: (permission: P
   return { appId, may: useMay(appId) };
 }
 
+/** @returns whether the operator may call a route for the application of the page, without one for the deployment */
+export function useMayCall({ access }: ConsoleRoute): boolean {
+  const { appId = '*' } = useParams({ strict: false });
+  const may = useMay(appId);
+  return !access.includes('.') || may(access as Permission);
+}
+
 /** @returns whether the operator has a permission for the application, or with `*` for the deployment */
 export function useMay(appId: string): (permission: Permission) => boolean {
   const { operator, needsSecondFactor } = useSession();

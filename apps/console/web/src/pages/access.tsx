@@ -3,11 +3,11 @@ import { useForm } from '@mantine/form';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import { consoleApi, MIN_PASSWORD_LENGTH, type RouteReply, type Session } from '#console-api';
+import { consoleApi, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
 import { sessionQuery } from '../api/queries';
 import { goToIssuer, signInByPasskey } from '../api/sign-in';
-import { CodeField, PasswordField, passwordMistake } from '../parts/fields';
+import { AddressField, CodeField, NewPasswordField, PasswordField, passwordMistake } from '../parts/fields';
 import { Form, type FormProps, useCode, type Way } from '../parts/forms';
 import { Icon } from '../parts/icon';
 import { Answer } from '../parts/panel';
@@ -150,13 +150,7 @@ function PasswordForm(): ReactNode {
       submit={submit}
       others={[{ text: t.factors.usePasskey, submit: signInByPasskey }, ...issuer]}
     >
-      <TextInput
-        label={t.access.address}
-        type="email"
-        autoComplete="username"
-        autoFocus
-        {...form.getInputProps('address')}
-      />
+      <AddressField autoFocus {...form.getInputProps('address')} />
       <PasswordField label={t.access.password} autoComplete="current-password" {...form.getInputProps('password')} />
       {needsCode && <CodeField {...form.getInputProps('code')} />}
     </AccessForm>
@@ -224,19 +218,8 @@ function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
       others={kind === 'invitation' ? issuer : []}
     >
       <TextInput label={t.access.name} autoComplete="name" {...form.getInputProps('name')} />
-      <TextInput
-        label={t.access.address}
-        type="email"
-        autoComplete="username"
-        readOnly={!isSetUp}
-        {...form.getInputProps('address')}
-      />
-      <PasswordField
-        label={t.access.newPassword}
-        description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
-        autoComplete="new-password"
-        {...form.getInputProps('password')}
-      />
+      <AddressField readOnly={!isSetUp} {...form.getInputProps('address')} />
+      <NewPasswordField {...form.getInputProps('password')} />
     </AccessForm>
   );
 }

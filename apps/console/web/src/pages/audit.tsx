@@ -5,7 +5,7 @@ import { type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, optionsOf, type TextFilter, UrlText, useUrlFilters } from '../parts/fields';
+import { Choice, DayFilters, nameIn, optionsOf, type TextFilter, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Empty, Page, Panel } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
@@ -29,10 +29,7 @@ export function AuditPage(): ReactNode {
   const { filter } = useUrlFilters(search);
   const filters = { ...chosen, ...momentsOf({ since, until }, timeZone), operatorId: operator, appId: app };
   return (
-    <Page
-      title={t.pages.audit}
-      acts={<ExportMenu route={consoleApi.exportAudit} inputOf={(format) => ({ query: { ...filters, format } })} />}
-    >
+    <Page title={t.pages.audit} acts={<ExportMenu route={consoleApi.exportAudit} query={filters} />}>
       <Panel>
         <Group gap="xs" align="flex-end">
           <ActionFilter {...filter('action')} />
@@ -65,13 +62,13 @@ function OperatorFilter(filter: TextFilter): ReactNode {
 function ActionFilter(filter: TextFilter): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
-  const names: Readonly<Record<string, string>> = t.audit.actions;
-  const actions = Object.keys(names).sort((a, b) => nameOf(names, a).localeCompare(nameOf(names, b), tagOf(language)));
+  const names = t.audit.actions;
+  const actions = Object.keys(names).sort((a, b) => nameIn(names, a).localeCompare(nameIn(names, b), tagOf(language)));
   const unknown = filter.value === undefined || filter.value in names ? [] : [filter.value];
   return (
     <Choice
       label={t.audit.action}
-      options={[...unknown, ...actions].map((action) => ({ value: action, label: nameOf(names, action) }))}
+      options={[...unknown, ...actions].map((action) => ({ value: action, label: nameIn(names, action) }))}
       {...filter}
     />
   );
@@ -109,7 +106,7 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
                 aria-expanded={open === entry.id}
                 onClick={() => setChosen(open === entry.id ? null : entry.id)}
               >
-                {nameOf(t.audit.actions, entry.action)}
+                {nameIn(t.audit.actions, entry.action)}
               </button>
             ),
           },
@@ -143,10 +140,6 @@ export function History({ title, query }: Pick<AuditListProps, 'query'> & { read
       <AuditList query={query} />
     </Panel>
   );
-}
-
-function nameOf(names: Readonly<Record<string, string | undefined>>, action: string): string {
-  return names[action] ?? action;
 }
 
 function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {

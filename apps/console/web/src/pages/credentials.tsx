@@ -34,24 +34,32 @@ export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
   );
 }
 
-interface FormProps {
+interface CredentialsButtonProps {
+  readonly text?: string;
   readonly title: string;
   readonly kinds: readonly Kind[];
   readonly stored?: string | undefined;
   /** A further field of the key of the credentials, by its label. */
   readonly name?: { readonly label: string; readonly initial: string };
-  readonly submit: (kind: string, fields: Record<string, string>, name: string) => Promise<unknown>;
+  /** @returns the notice. Default: saved */
+  readonly submit: (kind: string, fields: Record<string, string>, name: string) => Promise<string | undefined>;
 }
 
-export function CredentialsForm({ title, kinds, stored, name, submit }: FormProps): ReactNode {
+export function CredentialsButton({ text, ...form }: CredentialsButtonProps): ReactNode {
+  return <DialogButton text={text ?? form.title} variant="default" dialog={<CredentialsForm {...form} />} />;
+}
+
+function CredentialsForm({ title, kinds, stored, name, submit }: CredentialsButtonProps): ReactNode {
   const t = useTexts();
+  const notices = useNotices();
   const [chosen, setKind] = useState(stored);
   const [given, setGiven] = useState<Record<string, string>>({});
   const [chosenName, setName] = useState(name?.initial ?? '');
   const { kind = '', fields = [] } = kinds.find((each) => each.kind === chosen) ?? kinds[0] ?? {};
-  const save = () => {
+  const save = async () => {
     const filled = fields.map((field) => [field.name, given[field.name] ?? ''] as const);
-    return submit(kind, Object.fromEntries(filled.filter(([, value]) => value !== '')), chosenName.trim());
+    const typed = Object.fromEntries(filled.filter(([, value]) => value !== ''));
+    notices.done((await submit(kind, typed, chosenName.trim())) ?? t.acts.saved);
   };
   return (
     <FormDialog title={title} submitText={t.acts.save} submit={save} isDisabled={kind === ''}>
@@ -103,11 +111,11 @@ export function PlatformsTab(): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const { appId, may } = useApp();
-  const notices = useNotices();
   const platforms = useRead(consoleApi.listPlatforms, { params: { appId } });
   const set = useAct(consoleApi.setPlatform);
-  const formOf = (initial: string, stored?: string) => (
-    <CredentialsForm
+  const buttonOf = (initial: string, stored?: string) => (
+    <CredentialsButton
+      text={stored === undefined ? t.credentials.add : t.acts.change}
       title={t.credentials.add}
       kinds={platforms.data?.kinds ?? []}
       stored={stored}
@@ -115,13 +123,12 @@ export function PlatformsTab(): ReactNode {
       submit={async (kind, fields, name) => {
         const params = { appId, platform: name === '' ? kind : name };
         await set.mutateAsync({ params, body: { kind, fields } });
-        notices.done(t.acts.saved);
+        return undefined;
       }}
     />
   );
-  const addButton = <DialogButton text={t.credentials.add} variant="default" dialog={formOf('')} />;
   return (
-    <Panel title={t.settings.tabs.platforms} acts={may('platforms.write') && addButton}>
+    <Panel title={t.settings.tabs.platforms} acts={may('platforms.write') && buttonOf('')}>
       <Answer of={platforms}>
         {({ items, accounts }) => (
           <>
@@ -144,7 +151,7 @@ export function PlatformsTab(): ReactNode {
                   cell: ({ platform, kind }) =>
                     may('platforms.write') && (
                       <Group gap={4}>
-                        <DialogButton text={t.acts.change} variant="default" dialog={formOf(platform, kind)} />
+                        {buttonOf(platform, kind)}
                         <ActButton
                           text={t.acts.remove}
                           title={t.credentials.remove(platform)}
@@ -168,7 +175,6 @@ export function PlatformsTab(): ReactNode {
 export function TextMessagesTab(): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();
-  const notices = useNotices();
   const answer = useRead(consoleApi.getTextMessageProvider, { params: { appId } });
   const set = useAct(consoleApi.setTextMessageProvider);
   return (
@@ -188,20 +194,15 @@ export function TextMessagesTab(): ReactNode {
             )}
             {may('platforms.write') && (
               <Group gap="xs">
-                <DialogButton
+                <CredentialsButton
                   text={provider === null ? t.credentials.setProvider : t.acts.change}
-                  variant="default"
-                  dialog={
-                    <CredentialsForm
-                      title={t.credentials.setProvider}
-                      kinds={kinds}
-                      stored={provider?.kind}
-                      submit={async (kind, fields) => {
-                        await set.mutateAsync({ params: { appId }, body: { kind, fields } });
-                        notices.done(t.acts.saved);
-                      }}
-                    />
-                  }
+                  title={t.credentials.setProvider}
+                  kinds={kinds}
+                  stored={provider?.kind}
+                  submit={async (kind, fields) => {
+                    await set.mutateAsync({ params: { appId }, body: { kind, fields } });
+                    return undefined;
+                  }}
                 />
                 {provider !== null && (
                   <ActButton

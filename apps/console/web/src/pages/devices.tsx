@@ -1,5 +1,5 @@
-import { Badge, Checkbox, Code, Group, TextInput } from '@mantine/core';
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { Badge, Checkbox, Group, TextInput } from '@mantine/core';
+import { useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type Device } from '#console-api';
 import type { CallInput } from '../api/call';
@@ -8,7 +8,7 @@ import { ActButton, useSave } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { onText, UrlText, useUrlFilters } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
-import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
+import { Answer, Copyable, Empty, JsonBlock, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
 import { type Column, List, RowLink } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
@@ -23,7 +23,6 @@ const CONNECTED_EVERY_MS = 2_000;
 
 export function DevicesPage(): ReactNode {
   const t = useTexts();
-  const { appId, may } = useApp();
   const search = useSearch({ from: FROM });
   const isConnected = search.connected === true;
   const { change, filter } = useUrlFilters(search);
@@ -35,15 +34,7 @@ export function DevicesPage(): ReactNode {
   return (
     <Page
       title={t.pages.devices}
-      acts={
-        may('devices.export') &&
-        !isConnected && (
-          <ExportMenu
-            route={consoleApi.exportDevices}
-            inputOf={(format) => ({ params: { appId }, query: { ...filters, format } })}
-          />
-        )
-      }
+      acts={!isConnected && <ExportMenu route={consoleApi.exportDevices} query={filters} />}
     >
       <Panel>
         <Group gap="md" align="flex-end">
@@ -139,8 +130,7 @@ function Connection({ device }: { readonly device: Device }): ReactNode {
 export function DevicePage(): ReactNode {
   const t = useTexts();
   const { deviceId } = useParams({ from: '/frame/apps/$appId/devices/$deviceId' });
-  const { appId, may } = useApp();
-  const navigate = useNavigate();
+  const { appId } = useApp();
   const answer = useRead(consoleApi.getDevice, { params: { appId, deviceId } }, { everyMs: EVERY_MS });
   return (
     <Page
@@ -149,18 +139,16 @@ export function DevicePage(): ReactNode {
       acts={
         <>
           <TestDeviceButton deviceId={deviceId} />
-          {may('devices.write') && (
-            <ActButton
-              title={t.devices.delete}
-              says={t.devices.deleteSays}
-              button={t.acts.delete}
-              typed={deviceId}
-              route={consoleApi.deleteDevices}
-              input={{ params: { appId }, body: { deviceIds: [deviceId] } }}
-              done={() => t.devices.deleted}
-              then={() => navigate({ to: '/apps/$appId/devices', params: { appId } })}
-            />
-          )}
+          <ActButton
+            title={t.devices.delete}
+            says={t.devices.deleteSays}
+            button={t.acts.delete}
+            typed={deviceId}
+            route={consoleApi.deleteDevices}
+            input={{ params: { appId }, body: { deviceIds: [deviceId] } }}
+            done={() => t.devices.deleted}
+            leadsTo={`/apps/${appId}/devices`}
+          />
         </>
       }
     >
@@ -168,8 +156,7 @@ export function DevicePage(): ReactNode {
         {({ device }) => (
           <Panel title={device.deviceType}>
             <Group gap="sm" fz="sm">
-              <Code>{deviceId}</Code>
-              <CopyButton value={deviceId} />
+              <Copyable value={deviceId} />
               <Connection device={device} />
               {device.connectedSince !== null && <When at={device.connectedSince} />}
               {device.userId !== null && (
@@ -177,9 +164,7 @@ export function DevicePage(): ReactNode {
               )}
             </Group>
             <ChannelsField key={deviceId} device={device} />
-            <Code block className="wrap">
-              {JSON.stringify(device.fields, undefined, 2)}
-            </Code>
+            <JsonBlock value={device.fields} />
           </Panel>
         )}
       </Answer>

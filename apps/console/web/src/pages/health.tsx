@@ -1,10 +1,10 @@
-import { Alert, Badge, Button, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useMay, useRead } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -167,9 +167,7 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
                   <When at={diedAt} />
                   <bdi lang="en">{reason}</bdi>
                 </Group>
-                <Code block className="wrap">
-                  {body}
-                </Code>
+                <CodeBlock>{body}</CodeBlock>
               </Stack>
             ))}
           </Stack>

@@ -6,7 +6,7 @@ import type { CallInput } from '../api/call';
 import { useApp, useRead, useTimeZone } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
+import { Choice, DayFilters, nameIn, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { keptState, List, RowLink } from '../table/data-table';
@@ -25,7 +25,7 @@ const COLORS: Readonly<Record<Message['status'], string>> = {
 
 export function MessagesPage(): ReactNode {
   const t = useTexts();
-  const { appId, may } = useApp();
+  const { may } = useApp();
   const search = useSearch({ from: FROM });
   const { user, after, since, until, ...chosen } = search;
   const timeZone = useTimeZone();
@@ -38,12 +38,7 @@ export function MessagesPage(): ReactNode {
       acts={
         <>
           <RetryAllButton />
-          {may('messages.export') && (
-            <ExportMenu
-              route={consoleApi.exportMessages}
-              inputOf={(format) => ({ params: { appId }, query: { ...filters, format } })}
-            />
-          )}
+          <ExportMenu route={consoleApi.exportMessages} query={filters} />
         </>
       }
     >
@@ -101,7 +96,6 @@ export function MessageList({ query, hasPager = false }: MessageListProps): Reac
   const t = useTexts();
   const { appId } = useApp();
   const messages = useRead(consoleApi.listMessages, { params: { appId }, query }, { everyMs: EVERY_MS });
-  const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
   return (
     <List
       label={t.pages.messages}
@@ -115,7 +109,7 @@ export function MessageList({ query, hasPager = false }: MessageListProps): Reac
           cell: ({ id, recipient }) => <RowLink to={`/apps/${appId}/messages/${id}`}>{recipient}</RowLink>,
         },
         { header: t.messages.status, cell: ({ status }) => <MessageStatus status={status} /> },
-        { header: t.messages.kind, from: 'sm', cell: ({ kind }) => kinds[kind] ?? kind },
+        { header: t.messages.kind, from: 'sm', cell: ({ kind }) => nameIn(t.messages.kinds, kind) },
         {
           header: t.messages.answer,
           from: 'md',
@@ -168,9 +162,8 @@ function MessageState({ message }: { readonly message: Message }): ReactNode {
   const { appId, may } = useApp();
   const formats = useFormats();
   const isExpired = Date.parse(message.expiresAt) <= useNow();
-  const kinds: Readonly<Record<string, string | undefined>> = t.messages.kinds;
   return (
-    <Panel title={kinds[message.kind] ?? message.kind}>
+    <Panel title={nameIn(t.messages.kinds, message.kind)}>
       <Group gap="sm" fz="sm" role="status" aria-live="polite">
         <MessageStatus status={message.status} />
         <bdi>{message.recipient}</bdi>

@@ -1,4 +1,4 @@
-import { Button, Code, Group, NativeSelect, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, SimpleGrid, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useSearch } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -7,7 +7,8 @@ import { knownOperator, useApp, useRead, useTimeZone } from '../api/queries';
 import { ConditionBuilder } from '../parts/condition-builder';
 import { NoJson, onText, optionsOf, Segments } from '../parts/fields';
 import { isPast } from '../parts/moments.rules';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
+import { orProblem } from '../parts/typed.rules';
 import { RowLink } from '../table/data-table';
 import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -26,27 +27,15 @@ interface StepProps {
   readonly change: Change;
 }
 
-/** The body, undefined while it is not complete, or what is wrong with a JSON text. */
-function bodyOrProblem(
-  draft: Draft,
-  timeZone: string | undefined,
-): { readonly body?: Record<string, unknown> | undefined; readonly problem?: string } {
-  try {
-    return { body: pushBodyOf(draft, timeZone) };
-  } catch (error) {
-    return { problem: (error as Error).message };
-  }
-}
-
 /** A message without a text may have it for each platform in its further members. */
 const isComplete = ({ alert, more, when, at }: Draft): boolean =>
   `${alert}${more}`.trim() !== '' && (when === 'now' || at !== '');
 
 /** The server sets the audience of a test push, which is sent at once. The body is undefined while the draft has no text. */
-function testBodyOf(draft: Draft): ReturnType<typeof bodyOrProblem> {
+function testBodyOf(draft: Draft) {
   const test: Draft = { ...draft, audience: 'all', when: 'now' };
-  const { body, ...problem } = bodyOrProblem(test, undefined);
-  return isComplete(test) && body !== undefined ? { body } : problem;
+  const { value, problem } = orProblem(() => pushBodyOf(test, undefined));
+  return { body: isComplete(test) ? value : undefined, problem };
 }
 
 interface FormProps extends StepProps {
@@ -131,7 +120,8 @@ function PushForm({ draft, settled, change, discard, forget }: FormProps): React
   const { appId } = useApp();
   const t = useTexts();
   const isLate = useIsLate(settled);
-  const { body, problem } = bodyOrProblem(settled, useTimeZone());
+  const timeZone = useTimeZone();
+  const { value: body, problem } = orProblem(() => pushBodyOf(settled, timeZone));
   const complete = isComplete(settled) ? body : undefined;
   const ready = (given: typeof body) => (draft === settled ? given : undefined);
   const count = useRead(
@@ -298,9 +288,7 @@ function Preview({ body }: { readonly body: Record<string, unknown> }): ReactNod
             {Object.entries(bodies).map(([platform, text]) => (
               <Stack key={platform} gap={2}>
                 <Text fw={600}>{platform === 'default' ? t.newPush.everyDevice : platform}</Text>
-                <Code block className="wrap">
-                  {text}
-                </Code>
+                <CodeBlock>{text}</CodeBlock>
               </Stack>
             ))}
           </SimpleGrid>

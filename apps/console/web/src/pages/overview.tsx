@@ -1,9 +1,9 @@
-import { Alert, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { Alert, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { consoleApi, type Overview } from '#console-api';
 import { useApp, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
-import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
+import { Answer, Copyable, Empty, Page, Panel } from '../parts/panel';
 import { RowLink } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -61,8 +61,7 @@ function Named({ name, value }: { readonly name: string; readonly value: string 
   return (
     <Group gap={6} wrap="nowrap" miw={0}>
       <Text c="dimmed">{name}</Text>
-      <Code className="wrap">{value}</Code>
-      <CopyButton value={value} />
+      <Copyable value={value} />
     </Group>
   );
 }

@@ -2,10 +2,10 @@ import { Badge, Button, Group, NativeSelect, Text, TextInput } from '@mantine/co
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { consoleApi, MIN_PASSWORD_LENGTH, type Session } from '#console-api';
+import { consoleApi, type Session } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { ActButton, useNotices } from '../parts/dialogs';
-import { CodeField, PasswordField, passwordMistake } from '../parts/fields';
+import { CodeField, NewPasswordField, PasswordField, passwordMistake } from '../parts/fields';
 import { Form, useCode } from '../parts/forms';
 import { Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
@@ -111,12 +111,7 @@ function PasswordPanel(): ReactNode {
           autoComplete="current-password"
           {...form.getInputProps('oldPassword')}
         />
-        <PasswordField
-          label={t.access.newPassword}
-          description={t.access.passwordRule(MIN_PASSWORD_LENGTH)}
-          autoComplete="new-password"
-          {...form.getInputProps('newPassword')}
-        />
+        <NewPasswordField {...form.getInputProps('newPassword')} />
         {needsCode && <CodeField {...form.getInputProps('code')} />}
       </Form>
     </Panel>

@@ -1,10 +1,10 @@
-import { Code, Group, Progress, Stack, Text } from '@mantine/core';
-import { Link, useNavigate, useParams } from '@tanstack/react-router';
+import { Group, Progress, Stack, Text } from '@mantine/core';
+import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type PushDetails } from '#console-api';
 import { useApp, useRead } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
-import { Answer, Copyable, Empty, Page, Panel } from '../parts/panel';
+import { Answer, Copyable, Empty, JsonBlock, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
@@ -39,7 +39,7 @@ export function PushPage(): ReactNode {
               {t.pushes.again}
             </Link>
           )}
-          {push !== undefined && canStop(push) && may('pushes.cancel') && <StopButton push={push} />}
+          {push !== undefined && canStop(push) && <StopButton push={push} />}
         </>
       }
     >
@@ -50,9 +50,7 @@ export function PushPage(): ReactNode {
             <Funnel push={shown} />
             <Vendors push={shown} />
             <Panel title={t.pushes.sent}>
-              <Code block className="wrap">
-                {JSON.stringify({ data: shown.data, where: shown.where ?? undefined }, undefined, 2)}
-              </Code>
+              <JsonBlock value={{ data: shown.data, where: shown.where ?? undefined }} />
             </Panel>
             <History query={{ appId, target: pushId }} />
           </Stack>
@@ -195,7 +193,6 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
 function StopButton({ push }: { readonly push: PushDetails }): ReactNode {
   const { appId } = useApp();
   const t = useTexts();
-  const navigate = useNavigate();
   return (
     <ActButton
       title={t.pushes.stop}
@@ -204,7 +201,7 @@ function StopButton({ push }: { readonly push: PushDetails }): ReactNode {
       route={consoleApi.stopPush}
       input={{ params: { appId, pushId: push.objectId } }}
       done={() => t.pushes.stopped}
-      then={() => navigate({ to: '/apps/$appId/pushes', params: { appId } })}
+      leadsTo={`/apps/${appId}/pushes`}
     />
   );
 }

@@ -3,7 +3,7 @@ import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useApp, useRead } from '../api/queries';
-import { Choice, optionsOf, useUrlFilters } from '../parts/fields';
+import { Choice, nameIn, optionsOf, useUrlFilters } from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { Empty, Page, Panel } from '../parts/panel';
 import { List, RowLink } from '../table/data-table';
@@ -77,6 +77,5 @@ export function PushesPage(): ReactNode {
 }
 
 export function PushStatus({ status }: { readonly status: string }): ReactNode {
-  const statuses: Readonly<Record<string, string | undefined>> = useTexts().pushes.statuses;
-  return <Badge color={PUSH_COLORS[status] ?? 'gray'}>{statuses[status] ?? status}</Badge>;
+  return <Badge color={PUSH_COLORS[status] ?? 'gray'}>{nameIn(useTexts().pushes.statuses, status)}</Badge>;
 }

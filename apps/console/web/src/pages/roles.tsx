@@ -72,8 +72,7 @@ function NewRole(): ReactNode {
 export function RolePage(): ReactNode {
   const t = useTexts();
   const { roleId } = useParams({ from: ROLE });
-  const { appId, may } = useApp();
-  const navigate = useNavigate();
+  const { appId } = useApp();
   const answer = useRead(consoleApi.getRole, { params: { appId, roleId } });
   const name = answer.data?.role.name ?? roleId;
   return (
@@ -81,17 +80,15 @@ export function RolePage(): ReactNode {
       title={name}
       back={{ to: `/apps/${appId}/roles`, text: t.roles.back }}
       acts={
-        may('roles.write') && (
-          <ActButton
-            title={t.roles.delete}
-            says={t.roles.deleteSays}
-            button={t.acts.delete}
-            typed={name}
-            route={consoleApi.deleteRole}
-            input={{ params: { appId, roleId } }}
-            then={() => navigate({ to: '/apps/$appId/roles', params: { appId } })}
-          />
-        )
+        <ActButton
+          title={t.roles.delete}
+          says={t.roles.deleteSays}
+          button={t.acts.delete}
+          typed={name}
+          route={consoleApi.deleteRole}
+          input={{ params: { appId, roleId } }}
+          leadsTo={`/apps/${appId}/roles`}
+        />
       }
     >
       <Answer of={answer}>{({ role }) => <RolePanels key={role.objectId} role={role} />}</Answer>

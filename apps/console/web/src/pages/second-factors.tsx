@@ -2,6 +2,7 @@ import { Alert, Button, Code, Group, Stack, Text, TextInput } from '@mantine/cor
 import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
 import { generate } from 'lean-qr';
+import { toSvgPath } from 'lean-qr/extras/svg';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
@@ -201,11 +202,6 @@ const QUIET_ZONE = 4;
 function QrCode({ text }: { readonly text: string }): ReactNode {
   const t = useTexts();
   const code = generate(text);
-  const places = Array.from({ length: code.size * code.size }, (_, index) => index);
-  const path = places
-    .filter((index) => code.get(index % code.size, Math.floor(index / code.size)))
-    .map((index) => `M${index % code.size} ${Math.floor(index / code.size)}h1v1h-1z`)
-    .join('');
   const side = code.size + 2 * QUIET_ZONE;
   return (
     <svg
@@ -217,7 +213,7 @@ function QrCode({ text }: { readonly text: string }): ReactNode {
       shapeRendering="crispEdges"
     >
       <rect x={-QUIET_ZONE} y={-QUIET_ZONE} width={side} height={side} fill="#fff" />
-      <path d={path} fill="#000" />
+      <path d={toSvgPath(code)} fill="#000" />
     </svg>
   );
 }

@@ -1,4 +1,4 @@
-import { Badge, Button, Code, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
+import { Badge, Button, Group, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
@@ -8,7 +8,7 @@ import { ActButton, useNotices } from '../parts/dialogs';
 import { onText, optionsOf, Segments } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { MailPreview } from '../parts/mail-preview';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
+import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
 import { List, RowLink } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { History } from './audit';
@@ -198,9 +198,7 @@ function Changed({ base, template }: { readonly base: Template; readonly templat
     .map((name) => (
       <Stack key={name} gap={0}>
         {t.user.theirsIs(t.templates[name])}
-        <Code block className="wrap">
-          {template[name]}
-        </Code>
+        <CodeBlock>{template[name]}</CodeBlock>
       </Stack>
     ));
 }

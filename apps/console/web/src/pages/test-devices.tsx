@@ -60,7 +60,8 @@ export function TestPushButton({ body }: SendProps): ReactNode {
       >
         {t.newPush.sendToTest(count, number(count))}
       </Button>
-      <WhyFewer devices={devices} count={count} />
+      <Failure error={devices.error} />
+      {devices.isSuccess && <WhyFewer count={count} missing={devices.data.missing} />}
       <Failure error={send.error} />
       <Group gap="xs" fz="sm" role="status">
         {send.isSuccess && (
@@ -77,20 +78,13 @@ export function TestPushButton({ body }: SendProps): ReactNode {
   );
 }
 
-interface WhyFewerProps {
-  readonly devices: ReturnType<typeof useTestDevices>;
-  readonly count: number;
-}
-
-function WhyFewer({ devices, count }: WhyFewerProps): ReactNode {
+function WhyFewer({ count, missing }: Readonly<Record<'count' | 'missing', number>>): ReactNode {
   const t = useTexts();
   const { appId } = useApp();
   const { number } = useFormats();
-  const missing = devices.data?.missing ?? 0;
   return (
     <>
-      <Failure error={devices.error} />
-      {devices.isSuccess && count === 0 && (
+      {count === 0 && (
         <Text c="dimmed">
           {t.newPush.noTestDevice} <RowLink to={`/apps/${appId}/devices`}>{t.pages.devices}</RowLink>
         </Text>

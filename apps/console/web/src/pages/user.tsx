@@ -1,5 +1,5 @@
 import { Badge, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { useNavigate, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useApp, useRead } from '../api/queries';
@@ -19,7 +19,7 @@ import { ProfileForm, useChangeUser } from './user-profile';
 export function UserPage(): ReactNode {
   const t = useTexts();
   const { userId } = useParams({ from: '/frame/apps/$appId/users/$userId' });
-  const { appId, may } = useApp();
+  const { appId } = useApp();
   const answer = useRead(consoleApi.getUser, { params: { appId, userId } });
   const user = answer.data?.user;
   const name = user?.username ?? userId;
@@ -34,7 +34,7 @@ export function UserPage(): ReactNode {
       name={name}
       title={<bdi>{name}</bdi>}
       back={{ to: `/apps/${appId}/users`, text: t.users.back }}
-      acts={user !== undefined && may('users.delete') && <DeleteButton user={user} />}
+      acts={user !== undefined && <DeleteButton user={user} />}
     >
       <Group gap="sm" fz="sm">
         <Group gap={2}>
@@ -150,7 +150,7 @@ function SessionPanel({ user }: UserProps): ReactNode {
 
 function AccountsPanel({ user }: UserProps): ReactNode {
   const t = useTexts();
-  const { appId, may } = useApp();
+  const { appId } = useApp();
   return (
     <Panel>
       <DataTable
@@ -171,18 +171,17 @@ function AccountsPanel({ user }: UserProps): ReactNode {
           },
           {
             header: t.table.acts,
-            cell: ({ platform }) =>
-              may('users.acl') && (
-                <ActButton
-                  text={t.user.unlink}
-                  title={t.user.unlinkTitle(platform)}
-                  says={t.user.unlinkSays}
-                  typed={platform}
-                  route={consoleApi.unlinkAccount}
-                  input={{ params: { appId, userId: user.objectId }, body: { platform } }}
-                  done={() => t.user.unlinked}
-                />
-              ),
+            cell: ({ platform }) => (
+              <ActButton
+                text={t.user.unlink}
+                title={t.user.unlinkTitle(platform)}
+                says={t.user.unlinkSays}
+                typed={platform}
+                route={consoleApi.unlinkAccount}
+                input={{ params: { appId, userId: user.objectId }, body: { platform } }}
+                done={() => t.user.unlinked}
+              />
+            ),
           },
         ]}
       />
@@ -193,7 +192,6 @@ function AccountsPanel({ user }: UserProps): ReactNode {
 function DeleteButton({ user }: UserProps): ReactNode {
   const t = useTexts();
   const { appId } = useApp();
-  const navigate = useNavigate();
   return (
     <ActButton
       text={t.users.deleteOne}
@@ -204,7 +202,7 @@ function DeleteButton({ user }: UserProps): ReactNode {
       route={consoleApi.deleteUsers}
       input={{ params: { appId }, body: { userIds: [user.objectId] } }}
       done={() => t.users.deleted(1)}
-      then={() => navigate({ to: '/apps/$appId/users', params: { appId } })}
+      leadsTo={`/apps/${appId}/users`}
     />
   );
 }

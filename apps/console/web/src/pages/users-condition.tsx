@@ -4,6 +4,7 @@ import { type ReactNode, type SubmitEvent, useState } from 'react';
 import { ConditionBuilder } from '../parts/condition-builder';
 import { type Condition, conditionOf, type Fields, whereOf } from '../parts/condition.rules';
 import { NoJson } from '../parts/fields';
+import { orProblem } from '../parts/typed.rules';
 import { keptState } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 
@@ -35,7 +36,7 @@ export function ConditionFilter(): ReactNode {
   const { where: applied } = useSearched();
   const [draft, setDraft] = useState<{ readonly on: string; readonly condition: Condition }>();
   const condition = draft?.on === applied ? draft.condition : conditionOf(applied, USER_FIELDS);
-  const { where, problem } = readCondition(condition);
+  const { value: where, problem } = orProblem(() => textOf(condition));
   const apply = (event: SubmitEvent) => {
     event.preventDefault();
     if (where === undefined) return;
@@ -64,12 +65,7 @@ export function ConditionFilter(): ReactNode {
   );
 }
 
-function readCondition(condition: Condition): { readonly where?: string | undefined; readonly problem?: string } {
-  try {
-    const where = whereOf(condition);
-    if (where === undefined) return {};
-    return { where: Object.keys(where).length === 0 ? '' : (condition.json ?? JSON.stringify(where)) };
-  } catch (error) {
-    return { problem: (error as Error).message };
-  }
+function textOf(condition: Condition): string | undefined {
+  const where = whereOf(condition);
+  return where && (Object.keys(where).length === 0 ? '' : (condition.json ?? JSON.stringify(where)));
 }

@@ -29,27 +29,19 @@ export function SelectionBar({ chosen, setChosen }: SelectionProps): ReactNode {
   return (
     <Group gap="sm" className="selection" role="toolbar" aria-label={t.table.chosen(chosen.size)}>
       <Text fw={600}>{t.table.chosen(chosen.size)}</Text>
-      {may('users.export') && (
-        <ExportMenu
-          text={t.exports.beginChosen}
-          route={consoleApi.exportUsers}
-          inputOf={(format) => ({ params: { appId }, query: { ids: [...chosen].join(','), format } })}
-        />
-      )}
+      <ExportMenu text={t.exports.beginChosen} route={consoleApi.exportUsers} query={{ ids: [...chosen].join(',') }} />
       {may('users.write') && <EachActs chosen={chosen} />}
-      {may('users.delete') && (
-        <ActButton
-          text={t.users.deleteThem}
-          title={t.users.deleteTitle(chosen.size)}
-          says={t.users.deleteSays}
-          button={t.acts.delete}
-          typed={String(chosen.size)}
-          route={consoleApi.deleteUsers}
-          input={{ params: { appId }, body: { userIds: [...chosen] } }}
-          done={({ deleted }) => t.users.deleted(deleted)}
-          then={clear}
-        />
-      )}
+      <ActButton
+        text={t.users.deleteThem}
+        title={t.users.deleteTitle(chosen.size)}
+        says={t.users.deleteSays}
+        button={t.acts.delete}
+        typed={String(chosen.size)}
+        route={consoleApi.deleteUsers}
+        input={{ params: { appId }, body: { userIds: [...chosen] } }}
+        done={({ deleted }) => t.users.deleted(deleted)}
+        then={clear}
+      />
       <Button onClick={clear}>{t.table.clear}</Button>
     </Group>
   );

@@ -26,7 +26,7 @@ export function UsersPage(): ReactNode {
       title={t.pages.users}
       acts={
         <>
-          {may('users.export') && <ExportUsers />}
+          <ExportMenu route={consoleApi.exportUsers} query={useUserFilters()} />
           {may('users.write') && <AddButton text={t.users.create} dialog={<NewUser />} />}
         </>
       }
@@ -103,15 +103,12 @@ function Filters(): ReactNode {
   const { where } = useSearched();
   const { q: _q, in: _in, mode: _mode, order: _order, after: _after, ...filters } = search;
   const isFiltered = where !== '' || Object.values(filters).some((each) => each !== undefined);
-  const options = (['yes', 'no'] as const).map((value) => ({ value, label: t.common[value] }));
-  const answerOf = (flag: boolean | undefined) =>
-    flag === undefined ? undefined : options.find(({ value }) => (value === 'yes') === flag)?.value;
   const choice = (name: 'emailVerified' | 'phoneVerified' | 'hasPassword') => (
     <Choice
       label={t.users[name]}
-      value={answerOf(search[name])}
-      options={options}
-      onChange={(answer) => change({ [name]: answer === undefined ? undefined : answer === 'yes' })}
+      value={search[name]?.toString()}
+      options={optionsOf<string>({ true: t.common.yes, false: t.common.no })}
+      onChange={(answer) => change({ [name]: answer && answer === 'true' })}
     />
   );
   return (
@@ -157,17 +154,6 @@ function useUsersInput() {
   // The place of a page in one order is none in another.
   const after = order === askedOrder ? asked : undefined;
   return { params: { appId }, query: { ...useUserFilters(), after, order } };
-}
-
-function ExportUsers(): ReactNode {
-  const { appId } = useApp();
-  const filters = useUserFilters();
-  return (
-    <ExportMenu
-      route={consoleApi.exportUsers}
-      inputOf={(format) => ({ params: { appId }, query: { ...filters, format } })}
-    />
-  );
 }
 
 function UserList(): ReactNode {

@@ -2,15 +2,16 @@ import { Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useApp, useRead } from '../api/queries';
-import { ActButton, DialogButton, useNotices, useSave } from '../parts/dialogs';
+import { ActButton, useNotices, useSave } from '../parts/dialogs';
 import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { CredentialsForm, Stored } from './credentials';
+import { CredentialsButton, Stored } from './credentials';
 
 type Vendor = RouteReply<typeof consoleApi.listVendors>['items'][number];
 type Lanes = RouteReply<typeof consoleApi.listVendors>['lanes'];
+type VendorWithLanes = Vendor & { readonly lanes: Lanes };
 
 const lanesOf = ({ vendor, profile, part }: Vendor, lanes: Lanes) =>
   lanes.filter(({ lane }) => lane.startsWith(`${vendor}/${profile}/${part}/`));
@@ -19,21 +20,19 @@ export function VendorsTab(): ReactNode {
   const t = useTexts();
   const { number } = useFormats();
   const { appId, may } = useApp();
-  const notices = useNotices();
   const vendors = useRead(consoleApi.listVendors, { params: { appId } });
   const set = useAct(consoleApi.setVendor);
-  const form = (
-    <CredentialsForm
+  const addButton = (
+    <CredentialsButton
       title={t.credentials.add}
       kinds={vendors.data?.kinds ?? []}
       name={{ label: t.credentials.profile, initial: '_default' }}
       submit={async (vendor, fields, profile) => {
         const { problem } = await set.mutateAsync({ params: { appId }, body: { vendor, profile, fields } });
-        notices.done(problem === null ? t.acts.saved : t.credentials.savedWith(problem));
+        return problem === null ? undefined : t.credentials.savedWith(problem);
       }}
     />
   );
-  const addButton = <DialogButton text={t.credentials.add} variant="default" dialog={form} />;
   return (
     <Panel title={t.settings.tabs.vendors} acts={may('platforms.write') && addButton}>
       <Answer of={vendors}>
@@ -54,10 +53,7 @@ export function VendorsTab(): ReactNode {
               },
               {
                 header: t.table.acts,
-                cell: (each) =>
-                  may('platforms.write') && (
-                    <VendorActs vendor={each} isPaused={each.lanes.some(({ isPaused }) => isPaused)} />
-                  ),
+                cell: (each) => may('platforms.write') && <VendorActs vendor={each} />,
               },
             ]}
           />
@@ -67,16 +63,12 @@ export function VendorsTab(): ReactNode {
   );
 }
 
-interface VendorActsProps {
-  readonly vendor: Vendor;
-  readonly isPaused: boolean;
-}
-
-function VendorActs({ vendor: { vendor, profile, part }, isPaused }: VendorActsProps): ReactNode {
+function VendorActs({ vendor: { vendor, profile, part, lanes } }: { readonly vendor: VendorWithLanes }): ReactNode {
   const t = useTexts();
   const { appId } = useApp();
   const notices = useNotices();
   const change = useSave(consoleApi.changeVendorLanes);
+  const isPaused = lanes.some((lane) => lane.isPaused);
   const body = { vendor, profile, part };
   const params = { appId };
   const inputOf = (pauses: boolean) => ({ params, body: { ...body, change: pauses ? 'pause' : 'resume' } }) as const;

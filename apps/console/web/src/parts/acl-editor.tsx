@@ -1,11 +1,11 @@
-import { Button, Checkbox, Code, Group, Text, TextInput } from '@mantine/core';
+import { Button, Checkbox, Group, Text, TextInput } from '@mantine/core';
 import { getHotkeyHandler } from '@mantine/hooks';
 import { type ReactNode, useState } from 'react';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
 import { EditForm, useEdit } from './forms';
-import { Panel, RemoveButton } from './panel';
+import { JsonBlock, Panel, RemoveButton } from './panel';
 
 type Acl = Readonly<Record<string, unknown>>;
 
@@ -100,7 +100,7 @@ export function AclPanel<Stored extends Listed>({ stored, isReadOnly, save }: Ac
   const t = useTexts();
   const edit = useEdit<Stored, Record<string, unknown>>(stored, ({ ACL }) => ACL);
   const shown = edit.typed ?? stored.ACL;
-  const theirs = <Code block>{JSON.stringify(stored.ACL, undefined, 2)}</Code>;
+  const theirs = <JsonBlock value={stored.ACL} />;
   return (
     <Panel title={t.acl.title}>
       <EditForm edit={edit} save={save} theirs={theirs}>

@@ -1,10 +1,11 @@
 import { Button, type ButtonProps, Group, Modal, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { type NotificationData, notifications } from '@mantine/notifications';
+import { useRouter } from '@tanstack/react-router';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
 import type { ConsoleRoute, RouteReply } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useAct } from '../api/queries';
+import { useAct, useMayCall } from '../api/queries';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
 import { Form, type FormProps, type Way } from './forms';
@@ -176,6 +177,8 @@ type ActButtonProps<R extends ConsoleRoute> = Look & {
   readonly done?: (reply: RouteReply<R>) => string;
   /** Called after the act has succeeded. */
   readonly then?: (reply: RouteReply<R>) => unknown;
+  /** The page to go to after it. */
+  readonly leadsTo?: string;
 };
 
 /** A button that asks before its act; red where the act cannot be undone. */
@@ -185,16 +188,20 @@ export function AskButton({ text: given, ...confirm }: AskButtonProps): ReactNod
   return <DialogButton text={text} {...look} dialog={<Confirm button={text} {...confirm} />} />;
 }
 
-/** A button that calls a route: after a question where it has a title, else at once. */
+/** A button, for those who may, that calls a route: after a question where it has a title, else at once. */
 export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): ReactNode {
-  const { route, input, done, then, ...look } = props;
+  const { route, input, done, then, leadsTo, ...look } = props;
   const notices = useNotices();
+  const { history } = useRouter();
+  const mayCall = useMayCall(route);
   const act = useAct(route);
   const call = async () => {
     const reply = await act.mutateAsync(input);
     if (done !== undefined) notices.done(done(reply));
     await then?.(reply);
+    if (leadsTo !== undefined) history.push(leadsTo);
   };
+  if (!mayCall) return null;
   if (look.title !== undefined) return <AskButton {...look} onConfirm={call} />;
   return (
     <Button loading={act.isPending} onClick={() => void call().catch(notices.failed)}>

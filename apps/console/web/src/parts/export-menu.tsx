@@ -1,7 +1,8 @@
 import { Button, Group, Menu, Text } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { EXPORT_FORMATS, type ExportFormat, type ExportRoute } from '#console-api';
+import { EXPORT_FORMATS, type ExportFormat, type ExportRoute, type RouteInput } from '#console-api';
 import { type CallInput, readFile, type ReadFile } from '../api/call';
+import { useApp, useMayCall } from '../api/queries';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 import { useNotices } from './dialogs';
@@ -11,13 +12,16 @@ interface ExportMenuProps<R extends ExportRoute> {
   /** Names the button, beside which others can stand. Default: export. */
   readonly text?: string;
   readonly route: R;
-  readonly inputOf: (format: ExportFormat) => CallInput<R>;
+  /** The filters of the list. */
+  readonly query: Omit<RouteInput<R>['query'], 'format'>;
 }
 
-/** Saves a list as a file; while it arrives its size and a button that stops it. Leaving the page stops it as well. */
-export function ExportMenu<R extends ExportRoute>({ text, route, inputOf }: ExportMenuProps<R>): ReactNode {
+/** For those who may: saves a list as a file; while it arrives its size and a button that stops it. Leaving the page stops it as well. */
+export function ExportMenu<R extends ExportRoute>({ text, route, query }: ExportMenuProps<R>): ReactNode {
   const t = useTexts();
   const { bytes: sizeOf } = useFormats();
+  const { appId } = useApp();
+  const mayExport = useMayCall(route);
   const notices = useNotices();
   const [bytes, setBytes] = useState<number>();
   const running = useRef<AbortController>(undefined);
@@ -27,7 +31,8 @@ export function ExportMenu<R extends ExportRoute>({ text, route, inputOf }: Expo
     running.current = stop;
     setBytes(0);
     try {
-      save(await readFile(route, inputOf(format), { signal: stop.signal, onBytes: setBytes }));
+      const input = { params: { appId }, query: { ...query, format } } as unknown as CallInput<R>;
+      save(await readFile(route, input, { signal: stop.signal, onBytes: setBytes }));
       notices.done(t.exports.saved);
     } catch (error) {
       if (!stop.signal.aborted) notices.failed(error as Error);
@@ -35,6 +40,7 @@ export function ExportMenu<R extends ExportRoute>({ text, route, inputOf }: Expo
       setBytes(undefined);
     }
   };
+  if (!mayExport) return null;
   if (bytes !== undefined)
     return (
       <Group gap="xs">

@@ -34,6 +34,17 @@ export function PasswordField(props: PasswordInputProps): ReactNode {
   return <PasswordInput visibilityToggleButtonProps={{ 'aria-label': access.showPassword }} {...props} />;
 }
 
+export function NewPasswordField(props: PasswordInputProps): ReactNode {
+  const { access: t } = useTexts();
+  const rule = t.passwordRule(MIN_PASSWORD_LENGTH);
+  return <PasswordField label={t.newPassword} description={rule} autoComplete="new-password" {...props} />;
+}
+
+/** The address that an operator signs in with. */
+export function AddressField(props: TextInputProps): ReactNode {
+  return <TextInput label={useTexts().access.address} type="email" autoComplete="username" {...props} />;
+}
+
 /** A field for a one-time code or a recovery code. */
 export function CodeField(props: TextInputProps): ReactNode {
   const t = useTexts();
@@ -58,6 +69,11 @@ export function NoJson({ problem }: { readonly problem: string }): ReactNode {
       {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
     </Text>
   );
+}
+
+/** The text of a value, else the value itself, which a newer server can answer. */
+export function nameIn(texts: Readonly<Record<string, string>>, value: string): string {
+  return (texts as Readonly<Record<string, string | undefined>>)[value] ?? value;
 }
 
 type Options<Value extends string> = readonly { readonly value: Value; readonly label: string }[];

@@ -204,6 +204,19 @@ export function Empty({ title, says, command, children }: EmptyProps): ReactNode
   );
 }
 
+export function CodeBlock({ children }: { readonly children: string }): ReactNode {
+  return (
+    <Code block className="wrap">
+      {children}
+    </Code>
+  );
+}
+
+/** A value as the JSON that a developer knows. */
+export function JsonBlock({ value }: { readonly value: unknown }): ReactNode {
+  return <CodeBlock>{JSON.stringify(value, undefined, 2)}</CodeBlock>;
+}
+
 export function RemoveButton({ label, remove }: { readonly label: string; readonly remove: () => void }): ReactNode {
   return (
     <ActionIcon variant="subtle" color="gray" size={30} aria-label={label} onClick={remove}>

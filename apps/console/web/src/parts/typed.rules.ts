@@ -19,6 +19,15 @@ export function optionalObjectOf(text: string): Json {
   return text.trim() === '' ? {} : objectOf(text);
 }
 
+/** The value, or what is wrong with a JSON text. */
+export function orProblem<Value>(read: () => Value): { readonly value?: Value; readonly problem?: string } {
+  try {
+    return { value: read() };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
+
 export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

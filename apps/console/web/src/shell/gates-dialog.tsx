@@ -1,4 +1,4 @@
-import { Text, TextInput } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { consoleApi, type Session } from '#console-api';
@@ -6,7 +6,7 @@ import { call, type Gate, setGateDialog } from '../api/call';
 import { knownOperator, sessionQuery } from '../api/queries';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { FormDialog } from '../parts/dialogs';
-import { CodeField, onText, PasswordField } from '../parts/fields';
+import { AddressField, CodeField, onText, PasswordField } from '../parts/fields';
 import { useCode, type Way } from '../parts/forms';
 import { type Texts, useTexts } from '../texts/texts';
 
@@ -80,14 +80,7 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
       {open.byPassword && (
         <>
           {operator === null ? (
-            <TextInput
-              label={t.access.address}
-              type="email"
-              autoComplete="username"
-              value={address}
-              onChange={onText(setAddress)}
-              required
-            />
+            <AddressField value={address} onChange={onText(setAddress)} required />
           ) : (
             <input type="text" autoComplete="username" value={operator.address} readOnly hidden />
           )}

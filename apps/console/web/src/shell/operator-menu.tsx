@@ -11,6 +11,7 @@ import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
 import { THEME_KEY } from '../theme';
 
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
+const LANGUAGES = ['en', 'zh'] as const;
 const THEMES = ['auto', 'light', 'dark'] as const;
 const THEME_ICONS: Readonly<Record<(typeof THEMES)[number], IconName>> = { auto: 'system', light: 'sun', dark: 'moon' };
 
@@ -85,41 +86,34 @@ export function LookItems(): ReactNode {
   const { texts: t, language, choose } = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const store = useStoreLook();
+  const item = (look: Look, [text, icon, isChosen]: readonly [string, IconName, boolean], apply: () => void) => (
+    <Menu.Item
+      key={text}
+      role="menuitemradio"
+      aria-checked={isChosen}
+      lang={look.language ?? undefined}
+      leftSection={<Icon name={icon} size={16} />}
+      rightSection={isChosen && <Icon name="check" size={16} />}
+      onClick={() => {
+        apply();
+        store(look);
+      }}
+    >
+      {text}
+    </Menu.Item>
+  );
   return (
     <>
       <Menu.Label>{t.shell.language}</Menu.Label>
-      {(['en', 'zh'] as const).map((each) => (
-        <Menu.Item
-          key={each}
-          role="menuitemradio"
-          aria-checked={each === language}
-          lang={each}
-          leftSection={<Icon name="language" size={16} />}
-          rightSection={each === language && <Icon name="check" size={16} />}
-          onClick={() => {
-            choose(each);
-            store({ language: each });
-          }}
-        >
-          {LANGUAGE_NAMES[each]}
-        </Menu.Item>
-      ))}
+      {LANGUAGES.map((each) =>
+        item({ language: each }, [LANGUAGE_NAMES[each], 'language', each === language], () => choose(each)),
+      )}
       <Menu.Label>{t.shell.theme}</Menu.Label>
-      {THEMES.map((each) => (
-        <Menu.Item
-          key={each}
-          role="menuitemradio"
-          aria-checked={each === colorScheme}
-          leftSection={<Icon name={THEME_ICONS[each]} size={16} />}
-          rightSection={each === colorScheme && <Icon name="check" size={16} />}
-          onClick={() => {
-            setColorScheme(each);
-            store({ theme: each });
-          }}
-        >
-          {t.shell.themes[each]}
-        </Menu.Item>
-      ))}
+      {THEMES.map((each) =>
+        item({ theme: each }, [t.shell.themes[each], THEME_ICONS[each], each === colorScheme], () =>
+          setColorScheme(each),
+        ),
+      )}
     </>
   );
 }

@@ -210,13 +210,8 @@ interface PagerProps {
   readonly onNear?: () => void;
 }
 
-interface PersonalState {
-  readonly text?: string | undefined;
-  readonly where?: string | undefined;
-}
-
 /** The state of the tab can have the text of the search and a condition. */
-export const keptState = ({ text, where }: PersonalState): HistoryState => ({
+export const keptState = ({ text, where }: Partial<Record<'text' | 'where', string | undefined>>): HistoryState => ({
   ...(text === undefined ? {} : { text }),
   ...(where === undefined ? {} : { where }),
 });
