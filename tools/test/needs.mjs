@@ -41,7 +41,7 @@ const RULES = [
   { files: /^test\/journeys\/(leaving-leancloud|standalone-life|start-failures|vendor-stand-ins)\./, needs: [] },
   {
     files:
-      /^test\/journeys\/(console|console-factors|console-frame|console-oidc|console-page|expired-links|web-push-page)\./,
+      /^test\/journeys\/(console|console-factors|console-frame|console-objects|console-oidc|console-page|expired-links|web-push-page)\./,
     needs: ['browser'],
   },
   { files: /^test\/journeys\/(console-life|mailed-links)\./, needs: ['browser'], uses: SERVERS },

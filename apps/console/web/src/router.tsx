@@ -12,7 +12,7 @@ import {
 import { z } from 'zod/mini';
 import { sessionQuery } from './api/queries';
 import { Frame } from './shell/frame';
-import { NotFound, PageProblem } from './shell/problems';
+import { NotFound, OfApplication, PageProblem } from './shell/problems';
 
 const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
   component: Outlet,
@@ -108,7 +108,7 @@ const frame = createRoute({
   },
 });
 
-const app = createRoute({ getParentRoute: () => frame, path: '/apps/$appId' });
+const app = createRoute({ getParentRoute: () => frame, path: '/apps/$appId', component: OfApplication });
 
 const ofApplication = [
   page([app, '/overview'], () => import('./pages/overview'), 'OverviewPage'),

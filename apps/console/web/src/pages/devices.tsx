@@ -135,6 +135,8 @@ export function DevicePage(): ReactNode {
   return (
     <Page
       title={t.devices.one}
+      of={answer}
+      history={<History query={{ appId, target: deviceId }} />}
       back={{ to: `/apps/${appId}/devices`, text: t.devices.back }}
       acts={
         <>
@@ -168,7 +170,6 @@ export function DevicePage(): ReactNode {
           </Panel>
         )}
       </Answer>
-      <History query={{ appId, target: deviceId }} />
     </Page>
   );
 }

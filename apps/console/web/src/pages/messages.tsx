@@ -132,7 +132,7 @@ export function MessagePage(): ReactNode {
   const { appId, messageId } = useParams({ from: '/frame/apps/$appId/messages/$messageId' });
   const answer = useRead(consoleApi.getMessage, { params: { appId, messageId } }, { everyMs: EVERY_MS });
   return (
-    <Page title={t.messages.one} back={{ to: `/apps/${appId}/messages`, text: t.messages.back }}>
+    <Page title={t.messages.one} of={answer} back={{ to: `/apps/${appId}/messages`, text: t.messages.back }}>
       <Answer of={answer}>
         {({ message, history }) => (
           <>

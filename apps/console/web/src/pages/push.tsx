@@ -31,6 +31,8 @@ export function PushPage(): ReactNode {
     <Page
       name={name}
       title={<bdi>{name}</bdi>}
+      of={answer}
+      history={<History query={{ appId, target: pushId }} />}
       back={{ to: `/apps/${appId}/pushes`, text: t.pushes.back }}
       acts={
         <>
@@ -52,7 +54,6 @@ export function PushPage(): ReactNode {
             <Panel title={t.pushes.sent}>
               <JsonBlock value={{ data: shown.data, where: shown.where ?? undefined }} />
             </Panel>
-            <History query={{ appId, target: pushId }} />
           </Stack>
         )}
       </Answer>

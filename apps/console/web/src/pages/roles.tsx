@@ -78,6 +78,8 @@ export function RolePage(): ReactNode {
   return (
     <Page
       title={name}
+      of={answer}
+      history={<History query={{ appId, target: roleId }} />}
       back={{ to: `/apps/${appId}/roles`, text: t.roles.back }}
       acts={
         <ActButton
@@ -92,7 +94,6 @@ export function RolePage(): ReactNode {
       }
     >
       <Answer of={answer}>{({ role }) => <RolePanels key={role.objectId} role={role} />}</Answer>
-      <History query={{ appId, target: roleId }} />
     </Page>
   );
 }

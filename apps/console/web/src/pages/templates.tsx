@@ -9,6 +9,7 @@ import { onText, optionsOf, Segments } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
+import { NotFound } from '../shell/problems';
 import { List, RowLink } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { History } from './audit';
@@ -74,10 +75,9 @@ export function TemplatesPage(): ReactNode {
 }
 
 export function TemplatePage(): ReactNode {
-  const t = useTexts();
   const { appId, kind, language } = useParams({ from: '/frame/apps/$appId/templates/$kind/$language' });
   const known = TEMPLATE_KINDS.find((each) => each === kind);
-  if (known === undefined) return <Empty title={t.states.noPage} />;
+  if (known === undefined) return <NotFound />;
   return <KnownTemplate key={`${kind} ${language}`} appId={appId} kind={known} language={language} />;
 }
 

@@ -33,6 +33,7 @@ export function UserPage(): ReactNode {
     <Page
       name={name}
       title={<bdi>{name}</bdi>}
+      of={answer}
       back={{ to: `/apps/${appId}/users`, text: t.users.back }}
       acts={user !== undefined && <DeleteButton user={user} />}
     >

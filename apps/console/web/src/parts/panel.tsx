@@ -16,25 +16,42 @@ interface PageProps {
   readonly acts?: ReactNode;
   /** The link to the list that holds the object of the page. */
   readonly back?: { readonly to: string; readonly text: string };
+  /** The answer about the object of the page. Without the object there are no acts. */
+  readonly of?: UseQueryResult;
+  /** Stays where the object is gone. */
+  readonly history?: ReactNode;
   readonly children: ReactNode;
 }
 
+/** Errors about an object that does not exist, or whose id is malformed. */
+const MISSING: ReadonlySet<string | undefined> = new Set(['NOT_FOUND', 'USER_NOT_FOUND', 'INCORRECT_TYPE']);
+
 /** A page: its heading takes the focus after a change of the page. */
-export function Page({ title, name, acts, back, children }: PageProps): ReactNode {
-  const tab = name ?? (typeof title === 'string' ? title : 'Gatepost');
+export function Page(props: PageProps): ReactNode {
+  const { title, name = typeof title === 'string' ? title : 'Gatepost', acts, back, of, history, children } = props;
+  const { states: t } = useTexts();
+  const { isThere, isMissing } = usePresence(of);
   return (
     <Stack gap="md" maw="84rem">
-      <title>{`${tab} · Gatepost`}</title>
+      <title>{`${name} · Gatepost`}</title>
       <Group justify="space-between" gap="sm">
         <Title order={1} tabIndex={-1} id="page-title">
           {title}
         </Title>
-        {acts !== undefined && <Group gap="xs">{acts}</Group>}
+        {isThere && acts !== undefined && <Group gap="xs">{acts}</Group>}
       </Group>
       {back !== undefined && <Link to={back.to}>{back.text}</Link>}
-      {children}
+      {isMissing ? <Empty title={t.noObject} says={t.noPageSays} /> : children}
+      {history}
     </Stack>
   );
+}
+
+/** Both are false until there is an answer. */
+function usePresence(of: UseQueryResult | undefined): { readonly isThere: boolean; readonly isMissing: boolean } {
+  const error = useLastError(of ?? NOT_ASKED);
+  const isMissing = MISSING.has(error?.name);
+  return { isThere: of === undefined || (of.data !== undefined && !isMissing), isMissing };
 }
 
 interface PanelProps {
@@ -81,8 +98,11 @@ export function Answer<Reply>({ of, lines = 6, children }: AnswerProps<Reply>): 
   );
 }
 
+type Asked = Pick<UseQueryResult, 'error' | 'errorUpdateCount' | 'isPending'>;
+const NOT_ASKED: Asked = { error: null, errorUpdateCount: 0, isPending: false };
+
 /** The error of a query, also while the page asks again without an answer so far. */
-function useLastError({ error, isPending, errorUpdateCount }: UseQueryResult): Error | null {
+function useLastError({ error, isPending, errorUpdateCount }: Asked): Error | null {
   const [last, setLast] = useState(error);
   if (error !== null && error !== last) setLast(error);
   return isPending && errorUpdateCount > 0 ? last : error;

@@ -92,6 +92,7 @@ export const en = {
     pageProblem: 'The page met an unexpected problem. Load it again.',
     tooMany: (minutes: number) => `Too many attempts. Try again in ${minutes} ${plural(minutes, 'minute', 'minutes')}.`,
     noPage: 'There is no such page',
+    noObject: 'It does not exist',
     noPageSays: 'The address is wrong, or the object was deleted.',
     home: 'Go to the overview',
     reload: 'Load the page again',

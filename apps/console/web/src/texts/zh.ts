@@ -88,6 +88,7 @@ export const zh: typeof en = {
     pageProblem: '页面遇到意外问题，请重新加载。',
     tooMany: (minutes) => `尝试次数过多，请 ${minutes} 分钟后再试。`,
     noPage: '没有这个页面',
+    noObject: '对象不存在',
     noPageSays: '地址有误，或者对象已被删除。',
     home: '回到概览',
     reload: '重新加载页面',

@@ -1,0 +1,53 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { appClient, masterClient, unique, useServer } from '#testing';
+import { type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
+
+const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
+const operator = useOperator(server);
+const { open } = useOperatorPages(operator);
+
+const button = (page: Page, name: RegExp | string) => page.getByRole('button', { name, exact: true });
+const UNKNOWN = 'fedcba9876543210fedcba98';
+
+async function newDevice(fields: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const device = { deviceType: 'android', installationId: unique('device'), ...fields };
+  return String((await appClient(server()).post('/1.1/installations', device)).body['objectId']);
+}
+
+describe('the page of an object that does not exist', () => {
+  it.each([
+    ['devices', UNKNOWN, 'All devices'],
+    ['devices', 'no%20id', 'All devices'],
+    ['roles', UNKNOWN, 'All roles'],
+    ['users', UNKNOWN, 'All users'],
+    ['pushes', UNKNOWN, 'All pushes'],
+    ['messages', '11111111-1111-4111-8111-111111111111', 'All messages'],
+  ])('of %s with the id %s says so, offers no act, and leads back', async (kind, id, back) => {
+    const page = await open(`${kind}/${id}`);
+    await page.getByText('It does not exist').waitFor();
+    const acts = page.getByRole('main').getByRole('button', { name: /Delete|test device|Send again|Stop/ });
+    expect(await acts.count()).toBe(0);
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await page.getByRole('link', { name: back }).click();
+    await page.waitForURL(`**/${kind}`);
+  });
+
+  it('shows what was done with a device that was deleted meanwhile, in place of its acts', async () => {
+    const id = await newDevice();
+    const page = await open(`devices/${id}`);
+    await button(page, 'Delete the device').click();
+    await masterClient(server()).delete(`/1.1/installations/${id}`);
+    await page.getByText('It does not exist').waitFor({ timeout: 15_000 });
+    expect(await button(page, 'Delete the device').count()).toBe(0);
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+  });
+
+  it('of an unknown application has no menu of acts', async () => {
+    const page = await open('/apps/no-such-app/users');
+    await page.getByText('There is no such page').waitFor();
+    expect(await button(page, 'New user').count()).toBe(0);
+    await page.getByRole('link', { name: 'Go to the overview' }).click();
+    await page.waitForURL('**/overview');
+  });
+});
