@@ -1,6 +1,6 @@
 import { Badge, Code, Group, Stack, Text } from '@mantine/core';
 import { Link, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, Suspense, useState } from 'react';
 import { type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
@@ -10,7 +10,7 @@ import { momentsOf } from '../parts/moments.rules';
 import { Empty, Page, Panel } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
 import { When } from '../texts/format';
-import { tagOf, useLanguage, useTexts } from '../texts/texts';
+import { tagOf, useActions, useLanguage, useTexts } from '../texts/texts';
 
 const FROM = '/frame/audit';
 const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {
@@ -32,7 +32,9 @@ export function AuditPage(): ReactNode {
     <Page title={t.pages.audit} acts={<ExportMenu route={consoleApi.exportAudit} query={filters} />}>
       <Panel>
         <Group gap="xs" align="flex-end">
-          <ActionFilter {...filter('action')} />
+          <Suspense>
+            <ActionFilter {...filter('action')} />
+          </Suspense>
           <UrlText label={t.audit.target} {...filter('target')} />
           <UrlText label={t.audit.application} {...filter('app')} />
           <Choice label={t.audit.outcome} options={optionsOf(t.audit.outcomes)} {...filter('outcome')} />
@@ -62,7 +64,7 @@ function OperatorFilter(filter: TextFilter): ReactNode {
 function ActionFilter(filter: TextFilter): ReactNode {
   const t = useTexts();
   const { language } = useLanguage();
-  const names = t.audit.actions;
+  const names = useActions();
   const actions = Object.keys(names).sort((a, b) => nameIn(names, a).localeCompare(nameIn(names, b), tagOf(language)));
   const unknown = filter.value === undefined || filter.value in names ? [] : [filter.value];
   return (
@@ -82,8 +84,17 @@ interface AuditListProps {
   readonly opened?: string | undefined;
 }
 
-export function AuditList({ query, hasPager = false, opened }: AuditListProps): ReactNode {
+function AuditList(props: AuditListProps): ReactNode {
+  return (
+    <Suspense>
+      <Entries {...props} />
+    </Suspense>
+  );
+}
+
+function Entries({ query, hasPager = false, opened }: AuditListProps): ReactNode {
   const t = useTexts();
+  const actions = useActions();
   const entries = useRead(consoleApi.listAudit, { query });
   const [chosen, setChosen] = useState<string | null>();
   const open = chosen === undefined ? opened : chosen;
@@ -106,7 +117,7 @@ export function AuditList({ query, hasPager = false, opened }: AuditListProps): 
                 aria-expanded={open === entry.id}
                 onClick={() => setChosen(open === entry.id ? null : entry.id)}
               >
-                {nameIn(t.audit.actions, entry.action)}
+                {nameIn(actions, entry.action)}
               </button>
             ),
           },

@@ -1,4 +1,5 @@
-import { createContext, useContext } from 'react';
+import { createContext, use, useContext } from 'react';
+import type { actions } from './actions.en';
 import type { en } from './en';
 
 /** All texts of the page in one language. A text that is missing in a language does not compile. */
@@ -47,6 +48,19 @@ export function useLanguage(): ChosenLanguage {
   const context = useContext(TextsContext);
   if (context === undefined) throw new Error('texts are loaded before the page is shown');
   return context;
+}
+
+type Actions = typeof actions;
+const ACTION_LOADERS: Readonly<Record<Language, () => Promise<{ readonly actions: Actions }>>> = {
+  en: () => import('./actions.en'),
+  zh: () => import('./actions.zh'),
+};
+const loadedActions: Partial<Record<Language, Promise<{ readonly actions: Actions }>>> = {};
+
+/** The acts of the audit log. The component waits for them within a `Suspense`. */
+export function useActions(): Actions {
+  const { language } = useLanguage();
+  return use((loadedActions[language] ??= ACTION_LOADERS[language]())).actions;
 }
 
 /** The tag for `Intl` and for the attribute `lang`. */
