@@ -2,10 +2,11 @@ import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { appClient, masterClient, unique, useServer } from '#testing';
 import { type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
+import { answer, isAsked } from './suites/page-requests.js';
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
 const operator = useOperator(server);
-const { open } = useOperatorPages(operator);
+const { open, openWithClock } = useOperatorPages(operator);
 
 const button = (page: Page, name: RegExp | string) => page.getByRole('button', { name, exact: true });
 const UNKNOWN = 'fedcba9876543210fedcba98';
@@ -49,5 +50,33 @@ describe('the page of an object that does not exist', () => {
     expect(await button(page, 'New user').count()).toBe(0);
     await page.getByRole('link', { name: 'Go to the overview' }).click();
     await page.waitForURL('**/overview');
+  });
+});
+
+describe('a push to many devices', () => {
+  it('is confirmed by the number that was shown, and says so where the devices are more meanwhile', async () => {
+    const page = await openWithClock('pushes/new');
+    let total = 1_200;
+    await answer(page, isAsked('POST', /\/pushes\/count$/), () => ({
+      json: { total, isExact: true, platforms: {}, unreachable: 0, leftOut: null, sample: [] },
+    }));
+    const sent: unknown[] = [];
+    await answer(page, isAsked('POST', /\/pushes$/), (request) => {
+      sent.push(request.postDataJSON());
+      return { json: { objectId: UNKNOWN, createdAt: new Date().toISOString() } };
+    });
+    await page.getByLabel('Text').fill('Autumn sale');
+    await page.clock.fastForward(1_000);
+    await button(page, 'Send to 1,200 devices').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Type 1200 to confirm').fill('1200');
+    total = 1_300;
+    await page.clock.fastForward(16_000);
+    await dialog.getByText('Meanwhile the audience has changed: 1,300 devices.').waitFor();
+    await dialog.getByText('to 1,200 devices').waitFor();
+    await dialog.getByLabel('Type 1200 to confirm').waitFor();
+    await dialog.getByRole('button', { name: 'Send the push' }).click();
+    await page.waitForURL(`**/pushes/${UNKNOWN}`);
+    expect(sent).toMatchObject([{ body: { data: { alert: 'Autumn sale' } } }]);
   });
 });

@@ -152,7 +152,7 @@ function PushForm({ draft, settled, change, discard, forget }: FormProps): React
           body={ready(isLate ? undefined : complete)}
           onSent={forget}
           isCounting={count.isPending || count.isPlaceholderData}
-          count={count.isError ? undefined : count.data?.total}
+          audience={count.isError ? undefined : count.data}
         />
         <DiscardButton discard={discard} />
       </Panel>

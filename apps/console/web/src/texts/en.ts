@@ -558,6 +558,8 @@ export const en = {
       `${shown} of your test devices ${plural(count, 'does', 'do')} not exist any more.`,
     sentToTest: (count: number, shown: string) => `Sent to ${shown} test ${plural(count, 'device', 'devices')}.`,
     watch: 'Watch it in another tab',
+    countChanged: (audience: string) =>
+      `Meanwhile the audience has changed: ${audience}. Cancel to confirm the new number.`,
     allMatching: 'all devices that match',
     sendSays: (audience: string) =>
       `The push goes out now, to ${audience}. What a device has received cannot be taken back.`,

@@ -534,6 +534,7 @@ export const zh: typeof en = {
     missingTestDevices: (_count, shown) => `您的测试设备中有 ${shown} 台已不存在。`,
     sentToTest: (_count, shown) => `已发送给 ${shown} 台测试设备。`,
     watch: '在新标签页中查看进度',
+    countChanged: (audience) => `受众已变为 ${audience}。取消后可按新数量确认。`,
     allMatching: '符合条件的全部设备',
     sendSays: (audience) => `推送将立即发给${audience}。设备收到的内容无法收回。`,
     past: '这个时间已经过去。',
