@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { appClient, masterClient, unique, useServer } from '#testing';
+import { appClient, masterClient, signUp, unique, useServer } from '#testing';
 import { type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
 import { answer, isAsked } from './suites/page-requests.js';
 
@@ -78,5 +78,33 @@ describe('a push to many devices', () => {
     await dialog.getByRole('button', { name: 'Send the push' }).click();
     await page.waitForURL(`**/pushes/${UNKNOWN}`);
     expect(sent).toMatchObject([{ body: { data: { alert: 'Autumn sale' } } }]);
+  });
+});
+
+describe('hidden characters', () => {
+  it('stand as escapes in names, in the JSON of a device and of a push, and in what a delete wants typed', async () => {
+    const name = `${unique('ada')}\u202Egnp\u200B`;
+    const shown = name.replace('\u202E', String.raw`\u202e`).replace('\u200B', String.raw`\u200b`);
+    const { id } = await signUp(appClient(server()), { username: name });
+    const page = await open(`users?q=${encodeURIComponent(name)}`);
+    await page.getByRole('link', { name: shown }).click();
+    await page.getByRole('heading', { level: 1, name: shown }).waitFor();
+    await button(page, 'Delete').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(`Type ${shown} to confirm`).fill(shown);
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('The user is deleted.').waitFor();
+    expect((await masterClient(server()).get(`/1.1/users/${id}`)).status).toBe(400);
+
+    const device = await newDevice({ note: 'a\u202Eb' });
+    await page.goto(operator().urlOf(`devices/${device}`));
+    await page.locator('pre', { hasText: String.raw`a\u202eb` }).waitFor();
+    const push = { data: { alert: 'free\u200B gift\u202E' }, where: { objectId: device } };
+    const sent = await masterClient(server()).post('/1.1/push', push);
+    await page.goto(operator().urlOf(`pushes/${String(sent.body['objectId'])}`));
+    await page.locator('pre', { hasText: String.raw`free\u200b gift\u202e` }).waitFor();
+    await page.getByRole('heading', { level: 1, name: String.raw`free\u200b gift\u202e` }).waitFor();
+    await page.goto(operator().urlOf('pushes'));
+    await page.getByRole('link', { name: String.raw`free\u200b gift\u202e` }).waitFor();
   });
 });

@@ -4,6 +4,7 @@ import { type ReactNode, Suspense, useState } from 'react';
 import { type AuditEntry, consoleApi } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { ExportMenu } from '../parts/export-menu';
 import { Choice, DayFilters, nameIn, optionsOf, type TextFilter, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
@@ -121,13 +122,13 @@ function Entries({ query, hasPager = false, opened }: AuditListProps): ReactNode
               </button>
             ),
           },
-          { header: t.audit.operator, cell: ({ operatorName }) => <bdi>{operatorName}</bdi> },
+          { header: t.audit.operator, cell: ({ operatorName }) => <Bdi>{operatorName}</Bdi> },
           {
             header: t.audit.outcome,
             cell: ({ outcome }) => <Badge color={COLORS[outcome]}>{t.audit.outcomes[outcome]}</Badge>,
           },
           { header: t.audit.application, from: 'md', cell: ({ appId }) => appId ?? '–' },
-          { header: t.audit.target, from: 'lg', cell: ({ target }) => <bdi>{target ?? '–'}</bdi> },
+          { header: t.audit.target, from: 'lg', cell: ({ target }) => <Bdi>{target ?? '–'}</Bdi> },
           { header: t.audit.at, from: 'sm', cell: ({ begunAt }) => <When at={begunAt} /> },
         ]}
       />
@@ -161,7 +162,11 @@ function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {
         {t.audit.ways[entry.way]} · {entry.network ?? '–'} · <When at={entry.begunAt} isFull />
       </Text>
       {entry.errorName !== null && <Text>{t.audit.error(entry.errorName)}</Text>}
-      {entry.target !== null && <Text>{t.audit.targetIs(entry.target)}</Text>}
+      {entry.target !== null && (
+        <Text>
+          <Bdi>{t.audit.targetIs(entry.target)}</Bdi>
+        </Text>
+      )}
       <Changes entry={entry} />
       <Text>
         {t.states.request} <Code>{entry.requestId}</Code>
@@ -211,5 +216,5 @@ function Changes({ entry }: { readonly entry: AuditEntry }): ReactNode {
 
 function textOf(value: unknown): ReactNode {
   if (value === undefined) return '–';
-  return <bdi className="wrap">{typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)}</bdi>;
+  return <Bdi className="wrap">{typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)}</Bdi>;
 }

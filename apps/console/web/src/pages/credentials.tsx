@@ -2,6 +2,7 @@ import { Badge, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@m
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useApp, useRead } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { ActButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Answer, Empty, Panel } from '../parts/panel';
@@ -22,7 +23,7 @@ export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
     <ul className="list">
       {Object.entries(shown).map(([name, value]) => (
         <li key={name}>
-          {name} <bdi>{value}</bdi>
+          {name} <Bdi>{value}</Bdi>
         </li>
       ))}
       {secrets.map((name) => (

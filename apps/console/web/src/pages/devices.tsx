@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { consoleApi, type Device } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useApp, useRead } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { ActButton, useSave } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { onText, UrlText, useUrlFilters } from '../parts/fields';
@@ -104,7 +105,7 @@ function useDeviceColumns(): readonly Column<Device>[] {
     {
       header: t.devices.channels,
       from: 'md',
-      cell: ({ channels }) => (channels.length === 0 ? '–' : <bdi>{channels.join(', ')}</bdi>),
+      cell: ({ channels }) => (channels.length === 0 ? '–' : <Bdi>{channels.join(', ')}</Bdi>),
     },
     {
       header: t.devices.waiting,

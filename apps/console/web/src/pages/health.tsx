@@ -2,6 +2,7 @@ import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text } from '@mantine/c
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useMay, useRead } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { ActButton } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
 import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
@@ -165,7 +166,7 @@ function LettersOf({ service }: { readonly service: string }): ReactNode {
                 <Group gap="xs" fz="sm">
                   <strong>{pattern}</strong>
                   <When at={diedAt} />
-                  <bdi lang="en">{reason}</bdi>
+                  <Bdi lang="en">{reason}</Bdi>
                 </Group>
                 <CodeBlock>{body}</CodeBlock>
               </Stack>

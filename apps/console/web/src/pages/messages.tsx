@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { consoleApi, type Message } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useApp, useRead, useTimeZone } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { ActButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { Choice, DayFilters, nameIn, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
@@ -113,7 +114,7 @@ export function MessageList({ query, hasPager = false }: MessageListProps): Reac
         {
           header: t.messages.answer,
           from: 'md',
-          cell: ({ lastError }) => <bdi className="wrap">{lastError ?? '–'}</bdi>,
+          cell: ({ lastError }) => <Bdi className="wrap">{lastError ?? '–'}</Bdi>,
         },
         { header: t.messages.attempts, from: 'lg', isNumber: true, cell: ({ attempts }) => attempts },
         { header: t.common.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
@@ -144,7 +145,7 @@ export function MessagePage(): ReactNode {
                 <ul className="list">
                   {history.map(({ at, error }) => (
                     <li key={at}>
-                      <When at={at} isFull /> · <bdi lang="en">{error ?? t.messages.accepted}</bdi>
+                      <When at={at} isFull /> · <Bdi lang="en">{error ?? t.messages.accepted}</Bdi>
                     </li>
                   ))}
                 </ul>
@@ -166,12 +167,12 @@ function MessageState({ message }: { readonly message: Message }): ReactNode {
     <Panel title={nameIn(t.messages.kinds, message.kind)}>
       <Group gap="sm" fz="sm" role="status" aria-live="polite">
         <MessageStatus status={message.status} />
-        <bdi>{message.recipient}</bdi>
+        <Bdi>{message.recipient}</Bdi>
         <span>{t.messages.channels[message.channel]}</span>
       </Group>
       {message.lastError !== null && (
         <Text>
-          {t.messages.serverSays} <bdi lang="en">{message.lastError}</bdi>
+          {t.messages.serverSays} <Bdi lang="en">{message.lastError}</Bdi>
         </Text>
       )}
       <Text c="dimmed">

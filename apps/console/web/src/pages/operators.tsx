@@ -5,6 +5,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
 import { sessionQuery, useAct, useApplications, useMay, useRead, useSession } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { onText, optionsOf } from '../parts/fields';
 import { Icon } from '../parts/icon';
@@ -36,8 +37,8 @@ export function OperatorsPage(): ReactNode {
           of={operators}
           idOf={({ id }) => id}
           columns={[
-            { header: t.access.name, cell: ({ name }) => <bdi>{name}</bdi> },
-            { header: t.access.address, from: 'sm', cell: ({ address }) => <bdi>{address}</bdi> },
+            { header: t.access.name, cell: ({ name }) => <Bdi>{name}</Bdi> },
+            { header: t.access.address, from: 'sm', cell: ({ address }) => <Bdi>{address}</Bdi> },
             { header: t.operators.rights, cell: (operator) => <Rights operator={operator} /> },
             {
               header: t.users.state,

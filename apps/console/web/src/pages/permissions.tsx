@@ -2,6 +2,7 @@ import { NativeSelect, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { type ApplicationDetails, CLASS_NAMES, CLASS_OPERATIONS, consoleApi } from '#console-api';
 import { useApp, useRead } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { DialogButton, FormDialog, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { Answer, Page, Panel } from '../parts/panel';
@@ -70,7 +71,7 @@ export function PermissionsPage(): ReactNode {
 function Who({ permission }: { readonly permission: Permission }): ReactNode {
   const t = useTexts();
   if (!Array.isArray(permission)) return t.permissions.groups[permission];
-  return permission.length === 0 ? t.permissions.groups.masterKey : <bdi>{permission.join(', ')}</bdi>;
+  return permission.length === 0 ? t.permissions.groups.masterKey : <Bdi>{permission.join(', ')}</Bdi>;
 }
 
 const GROUPS = ['everyone', 'users', 'listed', 'masterKey'] as const;

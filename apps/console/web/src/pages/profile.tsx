@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { ActButton, useNotices } from '../parts/dialogs';
 import { CodeField, NewPasswordField, PasswordField, passwordMistake } from '../parts/fields';
 import { Form, useCode } from '../parts/forms';
@@ -129,7 +130,7 @@ function Sessions(): ReactNode {
         of={sessions}
         idOf={({ id }) => id}
         columns={[
-          { header: t.profile.browser, cell: ({ browser }) => <bdi>{browser}</bdi> },
+          { header: t.profile.browser, cell: ({ browser }) => <Bdi>{browser}</Bdi> },
           { header: t.profile.network, from: 'sm', cell: ({ network }) => network },
           { header: t.profile.used, cell: ({ usedAt }) => <When at={usedAt} /> },
           {

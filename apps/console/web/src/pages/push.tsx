@@ -3,6 +3,7 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type PushDetails } from '#console-api';
 import { useApp, useRead } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { ActButton } from '../parts/dialogs';
 import { Answer, Copyable, Empty, JsonBlock, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
@@ -30,7 +31,7 @@ export function PushPage(): ReactNode {
   return (
     <Page
       name={name}
-      title={<bdi>{name}</bdi>}
+      title={<Bdi>{name}</Bdi>}
       of={answer}
       history={<History query={{ appId, target: pushId }} />}
       back={{ to: `/apps/${appId}/pushes`, text: t.pushes.back }}

@@ -7,6 +7,7 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { addPasskey } from '../api/sign-in';
+import { Bdi } from '../parts/bdi';
 import { ActButton, Dialog, DialogButton, FormDialog } from '../parts/dialogs';
 import { CodeField } from '../parts/fields';
 import { Icon } from '../parts/icon';
@@ -72,7 +73,7 @@ function FactorList({ factors, added }: FactorListProps): ReactNode {
           rows={passkeys}
           idOf={({ id }) => id}
           columns={[
-            { header: t.factors.passkey, cell: ({ name }) => <bdi>{name}</bdi> },
+            { header: t.factors.passkey, cell: ({ name }) => <Bdi>{name}</Bdi> },
             { header: t.profile.used, cell: ({ lastUsedAt, createdAt }) => <When at={lastUsedAt ?? createdAt} /> },
             {
               header: t.table.acts,

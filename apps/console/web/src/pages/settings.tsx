@@ -2,6 +2,7 @@ import { Badge, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine
 import type { ReactNode } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useApp, useRead } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { AskButton, useNotices, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
@@ -93,12 +94,7 @@ function SettingField({ setting }: { readonly setting: Setting }): ReactNode {
     onChange: onText((value) => (value === setting.value ? edit.discard() : edit.type(value))),
   };
   return (
-    <EditForm
-      edit={edit}
-      save={save}
-      maw="48rem"
-      theirs={<span className="wrap">{t.user.theirsIs(setting.value)}</span>}
-    >
+    <EditForm edit={edit} save={save} maw="48rem" theirs={<Bdi className="wrap">{t.user.theirsIs(setting.value)}</Bdi>}>
       {kind === 'flag' && (
         <Switch
           label={label}

@@ -2,6 +2,7 @@ import { Button, Textarea, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useApp } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
@@ -97,12 +98,12 @@ function Conflict({ theirs, base, typed, take }: ConflictProps): ReactNode {
       idOf={(name) => name}
       columns={[
         { header: t.user.field, cell: (name) => names[name] },
-        { header: t.user.theirs, cell: (name) => <span className="wrap">{after[name]}</span> },
+        { header: t.user.theirs, cell: (name) => <Bdi className="wrap">{after[name]}</Bdi> },
         {
           header: t.user.yours,
           cell: (name) => (
             <>
-              <span className="wrap">{typed[name] ?? '–'}</span>{' '}
+              <Bdi className="wrap">{typed[name] ?? '–'}</Bdi>{' '}
               {name in typed && <Button onClick={() => take(name)}>{t.user.takeTheirs}</Button>}
             </>
           ),

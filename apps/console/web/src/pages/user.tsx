@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { consoleApi, type UserDetails } from '#console-api';
 import { useApp, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
+import { Bdi } from '../parts/bdi';
 import { ActButton, folded } from '../parts/dialogs';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
@@ -32,7 +33,7 @@ export function UserPage(): ReactNode {
   return (
     <Page
       name={name}
-      title={<bdi>{name}</bdi>}
+      title={<Bdi>{name}</Bdi>}
       of={answer}
       back={{ to: `/apps/${appId}/users`, text: t.users.back }}
       acts={user !== undefined && <DeleteButton user={user} />}
@@ -161,7 +162,7 @@ function AccountsPanel({ user }: UserProps): ReactNode {
         idOf={({ platform }) => platform}
         columns={[
           { header: t.users.platform, cell: ({ platform }) => platform },
-          { header: t.user.uid, cell: ({ uid }) => <bdi>{uid}</bdi> },
+          { header: t.user.uid, cell: ({ uid }) => <Bdi>{uid}</Bdi> },
           {
             header: t.users.state,
             cell: ({ isVerified }) => (

@@ -11,6 +11,7 @@ import { onText } from './fields';
 import { Form, type FormProps, type Way } from './forms';
 import { Icon } from './icon';
 import { Problem } from './panel';
+import { visible } from './visible.rules';
 
 interface DialogProps {
   readonly title: string;
@@ -160,9 +161,9 @@ export function Confirm({ says, button, typed, onConfirm, ...dialog }: ConfirmPr
   );
 }
 
-/** White space as it is seen and typed: names may begin with it, or hold line breaks. */
+/** A text as it is seen and typed: names may begin with white space, hold line breaks or hidden characters. */
 export function folded(text: string): string {
-  return text.trim().replaceAll(/\s+/g, ' ');
+  return visible(text.trim().replaceAll(/\s+/g, ' '));
 }
 
 interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {

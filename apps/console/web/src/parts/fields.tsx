@@ -14,6 +14,7 @@ import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
 import { keptState } from '../table/data-table';
 import { type Texts, useTexts } from '../texts/texts';
+import { Bdi } from './bdi';
 
 export function onText(apply: (text: string) => void): (event: { readonly currentTarget: { value: string } }) => void {
   return ({ currentTarget: { value } }) => apply(value);
@@ -66,7 +67,7 @@ export function NoJson({ problem }: { readonly problem: string }): ReactNode {
   const t = useTexts();
   return (
     <Text c="bad" role="alert">
-      {t.newPush.noJson} <bdi lang="en">{problem}</bdi>
+      {t.newPush.noJson} <Bdi lang="en">{problem}</Bdi>
     </Text>
   );
 }

@@ -7,7 +7,9 @@ import { CHANGED_SINCE } from '#console-api';
 import { CallError } from '../api/call';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
+import { Bdi } from './bdi';
 import { Icon } from './icon';
+import { visible } from './visible.rules';
 
 interface PageProps {
   readonly title: ReactNode;
@@ -33,10 +35,10 @@ export function Page(props: PageProps): ReactNode {
   const { isThere, isMissing } = usePresence(of);
   return (
     <Stack gap="md" maw="84rem">
-      <title>{`${name} · Gatepost`}</title>
+      <title>{`${visible(name)} · Gatepost`}</title>
       <Group justify="space-between" gap="sm">
         <Title order={1} tabIndex={-1} id="page-title">
-          {title}
+          {typeof title === 'string' ? visible(title) : title}
         </Title>
         {isThere && acts !== undefined && <Group gap="xs">{acts}</Group>}
       </Group>
@@ -194,7 +196,7 @@ export function Problem({ error }: { readonly error: Error }): ReactNode {
   const { text, lang } = useProblem()(error);
   return (
     <>
-      <bdi lang={lang}>{text}</bdi> {error.name === 'FORBIDDEN' && <bdi lang="en">{error.message}</bdi>}
+      <Bdi lang={lang}>{text}</Bdi> {error.name === 'FORBIDDEN' && <Bdi lang="en">{error.message}</Bdi>}
     </>
   );
 }
@@ -227,7 +229,7 @@ export function Empty({ title, says, command, children }: EmptyProps): ReactNode
 export function CodeBlock({ children }: { readonly children: string }): ReactNode {
   return (
     <Code block className="wrap">
-      {children}
+      {visible(children)}
     </Code>
   );
 }
@@ -249,7 +251,7 @@ export function RemoveButton({ label, remove }: { readonly label: string; readon
 export function Copyable({ value }: { readonly value: string }): ReactNode {
   return (
     <Group gap={4} wrap="nowrap" maw="100%">
-      <Code className="wrap">{value}</Code>
+      <Code className="wrap">{visible(value)}</Code>
       <CopyButton value={value} />
     </Group>
   );

@@ -2,6 +2,7 @@ import { Badge } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
+import { Bdi } from './bdi';
 import { Icon } from './icon';
 
 interface CheckedProps {
@@ -17,7 +18,7 @@ export function Checked({ value, isVerified, isNumber = false }: CheckedProps): 
   const state = isVerified ? t.users.isVerified : t.users.isNotVerified;
   return (
     <span className={isNumber ? 'checked unbroken' : 'checked'}>
-      <bdi>{value}</bdi>
+      <Bdi>{value}</Bdi>
       <span role="img" aria-label={state} title={state} className={isVerified ? 'is-good' : 'is-quiet'}>
         <Icon name={isVerified ? 'check' : 'close'} size={14} />
       </span>

@@ -5,8 +5,10 @@ import { Link, Outlet, type ShouldBlockFn, useBlocker, useParams, useRouterState
 import { type ComponentType, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { CallError, isOutdated, onUpgrade } from '../api/call';
 import { useApplications, useMay } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { Dialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
+import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
 import { OF_APPLICATION, useAway, usePages } from './navigation';
 import { OperatorMenu } from './operator-menu';
@@ -186,7 +188,7 @@ function ApplicationMenu({ appId }: { readonly appId: string | undefined }): Rea
           maw="min(22rem, 55vw)"
         >
           <Text fw={600} truncate component="bdi">
-            {name ?? appId ?? t.shell.product}
+            {visible(name ?? appId ?? t.shell.product)}
           </Text>
         </Button>
       </Menu.Target>
@@ -200,7 +202,7 @@ function ApplicationMenu({ appId }: { readonly appId: string | undefined }): Rea
               {...(application.id === appId ? { 'aria-current': 'true' } : {})}
               rightSection={application.id === appId && <Icon name="check" size={16} />}
             >
-              <bdi>{application.name}</bdi>
+              <Bdi>{application.name}</Bdi>
             </Menu.Item>
           ))}
         </div>

@@ -5,6 +5,7 @@ import { type ReactNode, useEffect } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { call, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
+import { Bdi } from '../parts/bdi';
 import { useNotices } from '../parts/dialogs';
 import { Icon, type IconName } from '../parts/icon';
 import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
@@ -38,7 +39,7 @@ export function OperatorMenu(): ReactNode {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Label>
-          <bdi>{operator?.name}</bdi>
+          <Bdi>{operator?.name}</Bdi>
         </Menu.Label>
         <Menu.Item component={Link} to="/profile" leftSection={<Icon name="user" size={16} />}>
           {t.pages.profile}

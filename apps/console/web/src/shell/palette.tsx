@@ -5,6 +5,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { consoleApi } from '#console-api';
 import { useApplications, useMay, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
+import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';
 
@@ -65,7 +66,7 @@ function usePageActions(appId: string | undefined): SpotlightActionGroupData[] {
       group: t.shell.applicationsTitle,
       actions: (data?.items ?? []).map(({ id, name }) => ({
         id: `app ${id}`,
-        label: name,
+        label: visible(name),
         description: id,
         leftSection: <Icon name="application" />,
         onClick: () => void navigate({ to: '/apps/$appId/overview', params: { appId: id } }),
@@ -87,8 +88,8 @@ function useUserActions(appId: string | undefined, text: string): SpotlightActio
       group: t.pages.users,
       actions: data.items.map(({ objectId, username, email, mobilePhoneNumber }) => ({
         id: `user ${objectId}`,
-        label: username ?? objectId,
-        description: [email, mobilePhoneNumber].filter((each) => each !== null).join(' · '),
+        label: visible(username ?? objectId),
+        description: visible([email, mobilePhoneNumber].filter((each) => each !== null).join(' · ')),
         // The server has found it: the palette's own filter must not take it away again.
         keywords: [text, objectId],
         leftSection: <Icon name="user" />,

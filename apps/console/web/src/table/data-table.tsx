@@ -2,8 +2,10 @@ import { Group, Stack, Table } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type HistoryState, Link, useLocation, useRouter, useSearch } from '@tanstack/react-router';
 import { Fragment, memo, type MouseEvent, type ReactNode, useState } from 'react';
+import { Bdi } from '../parts/bdi';
 import { Icon } from '../parts/icon';
 import { Answer, Empty } from '../parts/panel';
+import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
 
 export interface Column<Row> {
@@ -114,7 +116,7 @@ function PlainRows<Row>({ columns, rows, idOf, detailsOf, selection }: DataTable
               const Cell = place === 0 ? 'th' : 'td';
               return (
                 <Cell key={header} className={classesOf(from, isNumber)} {...(place === 0 ? { scope: 'row' } : {})}>
-                  {cell(row)}
+                  {shown(cell(row))}
                 </Cell>
               );
             })}
@@ -126,8 +128,12 @@ function PlainRows<Row>({ columns, rows, idOf, detailsOf, selection }: DataTable
   );
 }
 
+function shown(cell: ReactNode): ReactNode {
+  return typeof cell === 'string' ? visible(cell) : cell;
+}
+
 /** A link in a row. The router's own observes each change of the address, which takes long fifty times in a list. */
-export function RowLink({ to, children }: { readonly to: string; readonly children: ReactNode }): ReactNode {
+export function RowLink({ to, children }: { readonly to: string; readonly children: string }): ReactNode {
   const router = useRouter();
   const open = (event: MouseEvent) => {
     if (event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -136,7 +142,7 @@ export function RowLink({ to, children }: { readonly to: string; readonly childr
   };
   return (
     <a href={to} onClick={open} onPointerEnter={() => void router.preloadRoute({ to: to.replace(/\?.*/, '') })}>
-      <bdi>{children}</bdi>
+      <Bdi>{children}</Bdi>
     </a>
   );
 }
