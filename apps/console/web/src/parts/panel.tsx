@@ -173,10 +173,11 @@ export function Failure({ error, again, answeredAt = 0 }: FailureProps): ReactNo
 
 interface ProblemText {
   readonly text: string;
-  readonly lang?: 'en';
+  /** What only the server knows, in English. */
+  readonly detail?: string;
 }
 
-/** @returns what makes a sentence of an error, in the operator's language where the page knows it */
+/** @returns what makes a sentence of an error in the operator's language */
 export function useProblem(): (error: Error) => ProblemText {
   const t = useTexts();
   return (error) => {
@@ -186,17 +187,17 @@ export function useProblem(): (error: Error) => ProblemText {
     if (status === 429 && retryAfter !== undefined) return { text: t.states.tooMany(Math.ceil(retryAfter / 60)) };
     // Many routes refuse an act that would have no effect, each with its own reason.
     const isOwn = name === 'NO_EFFECT' && message !== CHANGED_SINCE;
-    if (message !== '' && (isOwn || known === undefined)) return { text: message, lang: 'en' };
-    return { text: known ?? t.states.pageProblem };
+    if (message !== '' && (isOwn || known === undefined)) return { text: t.states.refused, detail: message };
+    return { text: known ?? t.states.pageProblem, ...(name === 'FORBIDDEN' && { detail: message }) };
   };
 }
 
-/** The sentence of an error; beside it the permission that is missing. */
+/** The sentence of an error, for a missing permission with its name. */
 export function Problem({ error }: { readonly error: Error }): ReactNode {
-  const { text, lang } = useProblem()(error);
+  const { text, detail } = useProblem()(error);
   return (
     <>
-      <Bdi lang={lang}>{text}</Bdi> {error.name === 'FORBIDDEN' && <Bdi lang="en">{error.message}</Bdi>}
+      {text} {detail !== undefined && <Bdi lang="en">{detail}</Bdi>}
     </>
   );
 }
