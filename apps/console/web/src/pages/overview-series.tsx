@@ -26,33 +26,24 @@ export function OverviewSeries(): ReactNode {
 function Plots({ series: { days, users, messages, pushes, connected } }: { readonly series: Series }): ReactNode {
   const t = useTexts();
   const { signUps, logins, sent, dead, queued, acknowledged, most } = t.series;
+  const hours = connected?.hours.map(minuteOf) ?? [];
+  const plots: readonly PlotProps[] = [
+    { title: signUps, times: days, bars: users && { [signUps]: users.signUps } },
+    { title: logins, times: days, bars: users && { [logins]: users.logins } },
+    { title: t.series.messages, times: days, bars: messages && { [sent]: messages.sent, [dead]: messages.dead } },
+    {
+      title: t.series.pushes,
+      times: days.slice(-PUSH_SERIES_DAYS),
+      bars: pushes && { [queued]: pushes.queued, [acknowledged]: pushes.acknowledged },
+    },
+    { title: t.series.connectedByDay, times: days, bars: connected && { [most]: connected.byDay }, isPeak: true },
+    { title: t.series.connectedByHour, times: hours, bars: connected && { [most]: connected.byHour }, isByHour: true },
+  ];
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-      <Plot title={signUps} times={days} bars={users && { [signUps]: users.signUps }} />
-      <Plot title={logins} times={days} bars={users && { [logins]: users.logins }} />
-      <Plot
-        title={t.series.messages}
-        times={days}
-        bars={messages && { [sent]: messages.sent, [dead]: messages.dead }}
-      />
-      <Plot
-        title={t.series.pushes}
-        times={days.slice(-PUSH_SERIES_DAYS)}
-        bars={pushes && { [queued]: pushes.queued, [acknowledged]: pushes.acknowledged }}
-      />
-      <Plot
-        title={t.series.connectedByDay}
-        times={days}
-        bars={connected && { [most]: connected.byDay }}
-        totalOf={mostOf}
-      />
-      <Plot
-        title={t.series.connectedByHour}
-        times={connected?.hours.map(minuteOf) ?? []}
-        bars={connected && { [most]: connected.byHour }}
-        totalOf={mostOf}
-        isByHour
-      />
+      {plots.map((plot) => (
+        <Plot key={plot.title} {...plot} />
+      ))}
     </SimpleGrid>
   );
 }
@@ -62,7 +53,8 @@ interface PlotProps {
   readonly times: readonly string[];
   /** Numbers by time under their name, of two names at most; null: the service has not answered. */
   readonly bars: Readonly<Record<string, readonly Value[]>> | null;
-  readonly totalOf?: (values: readonly Value[]) => Value;
+  /** The total is the greatest number. */
+  readonly isPeak?: boolean;
   readonly isByHour?: boolean;
 }
 
@@ -70,10 +62,12 @@ type Value = number | null;
 type Bars = NonNullable<PlotProps['bars']>;
 
 /** Bars by day or hour, with their totals in words, and the same numbers as a table. */
-function Plot({ title, times, bars, totalOf = sumOf, isByHour = false }: PlotProps): ReactNode {
+function Plot({ title, times, bars, isByHour = false, isPeak = isByHour }: PlotProps): ReactNode {
   const t = useTexts();
   const shown = useShown();
-  const totals = Object.entries(bars ?? {}).map(([name, values]) => t.series.sum(name, shown(totalOf(values))));
+  const totals = Object.entries(bars ?? {}).map(([name, values]) =>
+    t.series.sum(name, shown((isPeak ? mostOf : sumOf)(values))),
+  );
   const describes = isByHour ? t.series.sum : t.series.describes;
   return (
     <figure className="plot">

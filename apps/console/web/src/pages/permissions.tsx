@@ -4,11 +4,11 @@ import { type ApplicationDetails, CLASS_NAMES, CLASS_OPERATIONS, consoleApi } fr
 import { useApp, useRead } from '../api/queries';
 import { Bdi } from '../parts/bdi';
 import { DialogButton, FormDialog, useSave } from '../parts/dialogs';
-import { onText } from '../parts/fields';
+import { onText, optionsOf } from '../parts/fields';
 import { Answer, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
 import { DataTable } from '../table/data-table';
-import { useTexts } from '../texts/texts';
+import { type Texts, useTexts } from '../texts/texts';
 
 type ClassName = (typeof CLASS_NAMES)[number];
 type Operation = (typeof CLASS_OPERATIONS)[number];
@@ -74,8 +74,7 @@ function Who({ permission }: { readonly permission: Permission }): ReactNode {
   return permission.length === 0 ? t.permissions.groups.masterKey : <Bdi>{permission.join(', ')}</Bdi>;
 }
 
-const GROUPS = ['everyone', 'users', 'listed', 'masterKey'] as const;
-type Choice = (typeof GROUPS)[number];
+type Choice = keyof Texts['permissions']['groups'];
 
 function groupOf(permission: Permission): Choice {
   if (!Array.isArray(permission)) return permission;
@@ -111,7 +110,7 @@ function PermissionDialog(edited: Edited): ReactNode {
       <NativeSelect
         label={t.permissions.who}
         value={group}
-        data={GROUPS.map((value) => ({ value, label: t.permissions.groups[value] }))}
+        data={optionsOf(t.permissions.groups)}
         onChange={onText((value) => setGroup(value as Choice))}
       />
       {group === 'listed' && (

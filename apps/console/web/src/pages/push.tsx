@@ -42,7 +42,17 @@ export function PushPage(): ReactNode {
               {t.pushes.again}
             </Link>
           )}
-          {push !== undefined && canStop(push) && <StopButton push={push} />}
+          {push !== undefined && canStop(push) && (
+            <ActButton
+              title={t.pushes.stop}
+              says={t.pushes.stopSays}
+              typed={pushId}
+              route={consoleApi.stopPush}
+              input={{ params: { appId, pushId } }}
+              done={() => t.pushes.stopped}
+              leadsTo={`/apps/${appId}/pushes`}
+            />
+          )}
         </>
       }
     >
@@ -189,21 +199,5 @@ function Vendors({ push }: { readonly push: PushDetails }): ReactNode {
         ]}
       />
     </Panel>
-  );
-}
-
-function StopButton({ push }: { readonly push: PushDetails }): ReactNode {
-  const { appId } = useApp();
-  const t = useTexts();
-  return (
-    <ActButton
-      title={t.pushes.stop}
-      says={t.pushes.stopSays}
-      typed={push.objectId}
-      route={consoleApi.stopPush}
-      input={{ params: { appId, pushId: push.objectId } }}
-      done={() => t.pushes.stopped}
-      leadsTo={`/apps/${appId}/pushes`}
-    />
   );
 }

@@ -24,10 +24,11 @@ export function SecondFactorsPanel(): ReactNode {
   const t = useTexts();
   const { needsSecondFactor } = useSession();
   const factors = useRead(consoleApi.listMyFactors, {});
-  const [recoveryCodes, setRecoveryCodes] = useState<readonly string[]>();
+  const [recoveryCodes, setRecoveryCodes] = useState<string>();
+  const close = () => setRecoveryCodes(undefined);
   const refresh = useRefresh();
   const added = ({ newRecoveryCodes }: ChangedFactors) => {
-    if (newRecoveryCodes !== null) setRecoveryCodes(newRecoveryCodes);
+    if (newRecoveryCodes !== null) setRecoveryCodes(newRecoveryCodes.join('\n'));
     return refresh();
   };
   return (
@@ -42,7 +43,18 @@ export function SecondFactorsPanel(): ReactNode {
         {(shown) => <FactorList factors={shown} added={added} />}
       </Answer>
       {recoveryCodes !== undefined && (
-        <RecoveryCodes codes={recoveryCodes} onClose={() => setRecoveryCodes(undefined)} />
+        <Dialog title={t.factors.recovery} onClose={close}>
+          <Stack gap="md">
+            <Text>{t.factors.recoverySays}</Text>
+            <Code block>{recoveryCodes}</Code>
+            <Group justify="flex-end">
+              <CopyButton value={recoveryCodes} />
+              <Button variant="filled" onClick={close}>
+                {t.factors.kept}
+              </Button>
+            </Group>
+          </Stack>
+        </Dialog>
       )}
     </Panel>
   );
@@ -171,29 +183,6 @@ function PasskeyDialog({ added }: Pick<FactorListProps, 'added'>): ReactNode {
       <Text>{t.factors.passkeySays}</Text>
       <TextInput label={t.access.name} maxLength={100} data-autofocus {...form.getInputProps('name')} />
     </FormDialog>
-  );
-}
-
-interface RecoveryCodesProps {
-  readonly codes: readonly string[];
-  readonly onClose: () => void;
-}
-
-function RecoveryCodes({ codes, onClose }: RecoveryCodesProps): ReactNode {
-  const t = useTexts();
-  return (
-    <Dialog title={t.factors.recovery} onClose={onClose}>
-      <Stack gap="md">
-        <Text>{t.factors.recoverySays}</Text>
-        <Code block>{codes.join('\n')}</Code>
-        <Group justify="flex-end">
-          <CopyButton value={codes.join('\n')} />
-          <Button variant="filled" onClick={onClose}>
-            {t.factors.kept}
-          </Button>
-        </Group>
-      </Stack>
-    </Dialog>
   );
 }
 

@@ -21,7 +21,6 @@ import { Icon } from './icon';
 import { localOf, momentOf } from './moments.rules';
 import { RemoveButton } from './panel';
 
-const KINDS = ['text', 'number', 'flag', 'time'] as const;
 const NEW_ROW: Row = { field: '', operator: 'is', kind: 'text', text: '' };
 
 interface BuilderProps {
@@ -127,7 +126,7 @@ function RowFields({ place, row, fields, isNew, change, remove }: RowFieldsProps
           label={t.conditions.kind}
           size="xs"
           value={row.kind}
-          data={KINDS.map((value) => ({ value, label: t.conditions.kinds[value] }))}
+          data={optionsOf(t.conditions.kinds)}
           onChange={onText((kind) => change({ kind: kind as Kind }))}
         />
       )}
