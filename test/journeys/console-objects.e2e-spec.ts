@@ -108,3 +108,29 @@ describe('hidden characters', () => {
     await page.getByRole('link', { name: String.raw`free\u200b gift\u202e` }).waitFor();
   });
 });
+
+it('a push to single devices counts those with these ids, and the palette opens an object by its id', async () => {
+  const installationId = unique('device');
+  const ids = [await newDevice(), await newDevice({ installationId })];
+  const page = await open('pushes/new');
+  await page.getByLabel('Text').fill('hello');
+  await page.getByRole('radio', { name: 'Single devices' }).check();
+  await page.getByRole('textbox', { name: 'Devices' }).fill(`${ids[0]}\n${installationId}, no-such-device`);
+  await button(page, 'Send to 2 devices').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Send the push' }).click();
+  await page.waitForURL(/\/pushes\/(?!new)[\w-]+$/);
+  await expect.poll(() => page.locator('[data-part="targeted"]').textContent()).toBe('2');
+  const pushId = page.url().split('/').at(-1) ?? '';
+
+  const role = { name: unique('role').replaceAll('-', '_'), ACL: { '*': { read: true } } };
+  const roleId = String((await masterClient(server()).post('/1.1/roles', role)).body['objectId']);
+  for (const path of [`devices/${ids[0]}`, `roles/${roleId}`, `pushes/${pushId}`]) {
+    await button(page, /^Search/).click();
+    const palette = page.getByRole('dialog', { name: 'Search or jump to' });
+    const id = path.split('/')[1] ?? '';
+    await palette.getByLabel('Search').fill(id);
+    await palette.locator('[data-selected]', { hasText: id }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/${path}`);
+  }
+});

@@ -10,12 +10,12 @@ import { createQueryClient, sessionQuery } from './api/queries';
 import { createConsoleRouter } from './router';
 import { Gates } from './shell/gates-dialog';
 import {
+  type ChosenLanguage,
   type Language,
   loadTexts,
   preferredLanguage,
   rememberLanguage,
   tagOf,
-  type Texts,
   TextsContext,
 } from './texts/texts';
 import { cssVariables, theme, THEME_KEY } from './theme';
@@ -27,13 +27,8 @@ setNonce(nonce);
 const colorSchemes = localStorageColorSchemeManager({ key: THEME_KEY });
 const queries = createQueryClient();
 
-interface Chosen {
-  readonly language: Language;
-  readonly texts: Texts;
-}
-
 interface ConsoleProps {
-  readonly first: Chosen;
+  readonly first: Omit<ChosenLanguage, 'choose'>;
   readonly router: ReturnType<typeof createConsoleRouter>;
 }
 

@@ -10,14 +10,11 @@ import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
+type StoredPart = Pick<RouteReply<typeof consoleApi.listPlatforms>['items'][number], 'secrets' | 'shown'>;
 type Kind = RouteReply<typeof consoleApi.listPlatforms>['kinds'][number];
 
-interface StoredProps {
-  readonly stored: { readonly shown: Readonly<Record<string, string>>; readonly secrets: readonly string[] };
-}
-
 /** The stored part of credentials: values that are not secret, and the names of the secrets that are set. */
-export function Stored({ stored: { shown, secrets } }: StoredProps): ReactNode {
+export function Stored({ stored: { shown, secrets } }: { readonly stored: StoredPart }): ReactNode {
   const t = useTexts();
   return (
     <ul className="list">

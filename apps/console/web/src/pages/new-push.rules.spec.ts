@@ -46,6 +46,14 @@ describe('a draft', () => {
     expect(pushBodyOf({ ...draft, channels: 'news' }, 'UTC')).toMatchObject({ channels: ['news'] });
   });
 
+  it('to single devices names each once, by any of its ids', () => {
+    const draft = { ...newDraft(), audience: 'devices', alert: 'hello' } as const;
+    expect(pushBodyOf({ ...draft, devices: ' \n, ' }, 'UTC')).toBeUndefined();
+    const named = { $in: ['one', 'two', 'three'] };
+    const where = { $or: [{ objectId: named }, { installationId: named }, { deviceToken: named }] };
+    expect(pushBodyOf({ ...draft, devices: 'one\ntwo, three one\t' }, 'UTC')).toMatchObject({ where });
+  });
+
   it('has a request id for each body', () => {
     const [one, other] = [{ data: { alert: 'a' } }, { data: { alert: 'b' } }];
     expect(requestIdOf('0123abcd', one)).toMatch(/^0123abcd[0-9a-f]{8}$/);

@@ -16,10 +16,12 @@ export const INSTALLATION_FIELDS: Fields = {
 export interface Draft {
   /** Drawn for this draft; a part of its request ids. */
   readonly id: string;
-  readonly audience: 'all' | 'channels' | 'where';
+  readonly audience: 'all' | 'channels' | 'where' | 'devices';
   /** Names of channels, separated by commas. */
   readonly channels: string;
   readonly condition: Condition;
+  /** Ids or tokens of devices, separated by commas or white space. */
+  readonly devices: string;
   readonly title: string;
   readonly alert: string;
   /** Further members of the message, as JSON. */
@@ -41,6 +43,7 @@ export function newDraft(): Draft {
     audience: 'all',
     channels: '',
     condition: { rows: [{ field: 'deviceType', operator: 'is', kind: 'text', text: 'android' }] },
+    devices: '',
     title: '',
     alert: '',
     more: '',
@@ -113,9 +116,16 @@ export function requestIdOf(draftId: string, body: Readonly<Record<string, unkno
   return draftId + (hash >>> 0).toString(16).padStart(8, '0');
 }
 
-function targetOf({ audience, channels, condition }: Draft): Json | undefined {
+/** Fields of an installation by which a device is named. */
+const ADDRESSES = ['objectId', 'installationId', 'deviceToken'];
+
+function targetOf({ audience, channels, condition, devices }: Draft): Json | undefined {
   if (audience === 'channels') return listOf(channels).length === 0 ? undefined : { channels: listOf(channels) };
   if (audience === 'all') return {};
+  if (audience === 'devices') {
+    const named = { $in: [...new Set(listOf(devices.replaceAll(/\s+/g, ',')))] };
+    return named.$in.length === 0 ? undefined : { where: { $or: ADDRESSES.map((field) => ({ [field]: named })) } };
+  }
   const where = whereOf(condition);
   return where && { where };
 }

@@ -175,7 +175,7 @@ function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
   );
 }
 
-type TextField = 'alert' | 'at' | 'channels' | 'expiresAfterHours' | 'more' | 'pace' | 'title';
+type TextField = 'alert' | 'at' | 'channels' | 'devices' | 'expiresAfterHours' | 'more' | 'pace' | 'title';
 
 function fieldsOf({ draft, change }: StepProps) {
   return (name: TextField) => ({ value: draft[name], onChange: onText((text) => change({ [name]: text })) });
@@ -194,6 +194,15 @@ function Who({ draft, change }: StepProps): ReactNode {
       />
       {draft.audience === 'channels' && (
         <TextInput label={t.newPush.audiences.channels} description={t.newPush.channelsSays} {...fieldOf('channels')} />
+      )}
+      {draft.audience === 'devices' && (
+        <Textarea
+          label={t.newPush.ids}
+          description={t.newPush.idsSay}
+          rows={4}
+          className="code"
+          {...fieldOf('devices')}
+        />
       )}
       {draft.audience === 'where' && (
         <ConditionBuilder

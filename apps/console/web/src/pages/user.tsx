@@ -6,6 +6,7 @@ import { useApp, useRead } from '../api/queries';
 import { AclPanel } from '../parts/acl-editor';
 import { Bdi } from '../parts/bdi';
 import { ActButton, folded } from '../parts/dialogs';
+import { nameIn } from '../parts/fields';
 import { PageTabs } from '../parts/page-tabs';
 import { Answer, CopyButton, Empty, Page, Panel } from '../parts/panel';
 import { LockedBadge } from '../parts/states';
@@ -77,7 +78,6 @@ function LockPanel({ user }: UserProps): ReactNode {
   const formats = useFormats();
   const { may } = useApp();
   const { lockedUntil, failures, failedAt, methods } = user.lock;
-  const loginMethods: Readonly<Record<string, string | undefined>> = t.user.loginMethods;
   const failed = failures === 0 ? t.user.noFailures : t.user.failures(failures, formats.number(failures));
   return (
     <Panel title={lockedUntil === null ? t.user.notLocked : t.user.locked}>
@@ -87,7 +87,7 @@ function LockPanel({ user }: UserProps): ReactNode {
         <ul className="list">
           {failedAt.map((at, index) => (
             <li key={`${at} ${index}`}>
-              {formats.time(at)} {loginMethods[methods[index] ?? '']}
+              {formats.time(at)} {nameIn(t.user.loginMethods, methods[index] ?? '')}
             </li>
           ))}
         </ul>

@@ -203,10 +203,8 @@ export function DayFilters({ filter, labels }: DayFiltersProps): ReactNode {
   ));
 }
 
-interface SegmentsProps<Value extends string> {
-  readonly label: string;
+interface SegmentsProps<Value extends string> extends Pick<ChoiceProps<Value>, 'label' | 'options'> {
   readonly value: Value;
-  readonly options: Options<Value>;
   readonly onChange: (value: Value) => void;
 }
 

@@ -1,9 +1,10 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, type SpotlightActionGroupData } from '@mantine/spotlight';
-import { useNavigate } from '@tanstack/react-router';
+import { useQueries } from '@tanstack/react-query';
+import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { consoleApi } from '#console-api';
-import { useApplications, useMay, useRead } from '../api/queries';
+import { consoleApi, type ConsoleRoute } from '#console-api';
+import { readOf, useApplications, useMay, useRead } from '../api/queries';
 import { Icon } from '../parts/icon';
 import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
@@ -13,25 +14,27 @@ const FOUND_USERS = 5;
 const SEARCHED_LENGTH = 2;
 const TYPING_MS = 150;
 
-/** Ctrl+K: pages, applications, and users of the application by what their name, address or number begins with. */
+/** Ctrl+K: pages, applications, users of the application by what their name, address or number begins with, and objects by their id. */
 export function Palette({ appId }: { readonly appId: string | undefined }): ReactNode {
   const t = useTexts();
   const [text, setText] = useState('');
   const pages = usePageActions(appId);
   const [settled] = useDebouncedValue(text.trim(), TYPING_MS);
   const users = useUserActions(appId, settled);
+  const objects = useObjectActions(appId, settled);
+  const found = users.length + objects.length;
   const field = useRef<HTMLInputElement>(null);
   // The palette selects the first action as the operator types; users arrive later.
   useEffect(() => {
     const isNoneSelected = field.current?.closest('[role=dialog]')?.querySelector('[data-selected]') === null;
-    if (users.length > 0 && isNoneSelected)
+    if (found > 0 && isNoneSelected)
       field.current?.dispatchEvent(new KeyboardEvent('keydown', { code: 'ArrowDown', bubbles: true }));
-  }, [users]);
+  }, [found]);
   return (
     <Spotlight
       title={t.shell.search}
       classNames={{ header: 'unseen' }}
-      actions={[...pages, ...users]}
+      actions={[...pages, ...users, ...objects]}
       query={text}
       onQueryChange={setText}
       nothingFound={t.shell.nothingFound}
@@ -97,4 +100,30 @@ function useUserActions(appId: string | undefined, text: string): SpotlightActio
       })),
     },
   ];
+}
+
+const ROUTES = { roles: consoleApi.getRole, devices: consoleApi.getDevice, pushes: consoleApi.getPush } as const;
+const KINDS = ['roles', 'devices', 'pushes'] as const;
+const ID = /^[\w-]{16,64}$/;
+
+/** The role, the device and the push with a pasted id; most have none. */
+function useObjectActions(appId = '', id: string): SpotlightActionGroupData[] {
+  const t = useTexts();
+  const { history } = useRouter();
+  const may = useMay(appId);
+  const isAsked = appId !== '' && ID.test(id);
+  const params = { appId, roleId: id, deviceId: id, pushId: id };
+  const answers = useQueries({
+    queries: KINDS.map((kind) => ({
+      ...readOf<ConsoleRoute>(ROUTES[kind], { params }),
+      enabled: isAsked && may(`${kind}.read`),
+      retry: false,
+    })),
+  });
+  return KINDS.flatMap((kind, place) => {
+    if (!isAsked || answers[place]?.data === undefined) return [];
+    const onClick = () => history.push(`/apps/${appId}/${kind}/${id}`);
+    const action = { id: `${kind} ${id}`, label: id, leftSection: <Icon name={kind} />, onClick };
+    return [{ group: t.pages[kind], actions: [action] }];
+  });
 }

@@ -11,7 +11,7 @@ export const en = {
     openMenu: 'Open the menu',
     closeMenu: 'Close the menu',
     search: 'Search or jump to',
-    searchHint: 'Page, application, user name, address or number',
+    searchHint: 'Page, application, user name, address, number or id',
     paletteKeys: 'Ctrl K',
     nothingFound: 'Nothing found',
     applications: (name: string | undefined) =>
@@ -547,7 +547,9 @@ export const en = {
     who: 'Audience',
     what: 'Message',
     when: 'Time',
-    audiences: { all: 'All devices', channels: 'Channels', where: 'A condition' },
+    audiences: { all: 'All devices', channels: 'Channels', where: 'A condition', devices: 'Single devices' },
+    ids: 'Devices',
+    idsSay: 'Device ids, installation ids or device tokens, separated by spaces, commas or lines.',
     channelsSays: 'Names, separated by commas. A device needs one of them.',
     noJson: 'This is no JSON object:',
     devices: (count: number, shown: string, isExact: boolean) =>

@@ -12,7 +12,7 @@ const LOADERS: Readonly<Record<Language, () => Promise<Texts>>> = {
 };
 const STORED = 'gatepost-language';
 
-interface ChosenLanguage {
+export interface ChosenLanguage {
   readonly language: Language;
   readonly texts: Texts;
   readonly choose: (language: Language) => void;
