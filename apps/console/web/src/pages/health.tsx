@@ -24,17 +24,17 @@ export function HealthPage(): ReactNode {
       <Answer of={health}>
         {({ processes, silent }) => {
           const isWell = silent.length === 0 && processes.every(isProcessWell);
+          const [color, icon] = isWell ? (['good', 'check'] as const) : (['bad', 'warning'] as const);
           return (
             <Stack>
-              {isWell ? (
-                <Alert color="good" icon={<Icon name="check" />} title={t.health.well} role="status" />
-              ) : (
-                <Alert color="bad" icon={<Icon name="warning" />} title={t.health.unwell} role="status">
-                  {silent.map((service) => (
-                    <Text key={service}>{t.health.silent(service)}</Text>
-                  ))}
-                </Alert>
-              )}
+              <Alert
+                color={color}
+                icon={<Icon name={icon} />}
+                title={t.health[isWell ? 'well' : 'unwell']}
+                role="status"
+              >
+                {silent.length > 0 && silent.map((service) => <Text key={service}>{t.health.silent(service)}</Text>)}
+              </Alert>
               <SimpleGrid cols={{ base: 1, md: 2, xl: 3 }}>
                 {processes.map((process) => (
                   <ProcessPanel key={`${process.service} ${process.instance}`} process={process} />

@@ -244,15 +244,14 @@ function RightsDialog({ operator, onClose }: { readonly operator: Operator; read
   const notices = useNotices();
   const queries = useQueryClient();
   const setRights = useAct(consoleApi.setGrants);
-  const [rights, type] = useState<Rights>({ isOwner: operator.isOwner, grants: operator.grants });
-  const write = async (former: Rights, next: Rights) => {
-    await setRights.mutateAsync({ params: { operatorId: operator.id }, body: { ...next, former } });
+  const former: Rights = { isOwner: operator.isOwner, grants: operator.grants };
+  const [rights, type] = useState(former);
+  const write = async (before: Rights, next: Rights) => {
+    await setRights.mutateAsync({ params: { operatorId: operator.id }, body: { ...next, former: before } });
     // The rights may be those of the operator of this session.
     await queries.invalidateQueries({ queryKey: sessionQuery.queryKey });
   };
   const save = async () => {
-    const { isOwner, grants } = operator;
-    const former = { isOwner, grants };
     await write(former, rights);
     notices.undoable(t.acts.saved, () => write(rights, former));
   };

@@ -70,12 +70,6 @@ interface DataProps {
   readonly data: Overview;
 }
 
-interface Notice {
-  readonly says: string;
-  readonly to?: string;
-  readonly text?: string;
-}
-
 function Attention({ data }: DataProps): ReactNode {
   const t = useTexts();
   const formats = useFormats();
@@ -83,7 +77,7 @@ function Attention({ data }: DataProps): ReactNode {
   const { value: dead, isExact } = data.messages?.dead ?? { value: 0, isExact: true };
   const deadSays = t.overview.dead(dead, t.common.about(formats.number(dead), isExact));
   const settings = `/apps/${appId}/settings?tab=`;
-  const notices: readonly Notice[] = [
+  const notices: readonly { readonly says: string; readonly to?: string; readonly text?: string }[] = [
     ...data.unavailable.map((service) => ({ says: t.overview.away(service) })),
     ...(dead === 0 ? [] : [{ says: deadSays, to: `/apps/${appId}/messages?status=dead` }]),
     ...data.unverifiedPlatforms.map(({ platform, accounts }) => ({

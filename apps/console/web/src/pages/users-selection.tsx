@@ -59,10 +59,6 @@ function EachActs({ chosen }: Pick<SelectionProps, 'chosen'>): ReactNode {
   const notices = useNotices();
   const queries = useQueryClient();
   const [progress, setProgress] = useState('');
-  const reasonOf = (refusal: Error) => {
-    const { text, detail = text } = problem(refusal);
-    return text === t.states.refused ? detail : text;
-  };
   const run = async (name: EachAct) => {
     setProgress('');
     const refusals = await forEach(
@@ -70,7 +66,9 @@ function EachActs({ chosen }: Pick<SelectionProps, 'chosen'>): ReactNode {
       (userId) => call(EACH_ACTS[name], { params: { appId, userId } }),
       (settled) => setProgress(t.users.each.progress(settled, chosen.size)),
     );
-    const reasons = countsOf(refusals.map(reasonOf));
+    const reasons = countsOf(
+      refusals.map(problem).map(({ text, detail = text }) => (text === t.states.refused ? detail : text)),
+    );
     const refused = [...reasons].map(([reason, count]) => t.users.each.refused(count, reason));
     notices.outcome([t.users.each.done(chosen.size - refusals.length, chosen.size), ...refused].join(' '));
     await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });

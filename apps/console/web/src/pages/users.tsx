@@ -165,9 +165,8 @@ function UserList(): ReactNode {
   const users = useRead(consoleApi.listUsers, input);
   const queries = useQueryClient();
   const columns = useUserColumns();
-  const isInOne = search.in !== undefined && search.in !== 'any';
   const plain = <Empty title={t.users.none} says={t.users.noneSays} />;
-  const empty = useEmpty(plain, isInOne ? t.users.notFoundSays : '');
+  const empty = useEmpty(plain, ['any', undefined].includes(search.in) ? '' : t.users.notFoundSays);
   const [chosen, setChosen] = useSelection();
   return (
     <Answer of={users} lines={12}>
