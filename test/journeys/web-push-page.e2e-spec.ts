@@ -102,7 +102,8 @@ describe('the example page of the push client, in Chromium', () => {
     const item = page.getByRole('listitem');
     await item.waitFor();
     expect(await item.innerText()).toContain('Lunch is <b>ready</b>');
-    expect(await page.evaluate(NOTIFICATIONS)).toEqual([{ title: 'Canteen', body: 'Lunch is <b>ready</b>', tag: id }]);
+    const shown = [{ title: 'Canteen', body: 'Lunch is <b>ready</b>', tag: id }];
+    await expect.poll(() => page.evaluate(NOTIFICATIONS)).toEqual(shown);
     await eventually(async () => {
       expect(await record(id)).toMatchObject({ devices: 1, webSuccesses: 1, lcSuccesses: 0 });
     });
