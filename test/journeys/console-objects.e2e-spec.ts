@@ -26,7 +26,7 @@ describe('the page of an object that does not exist', () => {
     ['messages', '11111111-1111-4111-8111-111111111111', 'All messages'],
   ])('of %s with the id %s says so, offers no act, and leads back', async (kind, id, back) => {
     const page = await open(`${kind}/${id}`);
-    await page.getByText('It does not exist').waitFor();
+    await page.getByText('This object does not exist').waitFor();
     const acts = page.getByRole('main').getByRole('button', { name: /Delete|test device|Send again|Stop/ });
     expect(await acts.count()).toBe(0);
     expect(await page.getByRole('alert').count()).toBe(0);
@@ -39,7 +39,7 @@ describe('the page of an object that does not exist', () => {
     const page = await open(`devices/${id}`);
     await button(page, 'Delete the device').click();
     await masterClient(server()).delete(`/1.1/installations/${id}`);
-    await page.getByText('It does not exist').waitFor({ timeout: 15_000 });
+    await page.getByText('This object does not exist').waitFor({ timeout: 15_000 });
     expect(await button(page, 'Delete the device').count()).toBe(0);
     await page.getByRole('heading', { name: 'History' }).waitFor();
   });
@@ -72,7 +72,7 @@ describe('a push to many devices', () => {
     await dialog.getByLabel('Type 1200 to confirm').fill('1200');
     total = 1_300;
     await page.clock.fastForward(16_000);
-    await dialog.getByText('Meanwhile the audience has changed: 1,300 devices.').waitFor();
+    await dialog.getByText('The audience is now 1,300 devices.').waitFor();
     await dialog.getByText('to 1,200 devices').waitFor();
     await dialog.getByLabel('Type 1200 to confirm').waitFor();
     await dialog.getByRole('button', { name: 'Send the push' }).click();

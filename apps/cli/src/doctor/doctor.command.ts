@@ -41,6 +41,7 @@ const LONG_MS = 10 * 60_000;
 const { standalone, ...SERVICES } = diagnosticsRpc;
 const OPTIONAL = new Set(['console']);
 const CHECKS = [checkPlatforms, checkDeliveries, checkVendorLanes];
+const CHECK_REMEDY = 'Solve the problems of the deployment first. If this one stays, read the log of the service.';
 
 interface Section {
   readonly title: string;
@@ -139,7 +140,7 @@ async function checked(rpc: RpcClient, application: Application, silent: Set<str
 function recordObstacle(silent: Set<string>): (error: unknown) => Finding[] {
   return (error) => {
     if (error instanceof AppError)
-      return [{ problem: `A check failed: ${quoted(error.message)}.`, remedy: 'Solve the other problems first.' }];
+      return [{ problem: `A check failed: ${quoted(error.message)}.`, remedy: CHECK_REMEDY }];
     if (!(error instanceof SilentServiceError)) throw error;
     silent.add(error.service);
     return [];

@@ -215,7 +215,11 @@ export async function* memberRows(rows: AsyncIterable<ExportRow>, summary: Impor
     const { owningId, relatedId }: JsonObject = 'row' in row ? row.row : {};
     if (isName(owningId) && isName(relatedId)) yield { place, role: owningId, member: relatedId };
     else if ('problem' in row) await summary.refuse(place, { field: '', reason: row.problem });
-    else await summary.refuse(place, { field: 'owningId', reason: 'or relatedId is missing or no id' });
+    else
+      await summary.refuse(place, {
+        field: 'owningId',
+        reason: 'or relatedId is missing, too long, or has a NUL or half a surrogate pair',
+      });
   }
 }
 

@@ -20,6 +20,7 @@ afterEach(() => {
 
 /** The warnings of a preview of these files. */
 async function warningsOf(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
+  printed = [];
   const call = (_: unknown, { objects = [] }: Partial<ImportObjectsRequest>) =>
     Promise.resolve({ verdicts: objects.map(() => ({ outcome: 'imported', notes: [] })), released: [], isDone: true });
   const rpc = { call } as unknown as AuditedRpcClient;
@@ -38,4 +39,9 @@ it('misses no members where the export has a file of members without a row', asy
   const header = '#filetype:JSON-streaming {"type":"Class","class":"_Join:_User:users:_Role"}\n';
   const files = { '_Role.0.jsonl': `${ROLE}\n`, '_Join_User_users_Role.0.jsonl': header };
   expect(await warningsOf(files)).toEqual([expect.stringMatching(/^Members of roles \(users\) come from/)]);
+  const ofRoles = {
+    '_Role.0.jsonl': `${ROLE}\n`,
+    '_Join_Role_roles_Role.0.jsonl': header.replace('_User:users', '_Role:roles'),
+  };
+  expect(await warningsOf(ofRoles)).toContainEqual(expect.stringMatching(/^1 roles have no members/));
 });

@@ -153,9 +153,10 @@ async function importMembers(
   }
   if (roleMembers !== undefined) await run.importMembers('users', readRoleMembers(roleMembers));
   const { objects: roles } = summary.exported._Role.counts;
-  if (relations.length === 0 && roleMembers === undefined && roles > 0)
+  const hasUsers = roleMembers !== undefined || relations.some(({ relation }) => relation?.field === 'users');
+  if (!hasUsers && roles > 0)
     summary.warn(
-      `${roles} roles have no members: the export has no file of members. Use "gatepost rescue", or --role-members.`,
+      `${roles} roles have no members: the export has no file of their users. Use "gatepost rescue", or --role-members.`,
     );
 }
 

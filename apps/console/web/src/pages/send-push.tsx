@@ -57,8 +57,8 @@ function SendDialog({ draftId, onSent, ...push }: SendProps): ReactNode {
   const shown = useShownAudience();
   const [asked] = useState(push);
   const { title, says } = useQuestion(asked);
-  const now = shown(push.audience) ?? t.newPush.allMatching;
-  const isChanged = now !== (shown(asked.audience) ?? t.newPush.allMatching);
+  const now = shown(push.audience);
+  const isChanged = now !== undefined && now !== shown(asked.audience);
   return (
     <Confirm
       title={title}

@@ -36,6 +36,7 @@ export function UserPage(): ReactNode {
       name={name}
       title={<Bdi>{name}</Bdi>}
       of={answer}
+      history={answer.error?.name === 'USER_NOT_FOUND' && <History query={{ appId, target: userId }} />}
       back={{ to: `/apps/${appId}/users`, text: t.users.back }}
       acts={user !== undefined && <DeleteButton user={user} />}
     >

@@ -22,14 +22,13 @@ export function Palette({ appId }: { readonly appId: string | undefined }): Reac
   const [settled] = useDebouncedValue(text.trim(), TYPING_MS);
   const users = useUserActions(appId, settled);
   const objects = useObjectActions(appId, settled);
-  const found = users.length + objects.length;
   const field = useRef<HTMLInputElement>(null);
   // The palette selects the first action as the operator types; users arrive later.
   useEffect(() => {
     const isNoneSelected = field.current?.closest('[role=dialog]')?.querySelector('[data-selected]') === null;
-    if (found > 0 && isNoneSelected)
+    if (users.length + objects.length > 0 && isNoneSelected)
       field.current?.dispatchEvent(new KeyboardEvent('keydown', { code: 'ArrowDown', bubbles: true }));
-  }, [found]);
+  }, [users, objects]);
   return (
     <Spotlight
       title={t.shell.search}
@@ -71,6 +70,7 @@ function usePageActions(appId: string | undefined): SpotlightActionGroupData[] {
         id: `app ${id}`,
         label: visible(name),
         description: id,
+        keywords: [name],
         leftSection: <Icon name="application" />,
         onClick: () => void navigate({ to: '/apps/$appId/overview', params: { appId: id } }),
       })),
@@ -102,9 +102,12 @@ function useUserActions(appId: string | undefined, text: string): SpotlightActio
   ];
 }
 
-const ROUTES = { roles: consoleApi.getRole, devices: consoleApi.getDevice, pushes: consoleApi.getPush } as const;
-const KINDS = ['roles', 'devices', 'pushes'] as const;
-const ID = /^[\w-]{16,64}$/;
+const OBJECTS = [
+  ['roles', consoleApi.getRole, 'roleId'],
+  ['devices', consoleApi.getDevice, 'deviceId'],
+  ['pushes', consoleApi.getPush, 'pushId'],
+] as const;
+const ID = /^[0-9a-f]{24}$/;
 
 /** The role, the device and the push with a pasted id; most have none. */
 function useObjectActions(appId = '', id: string): SpotlightActionGroupData[] {
@@ -112,15 +115,13 @@ function useObjectActions(appId = '', id: string): SpotlightActionGroupData[] {
   const { history } = useRouter();
   const may = useMay(appId);
   const isAsked = appId !== '' && ID.test(id);
-  const params = { appId, roleId: id, deviceId: id, pushId: id };
   const answers = useQueries({
-    queries: KINDS.map((kind) => ({
-      ...readOf<ConsoleRoute>(ROUTES[kind], { params }),
+    queries: OBJECTS.map(([kind, route, param]) => ({
+      ...readOf<ConsoleRoute>(route, { params: { appId, [param]: id } }),
       enabled: isAsked && may(`${kind}.read`),
-      retry: false,
     })),
   });
-  return KINDS.flatMap((kind, place) => {
+  return OBJECTS.flatMap(([kind], place) => {
     if (!isAsked || answers[place]?.data === undefined) return [];
     const onClick = () => history.push(`/apps/${appId}/${kind}/${id}`);
     const action = { id: `${kind} ${id}`, label: id, leftSection: <Icon name={kind} />, onClick };

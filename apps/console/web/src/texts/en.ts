@@ -11,7 +11,7 @@ export const en = {
     openMenu: 'Open the menu',
     closeMenu: 'Close the menu',
     search: 'Search or jump to',
-    searchHint: 'Page, application, user name, address, number or id',
+    searchHint: 'Page, application, user, or the id of an object',
     paletteKeys: 'Ctrl K',
     nothingFound: 'Nothing found',
     applications: (name: string | undefined) =>
@@ -91,7 +91,7 @@ export const en = {
     pageProblem: 'The page met an unexpected problem. Load it again.',
     tooMany: (minutes: number) => `Too many attempts. Try again in ${minutes} ${plural(minutes, 'minute', 'minutes')}.`,
     noPage: 'There is no such page',
-    noObject: 'It does not exist',
+    noObject: 'This object does not exist',
     noPageSays: 'The address is wrong, or the object was deleted.',
     home: 'Go to the overview',
     reload: 'Load the page again',
@@ -579,7 +579,7 @@ export const en = {
     sentToTest: (count: number, shown: string) => `Sent to ${shown} test ${plural(count, 'device', 'devices')}.`,
     watch: 'Watch it in another tab',
     countChanged: (audience: string) =>
-      `Meanwhile the audience has changed: ${audience}. Cancel to confirm the new number.`,
+      `The audience is now ${audience}. Cancel and send again to confirm that number.`,
     allMatching: 'all devices that match',
     sendSays: (audience: string) =>
       `The push goes out now, to ${audience}. What a device has received cannot be taken back.`,

@@ -50,17 +50,17 @@ export function useLanguage(): ChosenLanguage {
   return context;
 }
 
-type Actions = typeof actions;
-const ACTION_LOADERS: Readonly<Record<Language, () => Promise<{ readonly actions: Actions }>>> = {
-  en: () => import('./actions.en'),
-  zh: () => import('./actions.zh'),
+type Actions = Partial<typeof actions>;
+const ACTION_LOADERS: Readonly<Record<Language, () => Promise<Actions>>> = {
+  en: async () => (await import('./actions.en')).actions,
+  zh: async () => (await import('./actions.zh')).actions,
 };
-const loadedActions: Partial<Record<Language, Promise<{ readonly actions: Actions }>>> = {};
+const loadedActions: Partial<Record<Language, Promise<Actions>>> = {};
 
-/** The acts of the audit log. The component waits for them within a `Suspense`. */
+/** The texts of the acts in the audit log; none where they cannot be loaded. The component waits for them within a `Suspense`. */
 export function useActions(): Actions {
   const { language } = useLanguage();
-  return use((loadedActions[language] ??= ACTION_LOADERS[language]())).actions;
+  return use((loadedActions[language] ??= ACTION_LOADERS[language]().catch(() => ({}))));
 }
 
 /** The tag for `Intl` and for the attribute `lang`. */
