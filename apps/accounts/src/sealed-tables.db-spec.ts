@@ -127,6 +127,18 @@ describe('sealed values of accounts', () => {
     expect((await usersWith(after).find(APP, imported))?.importedPasswordHash).toEqual(after.lookupHash(text));
   });
 
+  it('keeps the hash by which a second import recognises the token, while it is the one in use', async () => {
+    const [imported = '', replaced = ''] = tokens.keys();
+    const note =
+      'UPDATE accounts.users SET imported_token_hash = COALESCE($2, session_token_hash) WHERE object_id = $1';
+    await database.query(note, [imported, null]);
+    await database.query(note, [replaced, Buffer.from('former')]);
+    await walk('users');
+    const hashOf = async (objectId: string) => (await usersWith(after).find(APP, objectId))?.importedTokenHash;
+    expect(await hashOf(imported)).toEqual(after.lookupHash(tokens.get(imported) ?? ''));
+    expect(await hashOf(replaced)).toEqual(Buffer.from('former'));
+  });
+
   it('in unpublished events is re-encrypted within them', async () => {
     const link = { appId: APP, userId: 'u1', email: 'a@b.co' };
     const code = { appId: APP, mobilePhoneNumber: '+8613800000000', name: 'Shop' };

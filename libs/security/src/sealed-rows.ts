@@ -21,6 +21,8 @@ interface SealedValue {
   /** Maps the SQL of the new text to the SQL of the column's new value. Default: the text itself. */
   readonly set?: (sealed: string) => string;
   readonly hashColumn?: string;
+  /** Follows `hashColumn` where both have one value. */
+  readonly equalHashColumn?: string;
 }
 
 /** A table with sealed values. All names and SQL come from the code, never from input. */
@@ -74,9 +76,15 @@ function lockSql(table: SealedTable): string {
 
 /** Writes the new texts and hashes of a JSON array. Absent members keep the value of their column. */
 function updateSql(table: SealedTable): string {
-  const assignments = table.values.flatMap(({ column, set, hashColumn }, index) => [
+  const assignments = table.values.flatMap(({ column, set, hashColumn, equalHashColumn }, index) => [
     `${column} = CASE WHEN wanted.s${index} IS NULL THEN t.${column} ELSE ${set?.(`wanted.s${index}`) ?? `wanted.s${index}`} END`,
     ...(hashColumn === undefined ? [] : [`${hashColumn} = COALESCE(decode(wanted.h${index}, 'hex'), t.${hashColumn})`]),
+    ...(equalHashColumn === undefined
+      ? []
+      : [
+          `${equalHashColumn} = CASE WHEN t.${equalHashColumn} = t.${hashColumn} AND wanted.h${index} IS NOT NULL
+             THEN decode(wanted.h${index}, 'hex') ELSE t.${equalHashColumn} END`,
+        ]),
   ]);
   const texts = table.values.flatMap((_, index) => [`s${index} text`, `h${index} text`]);
   return `

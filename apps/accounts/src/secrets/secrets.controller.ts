@@ -55,6 +55,8 @@ const users: SealedTable = {
       sql: 't.sealed_session_token',
       column: 'sealed_session_token',
       hashColumn: 'session_token_hash',
+      // By this hash a second import recognises the token.
+      equalHashColumn: 'imported_token_hash',
       context: ({ object_id: objectId = '' }) => sessionTokenContext(objectId),
     },
     {
