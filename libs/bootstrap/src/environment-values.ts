@@ -30,10 +30,9 @@ export class Secret {
   }
 }
 
-/** Hosts of a URL that browsers treat as secure without TLS. */
+/** Browsers treat these as secure without TLS. */
 export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** As Fastify knows them. */
 export const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
@@ -168,7 +167,7 @@ function isPlainUrl(text: string): boolean {
   return `${search}${hash}${username}${password}` === '' && !/[?#]/.test(text);
 }
 
-/** The drivers of PostgreSQL and Redis throw for a `%` that begins no escape. */
+/** Drivers throw for an escape that is no UTF-8. That of PostgreSQL takes other `%` as they are. */
 function hasValidEscapes(text: string): boolean {
   try {
     return typeof decodeURIComponent(text) === 'string';
@@ -244,11 +243,12 @@ export const numbersByVendor = (most: number): z.ZodType<Map<string, number>, st
     )
     .refine((pairs) => pairs.every(([, value]) => value <= most), `must be numbers up to ${most}`)
     .transform((pairs) => new Map(pairs));
-const DECODABLE = [hasValidEscapes, 'must have %25 in place of a % that begins no escape, as in a password'] as const;
-export const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/database').refine(...DECODABLE);
+const ESCAPES = 'must have %25 in place of each %, as in a password';
+const isForPg = (text: string) => /%(?![0-9a-f]{2})/i.test(text) || hasValidEscapes(text);
+export const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/db').refine(isForPg, ESCAPES);
 export const redisUrl = z
   .string()
-  .refine(...DECODABLE)
+  .refine(hasValidEscapes, ESCAPES)
   .refine(
     (text) => parseRedisUrl(text) !== undefined,
     'must be a URL such as redis://host:6379, redis+cluster://host1:6379,host2:6379 or redis+sentinel://host1:26379,host2:26379/name',

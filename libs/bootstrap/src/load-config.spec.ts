@@ -61,7 +61,6 @@ describe('loadConfig', () => {
     ['GATEPOST_BASE_URL', 'ftp://example.com'],
     ['GATEPOST_BASE_URL', 'api.example.net'],
     ['DATABASE_URL', 'mysql://localhost/db'],
-    ['DATABASE_URL', 'postgres://user:50%off@localhost/db'],
     ['DATABASE_URL', 'postgres://user:50%ff@localhost/db'],
     ['REDIS_URL', 'redis://:50%off@localhost'],
     ['AMQP_URL', 'localhost:5672'],
