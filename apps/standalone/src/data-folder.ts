@@ -152,8 +152,8 @@ export function storedSecrets(file: string): string[] {
 /** Writes the old secret to the other file first: it is always in at least one of them. A failure, as on a full disk, changes nothing. */
 export function swapStoredSecret(file: string, acceptedFile: string): void {
   const old = readFileSync(file, 'utf8').trim();
-  replace(acceptedFile, old);
   try {
+    replace(acceptedFile, old);
     replace(file, newSecret());
   } catch (error) {
     if (readFileSync(file, 'utf8').trim() === old) rmSync(acceptedFile, { force: true });
