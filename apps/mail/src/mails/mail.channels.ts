@@ -266,7 +266,8 @@ interface FailedMail {
 
 export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
   const failure: NodemailerFailure = thrown ?? {};
-  const message = messageOf(thrown).slice(0, MAX_REPLY_LENGTH);
+  const reply = messageOf(thrown);
+  const message = reply.length > MAX_REPLY_LENGTH ? reply.slice(0, MAX_REPLY_LENGTH).replace(/\S*$/, '…') : reply;
   // This message is logged, and servers repeat addresses in their replies, also in another spelling.
   if (isServerUnavailable(failure, failed)) return new ChannelUnavailable(message.replaceAll(ADDRESS, 'an address'));
   if (!isFinal(failure) || LOGIN_REPLIES.has(failure.responseCode)) return new Error(message, { cause: thrown });

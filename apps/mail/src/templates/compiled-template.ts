@@ -128,7 +128,7 @@ function compilePart(part: TemplatePart, source: string): Render {
 
 /** Template files can end lines in CR or CR CR LF: in a mail, LF must follow each CR (RFC 5321, 2.3.8). */
 function bounded(part: TemplatePart, rendered: string): string {
-  if (rendered.length <= MAX_RENDERED_LENGTH) return rendered.replaceAll(/\r+\n?/g, '\n');
+  if (rendered.length <= MAX_RENDERED_LENGTH) return rendered.replaceAll(/\r\r\n|\r\n?/g, '\n');
   throw new TemplateProblem(part, undefined, `it renders to more than ${MAX_RENDERED_LENGTH} characters`);
 }
 

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { OutboundError } from '#outbound';
+import { DeliveryRefused } from '../deliveries/delivery.channel.js';
 import type { Delivery } from '../deliveries/delivery.rules.js';
 import { FileTextMessageProvider, ProviderHttp, SmsChannel, TwilioProvider, WebhookProvider } from './sms.channel.js';
 import type { TextMessageProvidersService } from './text-message-providers.service.js';
@@ -77,7 +78,10 @@ describe('SmsChannel', () => {
     vi.useRealTimers();
   });
 
-  it('probes a provider that does not respond with one message at a time, until it responds', async () => {
+  it.each([
+    ['accepts', () => Promise.resolve()],
+    ['refuses', () => Promise.reject(new DeliveryRefused('invalid number'))],
+  ])('probes a provider that does not respond with one message at a time, until it %s one', async (_, respond) => {
     vi.useFakeTimers({ toFake: ['performance'] });
     const webhook = { send: () => Promise.reject(new OutboundError('no answer')) } as unknown as WebhookProvider;
     const settings = { kind: 'webhook', credentials: {} };
@@ -97,7 +101,7 @@ describe('SmsChannel', () => {
     expect(state()).toEqual({ paused: ['app'], probed: [] });
     await probe;
     vi.advanceTimersByTime(5_000);
-    vi.spyOn(webhook, 'send').mockResolvedValue();
+    vi.spyOn(webhook, 'send').mockImplementation(respond);
     await sendAll(1);
     expect(state()).toEqual({ paused: [], probed: [] });
   });

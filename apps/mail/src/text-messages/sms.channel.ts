@@ -227,6 +227,7 @@ export class SmsChannel extends DeliveryChannel {
       this.#backoff.recordResponse(appId);
     } catch (error) {
       if (error instanceof OutboundError) this.#backoff.recordTimeout(appId);
+      if (error instanceof DeliveryRefused) this.#backoff.recordResponse(appId);
       throw error;
     } finally {
       this.#backoff.end(appId);
