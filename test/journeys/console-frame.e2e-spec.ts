@@ -122,6 +122,8 @@ describe('the focus', () => {
     await link.focus();
     const place = await page.evaluate<number>('scrollY');
     expect(place).toBeGreaterThan(300);
+    // The router notes the place within a tenth of a second.
+    await page.waitForTimeout(300);
     await page.keyboard.press('Enter');
     await expect.poll(() => focused(username)).toBe(1);
     expect(await page.evaluate('scrollY')).toBe(0);
