@@ -62,6 +62,7 @@ export interface ConsoleConfig {
   readonly sessionIdleSeconds: number;
   readonly sessionSeconds: number;
   readonly auditDays: number;
+  /** For owners and developers. */
   readonly secondFactor: 'optional' | 'required';
   readonly oidc: OidcConfig | null;
   readonly passwords: boolean;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { DatabaseModule, type DatabaseOptions, migrate } from '#database';
@@ -18,4 +19,17 @@ export function openMailModule(options: DatabaseOptions, ...providers: Type[]): 
     imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options, MailDatabase)],
     providers,
   }).compile();
+}
+
+/** A claim of ten mails that leaves none out. */
+export function newClaim() {
+  return {
+    channel: 'mail',
+    lease: randomUUID(),
+    leaseSeconds: 60,
+    limit: 10,
+    paused: [],
+    probed: [],
+    held: [],
+  } as const;
 }

@@ -74,16 +74,19 @@ function lockSql(table: SealedTable): string {
        FOR UPDATE OF t SKIP LOCKED`;
 }
 
+function newHash(column: string, index: number): string {
+  return `COALESCE(decode(wanted.h${index}, 'hex'), t.${column})`;
+}
+
 /** Writes the new texts and hashes of a JSON array. Absent members keep the value of their column. */
 function updateSql(table: SealedTable): string {
   const assignments = table.values.flatMap(({ column, set, hashColumn, equalHashColumn }, index) => [
     `${column} = CASE WHEN wanted.s${index} IS NULL THEN t.${column} ELSE ${set?.(`wanted.s${index}`) ?? `wanted.s${index}`} END`,
-    ...(hashColumn === undefined ? [] : [`${hashColumn} = COALESCE(decode(wanted.h${index}, 'hex'), t.${hashColumn})`]),
+    ...(hashColumn === undefined ? [] : [`${hashColumn} = ${newHash(hashColumn, index)}`]),
     ...(equalHashColumn === undefined
       ? []
       : [
-          `${equalHashColumn} = CASE WHEN t.${equalHashColumn} = t.${hashColumn} AND wanted.h${index} IS NOT NULL
-             THEN decode(wanted.h${index}, 'hex') ELSE t.${equalHashColumn} END`,
+          `${equalHashColumn} = CASE t.${hashColumn} WHEN t.${equalHashColumn} THEN ${newHash(equalHashColumn, index)} ELSE t.${equalHashColumn} END`,
         ]),
   ]);
   const texts = table.values.flatMap((_, index) => [`s${index} text`, `h${index} text`]);

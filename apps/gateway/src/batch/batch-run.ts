@@ -12,6 +12,7 @@ import { malformed, requestsOf } from './batch-save.js';
 /** A path of the API. Without tabs, line breaks and backslashes: URL parsers remove the first two, and treat the last as a slash. */
 const API_PATH = /^\/1\.1\/[^\s\\]*$/;
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:\/|$)/i;
+/** Rule of the API. */
 export const MAX_BATCH_REQUESTS = 100;
 
 /** In order, until the client disconnects or time is up; the request that runs then may complete. @returns JSON @throws AppError MALFORMED_JSON */

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { queryPlan } from '#testing';
-import { mailModule } from '../../test/mail-module.js';
+import { mailModule, newClaim } from '../../test/mail-module.js';
 import { MailDatabase } from '../mail.config.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
 import { DeliveriesController, DeliveriesService } from './deliveries.service.js';
@@ -165,15 +165,7 @@ describe('deliveries for operators', () => {
     await database.query('ANALYZE mail.deliveries');
     const mailLimit = { count: 5, seconds: 86_400 };
     await database.transaction((tx) => repository.takeAllowance(tx, 'app', 5, mailLimit));
-    const claim = {
-      channel: 'mail',
-      lease: randomUUID(),
-      leaseSeconds: 60,
-      limit: 10,
-      paused: [],
-      probed: [],
-      held: [],
-    } as const;
+    const claim = newClaim();
     const { pages } = await queryPlan(database, (within) => repository.claim(within as never, { ...claim, mailLimit }));
     expect(pages).toBeLessThan(50);
   });
@@ -225,15 +217,7 @@ describe('deliveries for operators', () => {
     await kill(id);
     const { delivery } = await controller.retry({ id });
     expect(delivery).toMatchObject({ id, status: 'queued', attempts: 0, settledAt: null });
-    const claim = {
-      channel: 'mail',
-      lease: randomUUID(),
-      leaseSeconds: 60,
-      limit: 10,
-      paused: [],
-      probed: [],
-      held: [],
-    } as const;
+    const claim = newClaim();
     const [claimed] = await database.transaction((tx) => repository.claim(tx, claim));
     const failed = { id, lease: claim.lease, outcome: 'failed', error: '450', delaySeconds: 5 } as const;
     expect([claimed?.id, await repository.settle([failed])]).toEqual([id, ['failed']]);

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
 import { eventually } from '#testing';
-import { mailModule } from '../../test/mail-module.js';
+import { mailModule, newClaim } from '../../test/mail-module.js';
 import { MailDatabase, type MailLimit } from '../mail.config.js';
 import { DeliveriesRepository } from './deliveries.repository.js';
 import { DeliveriesService } from './deliveries.service.js';
@@ -274,15 +274,7 @@ describe('the sender', () => {
     const channel = new ScriptedChannel();
     const sender = newSender(channel);
     await add();
-    const claim = {
-      channel: 'mail',
-      lease: randomUUID(),
-      leaseSeconds: 60,
-      limit: 10,
-      paused: [],
-      probed: [],
-      held: [],
-    } as const;
+    const claim = newClaim();
     const [taken] = await database.transaction((tx) => repository.claim(tx, claim));
     sender.onApplicationBootstrap();
     expect(await database.transaction((tx) => repository.claim(tx, claim))).toEqual([]);

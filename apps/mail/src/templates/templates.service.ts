@@ -10,6 +10,7 @@ import { type RevisionRow, type TemplatePlace, TemplatesRepository } from './tem
 interface MailToRender {
   readonly appId: string;
   readonly kind: MailKind;
+  /** The best one first. */
   readonly languages: readonly string[];
   readonly variables: MailVariables;
 }

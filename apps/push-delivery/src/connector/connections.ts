@@ -7,6 +7,7 @@ import { VISIT_MS } from './device-session.js';
 
 @Injectable()
 export class ConnectorIdentity {
+  /** Unique for each start. */
   readonly node = `connector-${randomBytes(6).toString('hex')}`;
   #sessions = 0;
 

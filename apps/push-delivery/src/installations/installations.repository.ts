@@ -128,6 +128,7 @@ function namesOf({ objectId, installationId, deviceToken, registrationId }: Inst
 
 export const INSTALLATION_QUERY_CLASS = installationClass.queryClass();
 
+/** Rule of the API. */
 export const IS_TARGET = `valid AND updated_at > now() - interval '90 days'`;
 
 /** Regardless of ACLs. */

@@ -194,6 +194,7 @@ function rowOf({ seq, ...columns }: NotificationEntity): NotificationRow {
   return { ...columns, seq: Number(seq) };
 }
 
+/** Rule of the API. */
 const MEMORY = `interval '5 minutes'`;
 
 const COUNT_INTERVAL_MS = 60_000;

@@ -173,7 +173,7 @@ export function Failure({ error, again, answeredAt = 0 }: FailureProps): ReactNo
 
 interface ProblemText {
   readonly text: string;
-  /** What only the server knows, in English. */
+  /** The message of the server, which the page cannot translate. */
   readonly detail?: string;
 }
 
