@@ -4,6 +4,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { DatabaseModule, type DatabaseOptions, migrate } from '#database';
 import { Metrics, ObservabilityModule } from '#observability';
 import { newDatabase } from '#testing';
+import type { DeliveriesRepository } from '../src/deliveries/deliveries.repository.js';
 import { MailDatabase } from '../src/mail.config.js';
 import { mailDatabase } from '../src/mail.database.js';
 
@@ -22,14 +23,6 @@ export function openMailModule(options: DatabaseOptions, ...providers: Type[]): 
 }
 
 /** A claim of ten mails that leaves none out. */
-export function newClaim() {
-  return {
-    channel: 'mail',
-    lease: randomUUID(),
-    leaseSeconds: 60,
-    limit: 10,
-    paused: [],
-    probed: [],
-    held: [],
-  } as const;
+export function newClaim(): Parameters<DeliveriesRepository['claim']>[1] {
+  return { channel: 'mail', lease: randomUUID(), leaseSeconds: 60, limit: 10, paused: [], probed: [], held: [] };
 }
