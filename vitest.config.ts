@@ -24,7 +24,7 @@ const SLOW = [
   'libs/messaging/test/rabbit-alarm.broker-spec.ts',
   'test/journeys/{backup,broker-restart,emails-life,expired-links,lockout-life,push-faults,redis-cluster,vendor-faults}.e2e-spec.ts',
   'test/journeys/{rolling-restart,secret-rotation,services-life,standalone,standalone-life}.e2e-spec.ts',
-  'test/journeys/{console-crash,console-life,import-life,operations,text-messages,third-party-life,vendors}.e2e-spec.ts',
+  'test/journeys/{console-crash,console-frame,console-life,console-page,import-life,operations,text-messages,third-party-life,vendors}.e2e-spec.ts',
 ];
 /** Each journey occupies more than one processor; the files after them mostly wait. */
 const FIRST_GROUP = { maxWorkers: 2, sequence: { groupOrder: 0 } };
