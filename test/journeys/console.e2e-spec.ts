@@ -299,6 +299,12 @@ describe('the operator console in a browser', () => {
     await page.getByLabel('Text').fill('hello, devices');
     await page.locator('[data-audience="1"]').waitFor();
     await page.locator('code', { hasText: '"alert":"hello, devices"' }).first().waitFor();
+    const shownOf = (type: string) => page.getByText(type, { exact: true }).locator('~ pre').textContent();
+    await page.getByLabel('For device type').selectOption('ios');
+    await page.getByLabel('Text').fill('hello, iPhones');
+    await expect.poll(() => shownOf('ios')).toContain('"alert":"hello, iPhones"');
+    await page.getByLabel('For device type').selectOption('Every device');
+    await expect.poll(() => page.getByLabel('Text').inputValue()).toBe('hello, devices');
     await page.getByRole('button', { name: 'Send to 1 device' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Send the push' }).click();
     await page.waitForURL(/\/pushes\/(?!new)[\w-]+$/);

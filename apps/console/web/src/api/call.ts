@@ -161,7 +161,7 @@ async function respond(
 ): Promise<Response> {
   const ask = () => respondOnce(route, input, signal);
   try {
-    return await (RENEWING.has(route.path) ? renew(ask) : ask());
+    return await (RENEWED.includes(route.path) ? renew(ask) : ask());
   } catch (error) {
     const gate = error instanceof CallError && !WITHOUT_GATE.has(route.path) ? gateOf(error) : undefined;
     if (gate === undefined || reasons.includes(gate)) throw error;
@@ -185,14 +185,7 @@ function gateOf({ name, status }: CallError): Gate | undefined {
 }
 
 /** Routes whose answer brings a new token of the session, which ends the old one. */
-const RENEWING = new Set([
-  '/sign-in',
-  '/sign-in/passkey',
-  '/proof',
-  '/proof/passkey',
-  '/me/password',
-  '/oidc/callback',
-]);
+const RENEWED = ['/sign-in', '/sign-in/passkey', '/proof', '/proof/passkey', '/me/password', '/oidc/callback'];
 /** A lock of all tabs, which share the token: renewals hold it together. */
 const RENEWAL = 'gatepost-renewal';
 

@@ -54,6 +54,16 @@ describe('a draft', () => {
     expect(pushBodyOf({ ...draft, devices: 'one\ntwo, three one\t' }, 'UTC')).toMatchObject({ where });
   });
 
+  it('has texts for devices of one type, beside their further members', () => {
+    const texts = { ios: { title: '', alert: 'Half off' }, web: { title: '', alert: '' } };
+    const draft = { ...newDraft(), alert: 'Half price', texts, more: '{"ios":{"badge":1},"wp":"a"}' };
+    const data = { alert: 'Half price', ios: { badge: 1, alert: 'Half off' }, wp: 'a' };
+    expect(pushBodyOf(draft, 'UTC')).toEqual({ data });
+    expect(pushBodyOf({ ...draft, more: '{"ios":"a"}' }, 'UTC')).toMatchObject({
+      data: { ios: { alert: 'Half off' } },
+    });
+  });
+
   it('has a request id for each body', () => {
     const [one, other] = [{ data: { alert: 'a' } }, { data: { alert: 'b' } }];
     expect(requestIdOf('0123abcd', one)).toMatch(/^0123abcd[0-9a-f]{8}$/);

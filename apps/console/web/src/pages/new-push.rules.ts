@@ -1,7 +1,7 @@
 import { HIDDEN_ADDRESS, type PushDetails } from '#console-api';
 import { type Condition, conditionOf, type Fields, whereOf } from '../parts/condition.rules';
 import { momentOf } from '../parts/moments.rules';
-import { type Json, listOf, optionalObjectOf } from '../parts/typed.rules';
+import { isObject, type Json, listOf, optionalObjectOf } from '../parts/typed.rules';
 
 /** Of an installation, as far as devices have them in common. */
 export const INSTALLATION_FIELDS: Fields = {
@@ -13,47 +13,39 @@ export const INSTALLATION_FIELDS: Fields = {
   updatedAt: 'time',
 };
 
-export interface Draft {
-  /** Drawn for this draft; a part of its request ids. */
-  readonly id: string;
-  readonly audience: 'all' | 'channels' | 'where' | 'devices';
-  /** Names of channels, separated by commas. */
-  readonly channels: string;
-  readonly condition: Condition;
-  /** Ids or tokens of devices, separated by commas or white space. */
-  readonly devices: string;
+export interface MessageTexts {
   readonly title: string;
   readonly alert: string;
-  /** Further members of the message, as JSON. */
-  readonly more: string;
-  readonly when: 'now' | 'later';
-  /** In the operator's zone, as `datetime-local` gives it. */
-  readonly at: string;
-  /** Hours after which the message expires; empty: the default of the server. */
-  readonly expiresAfterHours: string;
-  /** Devices per second; empty: no limit. */
-  readonly pace: string;
-  /** For the development environment of Apple devices, as the push that is sent again. */
-  readonly isDevelopment: boolean;
 }
 
-export function newDraft(): Draft {
-  return {
-    id: newId(),
-    audience: 'all',
-    channels: '',
-    condition: { rows: [{ field: 'deviceType', operator: 'is', kind: 'text', text: 'android' }] },
-    devices: '',
-    title: '',
-    alert: '',
-    more: '',
-    when: 'now',
-    at: '',
-    expiresAfterHours: '',
-    pace: '',
-    isDevelopment: false,
-  };
-}
+const EMPTY = {
+  audience: 'all' as 'all' | 'channels' | 'where' | 'devices',
+  /** Names of channels, separated by commas. */
+  channels: '',
+  condition: { rows: [{ field: 'deviceType', operator: 'is', kind: 'text', text: 'android' }] } as Condition,
+  /** Ids or tokens of devices, separated by commas or white space. */
+  devices: '',
+  title: '',
+  alert: '',
+  /** By device type, instead of the common texts. */
+  texts: {} as Readonly<Record<string, MessageTexts>>,
+  /** Further members of the message, as JSON. */
+  more: '',
+  when: 'now' as 'now' | 'later',
+  /** In the operator's zone, as `datetime-local` gives it. */
+  at: '',
+  /** Hours after which the message expires; empty: the default of the server. */
+  expiresAfterHours: '',
+  /** Devices per second; empty: no limit. */
+  pace: '',
+  /** For the development environment of Apple devices, as the push that is sent again. */
+  isDevelopment: false,
+};
+
+/** Its id is drawn for it, and is a part of its request ids. */
+export type Draft = Readonly<typeof EMPTY & { id: string }>;
+
+export const newDraft = (): Draft => ({ ...EMPTY, id: newId() });
 
 /** A draft of the same push, to be sent now. */
 export function draftOf({ data, where, lifeSeconds, flowControl, prod }: PushDetails): Draft {
@@ -94,16 +86,25 @@ export function pushBodyOf(draft: Draft, timeZone: string | undefined): Record<s
   const more = optionalObjectOf(draft.more);
   const target = targetOf(draft);
   if (target === undefined) return undefined;
-  const texts = Object.entries({ alert: draft.alert, title: draft.title }).filter(([, text]) => text !== '');
+  const texts = Object.entries(draft.texts).flatMap(([type, own]) => textsFor(type, own, more));
   const seconds = Math.round(Number(draft.expiresAfterHours) * HOUR_S);
   return {
-    data: { ...more, ...Object.fromEntries(texts) },
+    data: { ...more, ...membersOf(draft), ...Object.fromEntries(texts) },
     ...target,
     ...(draft.when === 'later' && draft.at !== '' ? { push_time: momentOf(draft.at, timeZone) } : {}),
     ...(seconds > 0 ? { expiration_interval: seconds } : {}),
     ...(draft.pace === '' ? {} : { flow_control: Number(draft.pace) }),
     ...(draft.isDevelopment ? { prod: 'dev' } : {}),
   };
+}
+
+function textsFor(type: string, own: MessageTexts, more: Json): [string, Json][] {
+  const [members, others] = [membersOf(own), more[type]];
+  return Object.keys(members).length === 0 ? [] : [[type, { ...(isObject(others) && others), ...members }]];
+}
+
+function membersOf({ alert, title }: MessageTexts): Json {
+  return Object.fromEntries(Object.entries({ alert, title }).filter(([, text]) => text !== ''));
 }
 
 export const newId = (): string => crypto.randomUUID().slice(0, 8);

@@ -12,12 +12,13 @@ import { orProblem } from '../parts/typed.rules';
 import { RowLink } from '../table/data-table';
 import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { type Draft, draftOf, INSTALLATION_FIELDS, newDraft, pushBodyOf } from './new-push.rules';
+import { type Draft, draftOf, INSTALLATION_FIELDS, type MessageTexts, newDraft, pushBodyOf } from './new-push.rules';
 import { SendButton, useZoneName } from './send-push';
 import { TestPushButton } from './test-devices';
 
 const TYPING_MS = 400;
 const COUNT_EVERY_MS = 15_000;
+const DEVICE_TYPES = ['ios', 'android', 'web', 'macos', 'tvos', 'watchos', 'wp'];
 const FROM = '/frame/apps/$appId/pushes/new';
 
 type Change = (part: Partial<Draft>) => void;
@@ -27,9 +28,10 @@ interface StepProps {
   readonly change: Change;
 }
 
-/** A message without a text may have it for each platform in its further members. */
-const isComplete = ({ alert, more, when, at }: Draft): boolean =>
-  `${alert}${more}`.trim() !== '' && (when === 'now' || at !== '');
+/** A message without a common text may have one for each device type. */
+const isComplete = ({ alert, texts, more, when, at }: Draft): boolean =>
+  [alert, more, ...Object.values(texts).map((own) => own.alert)].some((text) => text.trim() !== '') &&
+  (when === 'now' || at !== '');
 
 /** The server sets the audience of a test push, which is sent at once. The body is undefined while the draft has no text. */
 function testBodyOf(draft: Draft) {
@@ -41,8 +43,6 @@ function testBodyOf(draft: Draft) {
 interface FormProps extends StepProps {
   /** The draft once its typing has paused. */
   readonly settled: Draft;
-  /** Undefined while nothing is typed. */
-  readonly discard: (() => void) | undefined;
   readonly forget: () => void;
 }
 
@@ -67,14 +67,25 @@ function AgainForm({ pushId }: { readonly pushId: string }): ReactNode {
 function DraftForm({ again }: { readonly again?: PushDetails }): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();
-  const { draft, ...acts } = useDraft(`${appId} ${again?.objectId ?? ''}`, () => (again ? draftOf(again) : newDraft()));
-  const [settled] = useDebouncedValue(draft, TYPING_MS);
+  const { discard, ...form } = useDraft(`${appId} ${again?.objectId ?? ''}`, () =>
+    again ? draftOf(again) : newDraft(),
+  );
+  const [settled] = useDebouncedValue(form.draft, TYPING_MS);
   if (!may('pushes.test')) return <Empty title={t.states.denied} />;
   const Form = may('pushes.send') ? PushForm : TestForm;
-  return <Form draft={draft} settled={settled} {...acts} />;
+  return (
+    <>
+      <Form settled={settled} {...form} />
+      {discard !== undefined && (
+        <Group>
+          <Button onClick={discard}>{t.acts.discard}</Button>
+        </Group>
+      )}
+    </>
+  );
 }
 
-/** A draft stays in its tab until it is sent or discarded. */
+/** A draft stays in its tab until it is sent or discarded. `discard`: undefined while nothing is typed. */
 function useDraft(name: string, first: () => Draft) {
   const key = `gatepost-push ${knownOperator()?.id ?? ''} ${name}`;
   const [initial, setInitial] = useState(first);
@@ -99,28 +110,12 @@ function storedDraft(key: string): Draft | undefined {
   return text === null ? undefined : { ...newDraft(), ...(JSON.parse(text) as Partial<Draft>) };
 }
 
-function DiscardButton({ discard }: Pick<FormProps, 'discard'>): ReactNode {
-  const t = useTexts();
-  return (
-    discard && (
-      <Group>
-        <Button onClick={discard}>{t.acts.discard}</Button>
-      </Group>
-    )
-  );
-}
-
-/** Whether the draft names a time that is over: the server would send the push at once. */
-function useIsLate({ when, at }: Draft): boolean {
-  const [timeZone, now] = [useTimeZone(), useNow()];
-  return when === 'later' && isPast(at, timeZone, now);
-}
-
-function PushForm({ draft, settled, change, discard, forget }: FormProps): ReactNode {
+function PushForm({ draft, settled, change, forget }: FormProps): ReactNode {
   const { appId } = useApp();
   const t = useTexts();
-  const isLate = useIsLate(settled);
-  const timeZone = useTimeZone();
+  const [timeZone, now] = [useTimeZone(), useNow()];
+  // The server would send the push at once.
+  const isLate = settled.when === 'later' && isPast(settled.at, timeZone, now);
   const { value: body, problem } = orProblem(() => pushBodyOf(settled, timeZone));
   const complete = isComplete(settled) ? body : undefined;
   const ready = (given: typeof body) => (draft === settled ? given : undefined);
@@ -154,14 +149,13 @@ function PushForm({ draft, settled, change, discard, forget }: FormProps): React
           isCounting={count.isPending || count.isPlaceholderData}
           audience={count.isError ? undefined : count.data}
         />
-        <DiscardButton discard={discard} />
       </Panel>
     </>
   );
 }
 
 /** For operators whose pushes go to their own test devices only. */
-function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
+function TestForm({ draft, settled, change }: FormProps): ReactNode {
   const t = useTexts();
   const { body, problem } = testBodyOf(settled);
   return (
@@ -170,12 +164,11 @@ function TestForm({ draft, settled, change, discard }: FormProps): ReactNode {
       {problem !== undefined && <NoJson problem={problem} />}
       {body !== undefined && <Preview body={body} />}
       <TestPushButton body={draft === settled ? body : undefined} />
-      <DiscardButton discard={discard} />
     </Panel>
   );
 }
 
-type TextField = 'alert' | 'at' | 'channels' | 'devices' | 'expiresAfterHours' | 'more' | 'pace' | 'title';
+type TextField = 'at' | 'channels' | 'devices' | 'expiresAfterHours' | 'pace';
 
 function fieldsOf({ draft, change }: StepProps) {
   return (name: TextField) => ({ value: draft[name], onChange: onText((text) => change({ [name]: text })) });
@@ -256,21 +249,40 @@ function Audience({ audience }: { readonly audience: RouteReply<typeof consoleAp
   );
 }
 
-function What(step: StepProps): ReactNode {
-  const t = useTexts();
-  const fieldOf = fieldsOf(step);
+/** Devices of a type may get texts of their own instead of the common ones. */
+function What({ draft, change }: StepProps): ReactNode {
+  const { newPush: t } = useTexts();
+  const [type, setType] = useState('');
+  const own = type === '' ? draft : (draft.texts[type] ?? { title: '', alert: '' });
+  const set = (part: Partial<MessageTexts>) => {
+    const { title, alert } = { ...own, ...part };
+    change(type === '' ? part : { texts: { ...draft.texts, [type]: { title, alert } } });
+  };
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Stack gap="sm">
-        <TextInput label={t.newPush.title} {...fieldOf('title')} />
-        <Textarea label={t.newPush.text} required={step.draft.more === ''} rows={3} {...fieldOf('alert')} />
+        <NativeSelect
+          label={t.forType}
+          value={type}
+          data={[{ value: '', label: t.everyDevice }, ...DEVICE_TYPES]}
+          onChange={onText(setType)}
+        />
+        <TextInput label={t.title} value={own.title} onChange={onText((title) => set({ title }))} />
+        <Textarea
+          label={t.text}
+          required={!isComplete({ ...draft, alert: '', when: 'now' })}
+          rows={3}
+          value={own.alert}
+          onChange={onText((alert) => set({ alert }))}
+        />
       </Stack>
       <Textarea
-        label={t.newPush.more}
-        description={t.newPush.moreSays}
-        rows={5}
+        label={t.more}
+        description={t.moreSays}
+        rows={7}
         className="code"
-        {...fieldOf('more')}
+        value={draft.more}
+        onChange={onText((more) => change({ more }))}
       />
     </SimpleGrid>
   );

@@ -1,20 +1,29 @@
-import { Group, NativeSelect, Stack, Text } from '@mantine/core';
+import { Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
-import { consoleApi, USER_ORDERS } from '#console-api';
-import { readOf, useApp, useRead, useTimeZone } from '../api/queries';
-import { AddButton } from '../parts/dialogs';
+import { type ReactNode, useMemo } from 'react';
+import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
+import { readOf, useAct, useApp, useRead, useTimeZone } from '../api/queries';
+import { AddButton, FormDialog } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
-import { Choice, DayFilters, onText, optionsOf, Segments, UrlText, useUrlFilters } from '../parts/fields';
+import {
+  Choice,
+  DayFilters,
+  onText,
+  optionsOf,
+  PasswordField,
+  Segments,
+  UrlText,
+  useUrlFilters,
+} from '../parts/fields';
 import { Icon } from '../parts/icon';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { DataTable, keptState, Pager, useEmpty, useSelection } from '../table/data-table';
-import { useFormats } from '../texts/format';
-import { useTexts } from '../texts/texts';
-import { NewUser } from './new-user';
-import { useUserColumns } from './user-columns';
+import { Checked, LockedBadge } from '../parts/states';
+import { type Column, DataTable, keptState, Pager, RowLink, useEmpty, useSelection } from '../table/data-table';
+import { useFormats, When } from '../texts/format';
+import { type Texts, useTexts } from '../texts/texts';
 import { ConditionFilter, FROM, PERSONAL, useSearched } from './users-condition';
 import { SelectionBar } from './users-selection';
 
@@ -200,5 +209,69 @@ function UserList(): ReactNode {
         </Stack>
       )}
     </Answer>
+  );
+}
+
+/** The columns of the list of users. They stay the same objects, so that rows are not drawn again. */
+function useUserColumns(): readonly Column<ListedUser>[] {
+  const t = useTexts();
+  const { appId } = useApp();
+  return useMemo(() => columnsOf(t, appId), [t, appId]);
+}
+
+function columnsOf(t: Texts, appId: string): readonly Column<ListedUser>[] {
+  return [
+    {
+      header: t.users.fields.username,
+      cell: ({ objectId, username }) => (
+        <RowLink to={`/apps/${appId}/users/${encodeURIComponent(objectId)}`}>{username ?? objectId}</RowLink>
+      ),
+    },
+    {
+      header: t.users.fields.email,
+      cell: ({ email, emailVerified }) => <Checked value={email} isVerified={emailVerified} />,
+    },
+    {
+      header: t.users.fields.phone,
+      from: 'md',
+      cell: ({ mobilePhoneNumber, mobilePhoneVerified }) => (
+        <Checked isNumber value={mobilePhoneNumber} isVerified={mobilePhoneVerified} />
+      ),
+    },
+    {
+      header: t.users.linked,
+      from: 'lg',
+      cell: ({ platforms }) => (platforms.length === 0 ? '–' : platforms.join(', ')),
+    },
+    { header: t.users.state, from: 'sm', cell: ({ lockedUntil }) => <LockedBadge until={lockedUntil} /> },
+    { header: t.users.createdAt, from: 'sm', cell: ({ createdAt }) => <When at={createdAt} /> },
+  ];
+}
+
+function NewUser(): ReactNode {
+  const t = useTexts();
+  const { appId } = useApp();
+  const create = useAct(consoleApi.createUser);
+  const navigate = useNavigate();
+  const form = useForm({
+    initialValues: { username: '', password: '', email: '', mobilePhoneNumber: '' },
+    validate: {
+      username: (value) => (value.trim() === '' ? t.access.nameWanted : null),
+      password: (value) => (value === '' ? t.access.passwordWanted : null),
+    },
+  });
+  const submit = async () => {
+    const { username, password, email, mobilePhoneNumber } = form.getValues();
+    const contacts = { ...(email !== '' && { email }), ...(mobilePhoneNumber !== '' && { mobilePhoneNumber }) };
+    const { user } = await create.mutateAsync({ params: { appId }, body: { username, password, ...contacts } });
+    await navigate({ to: '/apps/$appId/users/$userId', params: { appId, userId: user.objectId } });
+  };
+  return (
+    <FormDialog title={t.users.create} form={form} submit={submit}>
+      <TextInput label={t.users.fields.username} data-autofocus {...form.getInputProps('username')} />
+      <PasswordField label={t.access.password} autoComplete="new-password" {...form.getInputProps('password')} />
+      <TextInput label={t.users.fields.email} type="email" {...form.getInputProps('email')} />
+      <TextInput label={t.users.fields.phone} type="tel" {...form.getInputProps('mobilePhoneNumber')} />
+    </FormDialog>
   );
 }

@@ -563,6 +563,7 @@ export const en = {
     text: 'Text',
     more: 'Further members',
     moreSays: 'Members of the message beside title and text, as JSON.',
+    forType: 'For device type',
     bytes: (bytes: string, most: string) => `${bytes} of ${most} bytes`,
     everyDevice: 'Every device',
     moments: { now: 'Now', later: 'Later' },

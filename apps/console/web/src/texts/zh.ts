@@ -540,6 +540,7 @@ export const zh: typeof en = {
     text: '正文',
     more: '其他成员',
     moreSays: '标题和正文之外的消息成员，JSON 格式。',
+    forType: '设备类型',
     bytes: (bytes, most) => `${bytes} / ${most} 字节`,
     everyDevice: '所有设备',
     moments: { now: '立即', later: '稍后' },
