@@ -111,6 +111,18 @@ describe('ServiceDataSource', () => {
     ]);
   });
 
+  it("takes options of the URL beside its own, which a pooler's address may need", async () => {
+    const url = `${databaseUrl}?application_name=given&options=-c%20search_path%3Dshelf&keepalives=1`;
+    const other = new Database({ ...OPTIONS, url, plans: 'once' });
+    onTestFinished(() => other.close());
+    const settings = ['jit', 'plan_cache_mode', 'search_path', 'application_name'];
+    const rows = await other.query(
+      `SELECT setting FROM pg_settings WHERE name = ANY($1) ORDER BY array_position($1, name)`,
+      [settings],
+    );
+    expect(rows.map(({ setting }) => setting)).toEqual(['off', 'force_generic_plan', 'shelf', 'given']);
+  });
+
   it.each([
     ['is unavailable', () => 'postgres://127.0.0.1:1/none'],
     ['has no such database', async () => Object.assign(new URL(await newDatabase()), { pathname: '/missing' }).href],

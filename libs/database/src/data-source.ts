@@ -127,7 +127,7 @@ function connectionOf({
   plans,
 }: DatabaseOptions): ClientConfig {
   return {
-    connectionString: url,
+    ...withOptions(url, plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`),
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,
@@ -135,6 +135,13 @@ function connectionOf({
     idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    options: plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`,
   };
+}
+
+/** node-postgres would take the URL's `options` in place of `own`. Of one setting in both, the URL's counts. */
+export function withOptions(url: string, own: string): { readonly connectionString: string; readonly options: string } {
+  const given = url.match(/(?<=[?&])options=[^&#]*/g)?.at(-1);
+  if (given === undefined) return { connectionString: url, options: own };
+  const connectionString = url.replaceAll(/(?<=[?&])options=[^&#]*&?/g, '');
+  return { connectionString, options: `${own} ${new URLSearchParams(given).get('options') ?? ''}` };
 }

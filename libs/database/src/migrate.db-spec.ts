@@ -129,12 +129,17 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await migrating).toEqual(['AddSize1700000100000']);
   });
 
-  it('times out where a table is permanently in use', async () => {
-    await migrate(options);
-    await other.query('BEGIN');
-    await other.query('SELECT * FROM sample.things');
-    await expect(migrate(all(), SHORT_TIMEOUTS)).rejects.toThrow(/in use all the time/);
-    await other.query('COMMIT');
-    expect(await migrate(all())).toEqual(['AddSize1700000100000']);
-  });
+  it.each(['', '?options=-c%20search_path%3Dpublic'])(
+    'times out where a table is permanently in use %s',
+    async (query) => {
+      await migrate(options);
+      await other.query('BEGIN');
+      await other.query('SELECT * FROM sample.things');
+      await expect(migrate({ ...all(), url: `${options.url}${query}` }, SHORT_TIMEOUTS)).rejects.toThrow(
+        /in use all the time/,
+      );
+      await other.query('COMMIT');
+      expect(await migrate(all())).toEqual(['AddSize1700000100000']);
+    },
+  );
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import type { DatabaseOptions } from './data-source.js';
+import { type DatabaseOptions, withOptions } from './data-source.js';
 import { Database, type Queryable } from './database.js';
 
 /** Statements without a way back: a failed upgrade is repaired by a later migration. */
@@ -179,14 +179,15 @@ function createDataSource(
   { url, schema, migrations, applicationName }: DatabaseOptions,
   { tableMs }: MigrationTimeouts,
 ): DataSource {
+  const { connectionString, options } = withOptions(url, `-c lock_timeout=${tableMs}`);
   return new DataSource({
     type: 'postgres',
-    url,
+    url: connectionString,
     schema,
     applicationName,
     poolSize: CONNECTIONS,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    extra: { options: `-c lock_timeout=${tableMs}` },
+    extra: { options },
     synchronize: false,
     migrations: [...migrations],
     migrationsTableName: MIGRATIONS_TABLE,
