@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import type { Logger } from '@nestjs/common';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { appError, ServerAway } from '#errors';
-import { FailureLog, JsonLogger } from './logger.js';
+import { FailureLog, JsonLogger, logWarnings } from './logger.js';
 
 const MINUTE_MS = 60_000;
 
@@ -70,5 +70,26 @@ describe('the log of a failure that repeats', () => {
     failures.succeeded();
     failures.succeeded();
     expect(lines).toEqual(['warn cleanup failed: refused', 'log cleanup succeeds again']);
+  });
+});
+
+describe("Node's warnings", () => {
+  const warningsOf = async (prepare: () => void) => {
+    const [before, warn] = [process.listeners('warning'), console.warn];
+    const lines: string[] = [];
+    process.removeAllListeners('warning');
+    prepare();
+    logWarnings({ warn: (line: string) => lines.push(line) } as unknown as Logger);
+    process.emitWarning('old');
+    await new Promise(setImmediate);
+    process.removeAllListeners('warning');
+    for (const listener of before) process.on('warning', listener);
+    console.warn = warn;
+    return lines;
+  };
+
+  it('are lines of the log, unless NODE_NO_WARNINGS has left them without a listener', async () => {
+    expect(await warningsOf(() => process.on('warning', () => undefined))).toEqual(['Warning: old']);
+    expect(await warningsOf(() => undefined)).toEqual([]);
   });
 });
