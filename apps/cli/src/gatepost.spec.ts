@@ -176,13 +176,13 @@ describe('the doctor during an outage', () => {
     const { status, stdout, stderr } = await gatepost('doctor');
     expect([status, stderr]).toEqual([1, '']);
     expect(stdout).toContain('standalone does not reach postgresql (accounts): "PostgreSQL: ECONNREFUSED".');
-    expect(stdout).toContain('A check failed: "The service is temporarily unavailable. Try again.".');
+    expect(stdout).toContain('The check of applications failed: "The service is temporarily unavailable. Try again.".');
   });
 
-  it('reports the other findings where one check of an application fails', async () => {
+  it('names once a check that fails for several applications, and makes the others', async () => {
     services
       .answer(diagnosticsRpc.standalone, () => healthy)
-      .answer(applicationsRpc.list, () => ({ applications: [SHOP] }))
+      .answer(applicationsRpc.list, () => ({ applications: [SHOP, { ...SHOP, id: 'second' }] }))
       .answer(platformsRpc.list, () => ({ platforms: [] }))
       .answer(identitiesRpc.count, () => ({ platforms: [] }))
       .answer(vendorsRpc.listLanes, () => ({ lanes: [], senders: 0 }))
@@ -191,7 +191,9 @@ describe('the doctor during an outage', () => {
       });
     const { status, stdout, stderr } = await gatepost('doctor');
     expect([status, stderr]).toEqual([1, '']);
-    expect(stdout.match(/ {2}- .*/g)).toEqual([expect.stringContaining('A check failed: ')]);
+    expect(stdout.match(/ {2}- .*/g)).toEqual([
+      '  - The check of messages failed: "The service is temporarily unavailable. Try again." (2 applications).',
+    ]);
   });
 });
 

@@ -9,6 +9,8 @@ const CONNECT_TIMEOUT_MS = 3_000;
 const POLL_MS = 20;
 /** The broker distributes requests in turn, among those of other clients. */
 const REQUESTS_PER_REPLICA = 4;
+/** A hanging process keeps its share of the requests, each for its whole timeout. */
+const MAX_SILENCES = 3;
 
 export interface Deployment {
   readonly isOneProcess: boolean;
@@ -159,10 +161,17 @@ export async function callReplicas<C extends PerInstanceContract>(
   const [service = ''] = contract.pattern.split('.', 1);
   const expected = await deployment.replicas(service);
   const answers = new Map<string, RpcReply<C>>();
+  const silences: SilentServiceError[] = [];
+  const record = (answer: RpcReply<C>) => answers.set((answer as InstanceReply).instance, answer);
   for (let asked = 0; asked < Math.max(1, expected * REQUESTS_PER_REPLICA); asked += 1) {
-    const answer = await rpc.call(contract, {} as never);
-    answers.set((answer as InstanceReply).instance, answer);
-    if (answers.size >= expected) break;
+    await rpc.call(contract, {} as never).then(record, (error: unknown) => silences.push(asSilence(error)));
+    if (answers.size >= expected || silences.length >= MAX_SILENCES) break;
   }
+  if (answers.size === 0 && silences[0] !== undefined) throw silences[0];
   return { answers: [...answers.values()], expected };
+}
+
+function asSilence(error: unknown): SilentServiceError {
+  if (error instanceof SilentServiceError) return error;
+  throw error;
 }

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import {
   baseUrlsOf,
   brokerFindings,
@@ -33,14 +33,13 @@ import type { RpcClient } from '#messaging';
 import { usageOf } from '../commands/credentials.command.js';
 import { callReplicas, type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print, reportFailure } from '../terminal.js';
-import { lookFromOutside, outsideFindings } from './outside.js';
+import { addressOf, lookFromOutside, outsideFindings } from './outside.js';
 
 const SHORT_KEY = 16;
 const FEW_CHARACTERS = 6;
 const LONG_MS = 10 * 60_000;
 const { standalone, ...SERVICES } = diagnosticsRpc;
-const OPTIONAL = new Set(['console']);
-const CHECKS = [checkPlatforms, checkDeliveries, checkVendorLanes];
+const CHECKS = { platforms: checkPlatforms, messages: checkDeliveries, vendors: checkVendorLanes };
 const CHECK_REMEDY = 'Solve the problems of the deployment first. If this one stays, read the log of the service.';
 
 interface Section {
@@ -52,6 +51,9 @@ interface Diagnosis {
   readonly sections: readonly Section[];
   readonly silent: readonly string[];
 }
+
+/** Checks without an answer, as during an outage. The findings of the others are shown all the same. */
+type Gaps = Record<'silent' | 'failures', string[]>;
 
 interface DoctorOptions {
   readonly url?: string;
@@ -77,21 +79,13 @@ export function doctorCommand(withServer: WithServer): Command {
     );
 }
 
-function addressOf(text: string): string {
-  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
-  throw new InvalidArgumentError('Expected a URL such as https://accounts.example.com.');
-}
-
 async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {
-  const silent = new Set<string>();
-  const { reports, findings } = await diagnoseDeployment(rpc, deployment, silent);
+  const gaps: Gaps = { silent: [], failures: [] };
+  const { reports, findings } = await diagnoseDeployment(rpc, deployment, gaps.silent);
   const blockage = brokerFindings(deployment.brokerProblem());
   if (blockage.length > 0) return { sections: [{ title: 'Deployment', findings: blockage }], silent: [] };
   const isProduction = reports.some((report) => report.isProduction);
-  const { applications } = await rpc.call(applicationsRpc.list, {}).catch((error: unknown) => {
-    findings.push(...recordObstacle(silent)(error));
-    return { applications: [] };
-  });
+  const { applications = [] } = (await rpc.call(applicationsRpc.list, {}).catch(recordGap(gaps, 'applications'))) ?? {};
   const sections: Section[] = [{ title: 'Deployment', findings }];
   const [baseUrl] = baseUrlsOf(reports);
   const outside = url ?? (isProduction && baseUrl !== undefined && !isLocal(baseUrl) ? baseUrl : undefined);
@@ -100,17 +94,18 @@ async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | un
     sections.push({ title: `From outside (${outside})`, findings: outsideFindings(view, baseUrl) });
   }
   for (const application of applications) {
-    const found = [...(await checked(rpc, application, silent)), ...applicationFindings(application, isProduction)];
+    const found = [...(await checked(rpc, application, gaps)), ...applicationFindings(application, isProduction)];
     sections.push({ title: `${application.name} (${application.id})`, findings: found });
   }
-  return { sections: sections.filter((section) => section.findings.length > 0), silent: [...silent] };
+  findings.push(...gapFindings(gaps));
+  return { sections: sections.filter((section) => section.findings.length > 0), silent: [...new Set(gaps.silent)] };
 }
 
 /** @param silent collects the needed services without any reply */
 async function diagnoseDeployment(
   rpc: RpcClient,
   deployment: Deployment,
-  silent: Set<string>,
+  silent: string[],
 ): Promise<{ readonly reports: readonly ProcessReport[]; readonly findings: Finding[] }> {
   const contracts = deployment.isOneProcess ? [standalone] : Object.values(SERVICES);
   const reports: ProcessReport[] = [];
@@ -119,32 +114,37 @@ async function diagnoseDeployment(
     const [service = ''] = contract.pattern.split('.', 1);
     const replies = await callReplicas(rpc, deployment, contract).catch((error: unknown) => {
       if (!(error instanceof SilentServiceError)) throw error;
-      if (!OPTIONAL.has(service)) silent.add(service);
+      if (service !== 'console') silent.push(service);
     });
     if (replies === undefined) continue;
     reports.push(...replies.answers);
     missing.push(...missingReplicas(service, replies.answers.length, replies.expected));
   }
-  const { brokerVersion } = deployment;
-  const broker = brokerVersion === undefined ? [] : versionFindings('rabbitmq', brokerVersion);
+  const broker = deployment.brokerVersion === undefined ? [] : versionFindings('rabbitmq', deployment.brokerVersion);
   return { reports, findings: [...missing, ...deploymentFindings(reports), ...secretFindings(reports), ...broker] };
 }
 
-async function checked(rpc: RpcClient, application: Application, silent: Set<string>): Promise<Finding[]> {
+async function checked(rpc: RpcClient, application: Application, gaps: Gaps): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const check of CHECKS) findings.push(...(await check(rpc, application).catch(recordObstacle(silent))));
+  for (const [name, check] of Object.entries(CHECKS))
+    findings.push(...((await check(rpc, application).catch(recordGap(gaps, name))) ?? []));
   return findings;
 }
 
-/** A check that a service cannot answer, as during an outage, must not hide what the others have found. */
-function recordObstacle(silent: Set<string>): (error: unknown) => Finding[] {
+function recordGap({ silent, failures }: Gaps, check: string): (error: unknown) => void {
   return (error) => {
-    if (error instanceof AppError)
-      return [{ problem: `A check failed: ${quoted(error.message)}.`, remedy: CHECK_REMEDY }];
-    if (!(error instanceof SilentServiceError)) throw error;
-    silent.add(error.service);
-    return [];
+    if (error instanceof SilentServiceError) silent.push(error.service);
+    else if (error instanceof AppError) failures.push(`The check of ${check} failed: ${quoted(error.message)}`);
+    else throw error;
   };
+}
+
+/** A failure that several applications share is one finding. */
+function gapFindings({ failures }: Gaps): Finding[] {
+  return [...new Set(failures)].map((failure) => {
+    const { length } = failures.filter((other) => other === failure);
+    return { problem: `${failure}${length === 1 ? '' : ` (${length} applications)`}.`, remedy: CHECK_REMEDY };
+  });
 }
 
 function isWell({ sections, silent }: Diagnosis): boolean {

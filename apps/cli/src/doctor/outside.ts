@@ -1,4 +1,5 @@
 import { connect, type TLSSocket } from 'node:tls';
+import { InvalidArgumentError } from 'commander';
 import { WebSocket } from 'ws';
 import { type Finding, quoted } from '#bootstrap';
 import { messageOf } from '#errors';
@@ -36,6 +37,11 @@ interface Answer {
   readonly reason: string;
   readonly date: string;
   readonly text: string;
+}
+
+export function addressOf(text: string): string {
+  if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
+  throw new InvalidArgumentError('Expected a URL such as https://accounts.example.com.');
 }
 
 /** Checks the API's address as a client does. @param appId application whose push address is checked */
