@@ -43,7 +43,7 @@ for (const name of Object.keys(SERVICES))
   if (!/^\d{1,2}$/.test(values[name])) fail(`--${name} takes a number of replicas.`);
 
 ensureBuilt();
-const { storedSecret } = await import('../dist/apps/standalone/src/data-folder.js');
+const { storedSecret } = await import('../dist/apps/standalone/src/data-folder/data-folder.js');
 const firstPort = Number(process.env.GATEPOST_PORT || 8080);
 const env = {
   ...process.env,

@@ -1,7 +1,41 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { environment, Secret, serviceEnvironment, type ServiceOptions } from '#bootstrap';
+import {
+  environment,
+  isSocketPathTooLong,
+  operatorSocketPath,
+  Secret,
+  serviceEnvironment,
+  type ServiceOptions,
+  StartError,
+} from '#bootstrap';
+import {
+  accountsImportRpc,
+  accountsIndexesRpc,
+  accountsSealingRpc,
+  applicationsRpc,
+  authLinkingSealingRpc,
+  consoleRpc,
+  consoleSealingRpc,
+  deliveriesRpc,
+  diagnosticsRpc,
+  identitiesRpc,
+  lockoutsRpc,
+  mailSealingRpc,
+  platformsRpc,
+  pushImportRpc,
+  pushIndexesRpc,
+  pushOperationsRpc,
+  pushSealingRpc,
+  type RpcContract,
+  storedSecretsRpc,
+  templatesRpc,
+  textMessageProvidersRpc,
+  userSearchRpc,
+  vendorsRpc,
+} from '#contracts';
+import { type RpcTransport, type ServedOperators, serveOperatorsAlone } from '#messaging';
 import { accountsConfig, accountsEnvironment } from '../../accounts/src/accounts.config.js';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { authLinkingConfig, authLinkingEnvironment } from '../../auth-linking/src/auth-linking.config.js';
@@ -16,10 +50,10 @@ import { mailConfig, mailEnvironment } from '../../mail/src/mail.config.js';
 import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
-import type { DataFolder } from './data-folder.js';
+import type { DataFolder } from './data-folder/data-folder.js';
+import { DataFolderModule } from './data-folder/data-folder.module.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
-import { StoredSecretsModule } from './stored-secrets/stored-secrets.module.js';
 
 /** auth-linking reads an application's credentials at most once a second. */
 const AUTH_LINKING_POOL = 2;
@@ -111,7 +145,7 @@ export function standaloneService(
       AccountsModule.forRoot({ ...accounts, initialApplication }, { lockouts: 'postgresql' }),
       AuthLinkingModule.forRoot({ ...authLinking, databasePool: AUTH_LINKING_POOL }),
       MailModule.forRoot({ ...mail, databasePool: MAIL_POOL }),
-      StoredSecretsModule.forRoot(folder, env.GATEPOST_SECRET !== undefined),
+      DataFolderModule.forRoot(folder, env.GATEPOST_SECRET !== undefined),
       PushDeliveryModule.forRoot({ ...push, databasePool: PUSH_POOL }, { deviceQueues: 'postgresql' }),
     ],
     env,
@@ -151,4 +185,44 @@ export function consoleService(
     http: createConsoleServer(config),
     prepare: prepareConsoleServer,
   };
+}
+
+export const OPERATOR_CONTRACTS = [
+  accountsImportRpc,
+  accountsIndexesRpc,
+  accountsSealingRpc,
+  applicationsRpc,
+  authLinkingSealingRpc,
+  consoleRpc,
+  consoleSealingRpc,
+  deliveriesRpc,
+  storedSecretsRpc,
+  mailSealingRpc,
+  pushImportRpc,
+  pushIndexesRpc,
+  pushOperationsRpc,
+  pushSealingRpc,
+  identitiesRpc,
+  lockoutsRpc,
+  platformsRpc,
+  diagnosticsRpc,
+  templatesRpc,
+  textMessageProvidersRpc,
+  userSearchRpc,
+  vendorsRpc,
+].flatMap((group) => Object.values<RpcContract>(group));
+
+/** The operator socket is the lock: it answers as long as its process runs. @throws StartError if another server runs on the folder */
+export async function lockDataFolder(
+  { path }: DataFolder,
+  requester: () => RpcTransport | undefined,
+): Promise<ServedOperators> {
+  const socketPath = operatorSocketPath(path);
+  if (isSocketPathTooLong(socketPath))
+    throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);
+  const served = await serveOperatorsAlone(socketPath, OPERATOR_CONTRACTS, requester);
+  if (served !== undefined) return served;
+  throw new StartError(
+    `Gatepost is already running on the data in ${path}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
+  );
 }

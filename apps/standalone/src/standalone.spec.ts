@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as contracts from '#contracts';
 import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
-import { DataFolder, OPERATOR_CONTRACTS } from './data-folder.js';
-import { standaloneEnvironment, standaloneService } from './services.js';
+import { DataFolder } from './data-folder/data-folder.js';
+import { OPERATOR_CONTRACTS, standaloneEnvironment, standaloneService } from './services.js';
 
 const SERVICES = ['gateway', 'accounts', 'auth-linking', 'mail', 'push-delivery'];
 
@@ -35,6 +35,7 @@ describe('the standalone server, composed as at its start', () => {
   it('reports each part that it needs while no server is available', async () => {
     expect(await service.unavailableParts()).toEqual([
       'accounts',
+      'disk',
       'first application',
       'message broker',
       'postgresql (accounts)',

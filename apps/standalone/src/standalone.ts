@@ -12,9 +12,15 @@ import { consoleDatabase } from '../../console/src/console.database.js';
 import { gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { mailDatabase } from '../../mail/src/mail.database.js';
 import { pushDatabase } from '../../push-delivery/src/push-delivery.database.js';
-import { DataFolder, lockDataFolder } from './data-folder.js';
+import { DataFolder } from './data-folder/data-folder.js';
 import type { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
-import { consoleService, embeddedPostgres, type StandaloneEnvironment, standaloneService } from './services.js';
+import {
+  consoleService,
+  embeddedPostgres,
+  lockDataFolder,
+  type StandaloneEnvironment,
+  standaloneService,
+} from './services.js';
 
 /** On a busy machine the parts of a new process answer late. */
 const FIRST_ANSWER_TIMEOUT_MS = 30_000;

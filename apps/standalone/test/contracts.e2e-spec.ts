@@ -14,8 +14,8 @@ import { createHttpServer, prepareHttpServer } from '../../gateway/src/http-serv
 import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
-import { DataFolder } from '../src/data-folder.js';
-import { StoredSecretsModule } from '../src/stored-secrets/stored-secrets.module.js';
+import { DataFolder } from '../src/data-folder/data-folder.js';
+import { DataFolderModule } from '../src/data-folder/data-folder.module.js';
 
 interface Handled {
   readonly service: string;
@@ -153,7 +153,7 @@ describe('the contracts', () => {
       await startService({
         name: 'standalone',
         serves: ['standalone'],
-        imports: [StoredSecretsModule.forRoot(new DataFolder(testRun().folder), false)],
+        imports: [DataFolderModule.forRoot(new DataFolder(testRun().folder), false)],
         env,
         transport: () => new RecordingTransport('standalone', handled),
       }),

@@ -24,7 +24,7 @@ import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { StartError } from '#bootstrap';
 import { messageOf } from '#errors';
-import { syncFolder } from '../data-folder.js';
+import { syncFolder } from '../data-folder/data-folder.js';
 
 export const SUPERUSER = 'gatepost';
 /** The whole environment: the caller's variables such as PGOPTIONS or LC_COLLATE must not change the cluster. */

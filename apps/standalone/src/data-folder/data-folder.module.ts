@@ -2,7 +2,8 @@ import { Controller, type DynamicModule, Inject, Module } from '@nestjs/common';
 import { type RpcData, type RpcReply, storedSecretsRpc } from '#contracts';
 import { type AppError, appError, messageOf } from '#errors';
 import { RpcHandler } from '#messaging';
-import { DataFolder } from '../data-folder.js';
+import { Readiness } from '#observability';
+import { DataFolder } from './data-folder.js';
 
 const IS_FROM_ENVIRONMENT = Symbol('IsSecretFromEnvironment');
 
@@ -57,10 +58,14 @@ function refusal(message: string): AppError {
 }
 
 @Module({})
-export class StoredSecretsModule {
+export class DataFolderModule {
+  constructor(folder: DataFolder, readiness: Readiness) {
+    readiness.register('disk', () => folder.assertRoom());
+  }
+
   static forRoot(folder: DataFolder, isFromEnvironment: boolean): DynamicModule {
     return {
-      module: StoredSecretsModule,
+      module: DataFolderModule,
       controllers: [StoredSecretsController],
       providers: [
         { provide: DataFolder, useValue: folder },

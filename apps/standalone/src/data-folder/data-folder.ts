@@ -14,40 +14,18 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { isSocketPathTooLong, operatorSocketPath, StartError } from '#bootstrap';
-import {
-  accountsImportRpc,
-  accountsIndexesRpc,
-  accountsSealingRpc,
-  applicationsRpc,
-  authLinkingSealingRpc,
-  consoleRpc,
-  consoleSealingRpc,
-  deliveriesRpc,
-  diagnosticsRpc,
-  identitiesRpc,
-  lockoutsRpc,
-  mailSealingRpc,
-  platformsRpc,
-  pushImportRpc,
-  pushIndexesRpc,
-  pushOperationsRpc,
-  pushSealingRpc,
-  type RpcContract,
-  storedSecretsRpc,
-  templatesRpc,
-  textMessageProvidersRpc,
-  userSearchRpc,
-  vendorsRpc,
-} from '#contracts';
+import { StartError } from '#bootstrap';
 import { messageOf } from '#errors';
-import { OperatorSocket, type RpcTransport, type ServedOperators, serveOperators } from '#messaging';
 
 const SECRET = 'secret';
 const DATABASE_PASSWORD = 'postgres-password';
 const ACCEPTED_SECRETS = 'accepted-secrets';
 const SECRET_BYTES = 32;
+/** A segment of PostgreSQL's log. Without room for one PostgreSQL ends. */
+const LEAST_ROOM_MIB = 16;
+const MIB = 1024 * 1024;
 const SECRET_LENGTH = Math.ceil((SECRET_BYTES * 8) / 6);
 
 export class DataFolder {
@@ -102,6 +80,15 @@ export class DataFolder {
   forgetAcceptedSecrets(): void {
     rmSync(this.file(ACCEPTED_SECRETS), { force: true });
     syncFolder(this.path);
+  }
+
+  /** @throws Error where this folder or that of the database has little room left */
+  async assertRoom(leastMib = LEAST_ROOM_MIB): Promise<void> {
+    for (const path of [this.path, this.file('postgres')]) {
+      const { bavail, bsize } = await statfs(path);
+      const freeMib = Math.floor((bavail * bsize) / MIB);
+      if (freeMib < leastMib) throw new Error(`${freeMib} MiB are free for ${path}: free ${leastMib} MiB or more`);
+    }
   }
 
   #make(): void {
@@ -188,89 +175,4 @@ function make(file: string): void {
 
 function notMade(file: string, cause: unknown): StartError {
   return new StartError(`The secret ${file} could not be created: ${messageOf(cause)}`, { cause });
-}
-
-export const OPERATOR_CONTRACTS = [
-  accountsImportRpc,
-  accountsIndexesRpc,
-  accountsSealingRpc,
-  applicationsRpc,
-  authLinkingSealingRpc,
-  consoleRpc,
-  consoleSealingRpc,
-  deliveriesRpc,
-  storedSecretsRpc,
-  mailSealingRpc,
-  pushImportRpc,
-  pushIndexesRpc,
-  pushOperationsRpc,
-  pushSealingRpc,
-  identitiesRpc,
-  lockoutsRpc,
-  platformsRpc,
-  diagnosticsRpc,
-  templatesRpc,
-  textMessageProvidersRpc,
-  userSearchRpc,
-  vendorsRpc,
-].flatMap((group) => Object.values<RpcContract>(group));
-
-/** The operator socket is the lock: it answers as long as its process runs. @throws StartError if another server runs on the folder */
-export async function lockDataFolder(
-  { path }: DataFolder,
-  requester: () => RpcTransport | undefined,
-): Promise<ServedOperators> {
-  const socketPath = operatorSocketPath(path);
-  if (isSocketPathTooLong(socketPath))
-    throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);
-  const listen = () => serveOperators(socketPath, OPERATOR_CONTRACTS, requester);
-  try {
-    return await listen();
-  } catch (error) {
-    if (!hasCode(error, 'EADDRINUSE')) throw error;
-  }
-  await removeStaleSocket(socketPath, path);
-  try {
-    return await listen();
-  } catch (error) {
-    throw hasCode(error, 'EADDRINUSE') ? alreadyRunning(path, error) : error;
-  }
-}
-
-/** Only one of several starting processes gets the socket of a killed one, and a socket that still answers is moved back. */
-async function removeStaleSocket(socketPath: string, folder: string): Promise<void> {
-  await assertNoListener(socketPath, folder);
-  const aside = `${socketPath}.${process.pid}`;
-  try {
-    renameSync(socketPath, aside);
-  } catch (error) {
-    // Another starting process was faster: the first one that listens gets the folder.
-    if (hasCode(error, 'ENOENT')) return;
-    throw error;
-  }
-  try {
-    await assertNoListener(aside, folder);
-  } catch (error) {
-    renameSync(aside, socketPath);
-    throw error;
-  }
-  rmSync(aside);
-}
-
-async function assertNoListener(socketPath: string, folder: string): Promise<void> {
-  const other = await OperatorSocket.open(socketPath);
-  if (other === undefined) return;
-  other.close();
-  throw alreadyRunning(folder);
-}
-
-function alreadyRunning(folder: string, cause?: unknown): StartError {
-  return new StartError(
-    `Gatepost is already running on the data in ${folder}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
-    { cause },
-  );
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return (error as NodeJS.ErrnoException).code === code;
 }

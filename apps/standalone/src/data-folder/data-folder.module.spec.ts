@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DataFolder } from '../data-folder.js';
-import { StoredSecretsController } from './stored-secrets.module.js';
+import { DataFolder } from './data-folder.js';
+import { StoredSecretsController } from './data-folder.module.js';
 
 describe('StoredSecretsController', () => {
   let path: string;

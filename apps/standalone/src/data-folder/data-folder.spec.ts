@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { storedSecret } from './data-folder.js';
+import { DataFolder, storedSecret } from './data-folder.js';
 
 describe('storedSecret', () => {
   let folder: string;
@@ -31,5 +31,15 @@ describe('storedSecret', () => {
 
   it('reports in one line that the file cannot be created', () => {
     expect(() => storedSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be created: ENOENT/);
+  });
+});
+
+describe('the room on the disk', () => {
+  it('is a problem that readiness reports before PostgreSQL ends for lack of it', async () => {
+    const folder = new DataFolder(mkdtempSync(join(tmpdir(), 'gatepost-room-')));
+    mkdirSync(folder.file('postgres'));
+    await expect(folder.assertRoom(0)).resolves.toBeUndefined();
+    await expect(folder.assertRoom(Infinity)).rejects.toThrow(`MiB are free for ${folder.path}: free Infinity MiB`);
+    rmSync(folder.path, { recursive: true });
   });
 });
