@@ -1,12 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually, newDatabase } from '#testing';
 import type { DatabaseOptions } from './data-source.js';
-import { migrate, migrationStatus } from './migrate.js';
+import { ForwardMigration, migrate, migrationStatus } from './migrate.js';
 
 const LONG_TIMEOUTS = { otherMigrationMs: 20_000, tableMs: 200, tablesMs: 20_000 };
-const SHORT_TIMEOUTS = { otherMigrationMs: 500, tableMs: 100, tablesMs: 500 };
+const SHORT_TIMEOUTS = { otherMigrationMs: 200, tableMs: 100, tablesMs: 500 };
 /** Timeout of tests that wait for a migration's retries. */
 const TEST_MS = 40_000;
 
@@ -28,6 +29,10 @@ class AddSize1700000100000 implements MigrationInterface {
   down(): Promise<void> {
     throw new Error('forward only');
   }
+}
+
+class WaitLong1700000100000 extends ForwardMigration {
+  override readonly statements = ['CREATE SCHEMA IF NOT EXISTS sample', 'SELECT pg_sleep(1)'];
 }
 
 /** Waits between its two steps while another session holds advisory lock 1. */
@@ -107,6 +112,18 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await migrate(steps, LONG_TIMEOUTS)).toEqual(['AddInTwoSteps1700000200000']);
     expect(await columns()).toEqual(['first', 'name', 'second']);
   });
+
+  it.each(['statement_timeout', 'idle_session_timeout'])(
+    'takes its time, also with %s of the database',
+    async (name) => {
+      const database = new URL(options.url).pathname.slice(1);
+      await other.query(`ALTER DATABASE ${database} SET ${name} = '200ms'`);
+      const migrating = migrate({ ...options, migrations: [WaitLong1700000100000] });
+      await sleep(500);
+      await expect(migrate(options, SHORT_TIMEOUTS)).rejects.toThrow(/another migration runs/);
+      expect(await migrating).toEqual(['WaitLong1700000100000']);
+    },
+  );
 
   it('times out while another migration runs, and names its session', async () => {
     await other.query('SELECT pg_advisory_lock(7236401)');

@@ -40,7 +40,11 @@ interface Migrator {
   readonly seconds: number;
 }
 
+/** The session is idle while another one migrates. PostgreSQL 13 does not have the setting. */
+const STAY = `SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'`;
+
 async function takeMigrationLock(holder: LockHolder, waitMs: number): Promise<void> {
+  await holder.query(STAY);
   const deadline = performance.now() + waitMs;
   while (!(await tryToLock(holder))) {
     if (performance.now() > deadline) throw new Error(await describeMigrator(holder));
@@ -179,7 +183,7 @@ function createDataSource(
   { url, schema, migrations, applicationName }: DatabaseOptions,
   { tableMs }: MigrationTimeouts,
 ): DataSource {
-  const { connectionString, options } = withOptions(url, `-c lock_timeout=${tableMs}`);
+  const { connectionString, options } = withOptions(url, `-c lock_timeout=${tableMs} -c statement_timeout=0`);
   return new DataSource({
     type: 'postgres',
     url: connectionString,
