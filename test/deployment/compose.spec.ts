@@ -15,6 +15,7 @@ import { mailEnvironment } from '../../apps/mail/src/mail.config.js';
 import { pushDeliveryEnvironment } from '../../apps/push-delivery/src/push-delivery.config.js';
 
 interface ComposeService {
+  readonly cap_add?: readonly string[];
   readonly build?: { readonly args: { readonly APP: string } };
   readonly command?: readonly string[];
   readonly user?: string;
@@ -78,6 +79,15 @@ describe('docker-compose.yml', () => {
     } finally {
       rmSync(cwd, { recursive: true });
     }
+  });
+
+  it('reads all that it needs of a clone whose files only their owner may read', () => {
+    expect(compose.services['caddy']?.cap_add).toContain('DAC_OVERRIDE');
+    const dockerfile = readFileSync(join(ROOT, 'deploy/Dockerfile'), 'utf8');
+    const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    expect(/^COPY (?!--from)(.+) \.\/$/m.exec(last)?.[1]).toBe('package.json LICENSE*');
+    expect(last).toContain('chmod a+r package.json LICENSE*');
+    expect(dockerfile).toMatch(/^RUN npm run build .*chmod -R a\+rX dist$/m);
   });
 
   it('has every service that the documents name', () => {
