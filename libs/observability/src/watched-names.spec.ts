@@ -80,6 +80,11 @@ describe('alerts and dashboards', () => {
     expect([...labelsOf(expr, known)]).toEqual(expect.arrayContaining(named));
   });
 
+  it('do not take the first sample of a new process for all of a time', () => {
+    const hasty = rules.filter(({ expr, for: time }) => expr.includes('_over_time(') && time === undefined);
+    expect(hasty.map(({ alert }) => alert)).toEqual([]);
+  });
+
   it('do not report a periodic job before its first round is due', () => {
     const patienceMs =
       Number(/^(\d+)m$/.exec(rules.find(({ alert }) => alert === 'GatepostJobFails')?.for ?? '')?.[1]) * 60_000;
