@@ -22,6 +22,8 @@ export const objectListQuery = z.object({
   order: z.string().max(1024).optional(),
   limit: z.number().int().min(0).max(MAX_LIST_LIMIT),
   skip: z.number().int().min(0).max(MAX_LIST_SKIP),
+  /** Only objects that follow this one in the order `createdAt,objectId`. */
+  after: z.object({ createdAt: z.iso.datetime(), objectId }).optional(),
   keys,
   include,
   count: z.boolean(),

@@ -323,6 +323,7 @@ export function describeQueries(server: () => GatepostServer): void {
     });
 
     it.each<[string, string, number]>([
+      ['as many as there may be', JSON.stringify(Array.from({ length: 100 }, () => ({ level: { $gt: 1 } }))), 3],
       ['a list', '[{"level":{"$gt":1}},{"level":{"$lt":4}}]', 2],
       ['an empty list', '[]', 5],
       ['null', 'null', 5],

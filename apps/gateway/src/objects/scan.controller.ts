@@ -78,22 +78,17 @@ const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([A-Za-z0-9_-]{1,64})$
 
 function parseScan({ cursor, scan_key: key, where, keys, limit }: Record<string, unknown>): ObjectListQuery {
   if (!SCAN_KEYS.includes(key)) throw appError('INVALID_QUERY', { message: 'scan_key must be createdAt or objectId.' });
-  const query = parseListQuery({ where, keys, limit });
   return {
-    ...query,
-    where: [...[query.where ?? []].flat(), ...(cursor === undefined ? [] : conditionsAfter(cursor))],
+    ...parseListQuery({ where, keys, limit }),
+    ...(cursor === undefined ? {} : { after: parseCursor(cursor) }),
     order: 'createdAt,objectId',
     returnAcl: true,
   };
 }
 
-/** The first condition is a range of an index; the second leaves out the objects of the same millisecond that were read. */
-function conditionsAfter(cursor: unknown): JsonObject[] {
-  const [, iso = '', objectId = ''] = CURSOR.exec(String(cursor)) ?? [];
-  if (!isObjectId(objectId)) throw appError('INVALID_QUERY', { message: 'cursor must be that of the page before.' });
-  const createdAt = { __type: 'Date', iso };
-  return [
-    { createdAt: { $gte: createdAt } },
-    { $or: [{ createdAt: { $gt: createdAt } }, { objectId: { $gt: objectId } }] },
-  ];
+function parseCursor(cursor: unknown): ObjectListQuery['after'] {
+  const [, createdAt = '', objectId = ''] = CURSOR.exec(String(cursor)) ?? [];
+  if (!isObjectId(objectId) || Number.isNaN(Date.parse(createdAt)))
+    throw appError('INVALID_QUERY', { message: 'cursor must be that of the page before.' });
+  return { createdAt, objectId };
 }

@@ -6,7 +6,7 @@ import type { ObjectRow, ObjectView } from '../class-definition.js';
 import { compileCount, compileFind } from '../query/compile.js';
 import { parseOrder } from '../query/parse-values.js';
 import { parseWhere } from '../query/parse.js';
-import type { ObjectQuery } from '../query/query.js';
+import type { Condition, ObjectQuery } from '../query/query.js';
 import { NameTree, pickKeys } from '../stored-object.js';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { FieldIndexes } from './field-indexes.js';
@@ -55,7 +55,7 @@ export class ObjectReader {
     const { scope } = context;
     const queryClass = scope.classOf(className);
     const { limit, skip } = list;
-    const query: ObjectQuery = { where: parseWhere(list.where), order: parseOrder(list.order), limit, skip };
+    const query: ObjectQuery = { where: conditionOf(list), order: parseOrder(list.order), limit, skip };
     const { appId } = requester;
     const indexes = await this.indexes.of(appId, className);
     const find = compileFind(query, queryClass, scope, indexes);
@@ -126,6 +126,17 @@ interface PointerSpot {
   readonly className: string;
   readonly objectId: string;
   readonly replace: (value: JsonObject) => void;
+}
+
+/** `after` does not count for the limit of conditions. Its first one is a range of an index; the second leaves out the objects of the same millisecond. */
+function conditionOf({ where, after }: Pick<ObjectListQuery, 'where' | 'after'>): Condition {
+  if (after === undefined) return parseWhere(where);
+  const createdAt = { __type: 'Date', iso: after.createdAt };
+  const following = [
+    { createdAt: { $gte: createdAt } },
+    { $or: [{ createdAt: { $gt: createdAt } }, { objectId: { $gt: after.objectId } }] },
+  ];
+  return { kind: 'and', conditions: [parseWhere(where), parseWhere(following)] };
 }
 
 /** Paths, separated by commas; a shared field is included once. @throws AppError INVALID_QUERY, INVALID_KEY_NAME */
