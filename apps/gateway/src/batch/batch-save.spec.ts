@@ -56,6 +56,31 @@ describe('parseWrites', () => {
     expect(parseOne({ ...put, params: { where: '{"level":1}' } })).toMatchObject({ where: { level: 1 } });
   });
 
+  it('adds changes without an id to the new object of their internal id, as the SDK for Objective-C sends them', () => {
+    const create = { method: 'POST', path: '/1.1/roles', body: { __internalId: 'one', name: 'editors' } };
+    const change = (body: JsonObject, path = '/1.1/roles') => ({
+      method: 'PUT',
+      path,
+      new: true,
+      body: { __internalId: 'one', ...body },
+    });
+    const [add, remove] = ['Add', 'Remove'].map((name): JsonObject => ({ __op: name, objects: [1] }));
+    const child = { className: '_User', cid: 'two', key: 'boss' };
+    const requests = [create, change({ tags: add, __children: [child] }), change({ tags: remove, level: 1 })];
+    expect(parseWrites({ requests })).toEqual([
+      {
+        ...NOTHING_ELSE,
+        className: '_Role',
+        internalId: 'one',
+        fields: { name: 'editors', tags: { __op: 'Batch', ops: [add, remove] }, level: 1 },
+        children: [child],
+      },
+    ]);
+    expect(codeOf({ requests: [create, change({ name: 'other' })] })).toBe(107);
+    expect(codeOf({ requests: [create, change({}, '/1.1/users')] })).toBe(101);
+    expect(codeOf({ requests: [change({}), create] })).toBe(101);
+  });
+
   it('reads the fields that become pointers to other objects', () => {
     const child = { className: '_User', cid: 'client-2', key: 'friend' };
     const body = { __internalId: 'client-1', __children: [child] };

@@ -15,9 +15,44 @@ export const MAX_INTERNAL_ID_LENGTH = 128;
 
 /** @throws AppError MALFORMED_JSON, INVALID_QUERY, or NOT_FOUND where a path names no class; the service refuses an unknown class */
 export function parseWrites(body: JsonObject): ObjectWrite[] {
-  const writes = requestsOf(body, MAX_SAVED_OBJECTS).map(parseWrite);
+  const writes: ObjectWrite[] = [];
+  for (const request of requestsOf(body, MAX_SAVED_OBJECTS)) {
+    const write = parseWrite(request);
+    if (isAddition(request)) addToNew(writes, write);
+    else writes.push(write);
+  }
   assertIdsAreClear(writes);
   return writes;
+}
+
+/** The SDK for Objective-C sends the operations on a new object as changes without an id, after the request that creates it. */
+function isAddition(request: JsonValue): boolean {
+  const { method, path } = request as { method: JsonValue; path: string };
+  return methodOf(method) === 'PUT' && classAt(pathOf(path)) !== undefined;
+}
+
+function addToNew(writes: ObjectWrite[], addition: ObjectWrite): void {
+  const { internalId, className } = addition;
+  const index = writes.findIndex((one) => one.internalId === internalId && one.className === className);
+  const created = writes[index];
+  if (created === undefined || created.objectId !== undefined) throw appError('NOT_FOUND');
+  const fields = Object.entries(addition.fields).map(([name, value]) => [name, joined(created.fields, name, value)]);
+  writes[index] = {
+    ...created,
+    fields: { ...created.fields, ...(Object.fromEntries(fields) as JsonObject) },
+    children: [...created.children, ...addition.children],
+  };
+}
+
+function joined(fields: JsonObject, name: string, value: JsonValue): JsonValue {
+  const former = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  if (former === undefined) return value;
+  if (![former, value].every(isOperation)) throw malformed(`${name}: a new object can get one value only.`);
+  return { __op: 'Batch', ops: [former, value] };
+}
+
+function isOperation(value: JsonValue): boolean {
+  return isJsonObject(value) && typeof value['__op'] === 'string';
 }
 
 /** The results by internal id. Several results of one object are merged in their order. */
@@ -40,8 +75,8 @@ export function malformed(message: string): AppError {
 function parseWrite(request: JsonValue): ObjectWrite {
   if (!isJsonObject(request)) throw malformed('A request of a batch must be an object.');
   if (typeof request['path'] !== 'string') throw malformed('A request of a batch needs a path.');
-  const [path = '', query] = request['path'].split('?', 2);
-  const target = targetOf(request['method'], path);
+  const target = targetOf(request['method'], pathOf(request['path']));
+  const [, query] = request['path'].split('?', 2);
   const { __internalId: internalId = target.objectId, __children: children, ...fields } = memberOf(request, 'body');
   if (!isId(internalId))
     throw malformed(`The body of a request needs an "__internalId" of 1 to ${MAX_INTERNAL_ID_LENGTH} characters.`);
@@ -64,15 +99,20 @@ function memberOf(request: JsonObject, name: 'body' | 'params'): JsonObject {
 function targetOf(named: JsonValue | undefined, path: string): Pick<ObjectWrite, 'className' | 'objectId'> {
   const method = methodOf(named);
   if (method !== 'POST' && method !== 'PUT') throw malformed('The method of a request must be POST or PUT.');
-  const [, classPath, objectId] = (method === 'PUT' ? OBJECT_PATH.exec(path) : [path, path]) ?? [];
-  if (objectId !== undefined && !isObjectId(objectId)) throw appError('NOT_FOUND');
-  return { className: classOf(classPath ?? ''), ...(objectId === undefined ? {} : { objectId }) };
+  const className = classAt(path);
+  if (className !== undefined) return { className };
+  const [, classPath = '', objectId = ''] = (method === 'PUT' ? OBJECT_PATH.exec(path) : undefined) ?? [];
+  const classOfObject = classAt(classPath);
+  if (classOfObject === undefined || !isObjectId(objectId)) throw appError('NOT_FOUND');
+  return { className: classOfObject, objectId };
 }
 
-function classOf(path: string): string {
-  const className = CLASS_PATHS.get(path) ?? CLASS_PATH.exec(path)?.[1];
-  if (className === undefined) throw appError('NOT_FOUND');
-  return className;
+function pathOf(url: string): string {
+  return url.split('?', 1)[0] ?? '';
+}
+
+function classAt(path: string): string | undefined {
+  return CLASS_PATHS.get(path) ?? CLASS_PATH.exec(path)?.[1];
 }
 
 function parseChildren(children: JsonValue): ObjectWrite['children'] {
