@@ -25,6 +25,8 @@ const EMAIL = new RegExp(`^${LOCAL_PART}@(?:${LABEL}\\.){1,10}(?=[^.]*\\p{L})(?=
 const INVISIBLE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/u;
 const INTERNATIONAL_PHONE = /^\+[1-9]\d{5,14}$/;
 const NATIONAL_PHONE = /^\d{6,13}$/;
+/** A Chinese mobile number with its country code but without the plus; no national number is that long. */
+const CHINESE_MOBILE = /^861\d{10}$/;
 /** Numbers without a prefix are Chinese, as in the original API. */
 const DEFAULT_PREFIX = '+86';
 
@@ -57,6 +59,7 @@ export function parsePhoneNumber(value: JsonValue): string {
 }
 
 function internationalForm(number: string): string {
+  if (CHINESE_MOBILE.test(number)) return `+${number}`;
   return NATIONAL_PHONE.test(number) ? DEFAULT_PREFIX + number : number;
 }
 
