@@ -66,8 +66,17 @@ export class Tx implements SqlExecutor {
   }
 
   /** Waits for the other transactions that have locked the name. Names are of the whole database: begin them with the schema. */
-  async lockName(name: string): Promise<void> {
-    await this.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+  lockName(name: string): Promise<void> {
+    return this.lockNames([name]);
+  }
+
+  /** As `lockName`, in one order: two transactions with several names cannot deadlock. */
+  async lockNames(names: readonly string[]): Promise<void> {
+    await this.query(
+      `SELECT pg_advisory_xact_lock(wanted.lock)
+         FROM (SELECT DISTINCT hashtextextended(name, 0) AS lock FROM unnest($1::text[]) AS name ORDER BY lock) AS wanted`,
+      [names],
+    );
   }
 
   /** PostgreSQL cancels each further statement of the transaction after this time, in milliseconds. null: after the time of the connection */

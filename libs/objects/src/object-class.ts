@@ -29,8 +29,8 @@ const COMMON_COLUMNS: readonly [string, QueryColumn][] = [
   ['updatedAt', { sql: 'updated_at', type: 'date' }],
 ];
 const READ_ONLY = ['objectId', 'createdAt', 'updatedAt', 'className'];
-/** SDKs send it for hooks of the cloud engine that should not run. Here none run. */
-const IGNORED_KEY = '__ignore_hooks';
+/** SDKs send them for hooks of the cloud engine, of which none run here, and, that for Java, as names of objects in batches. */
+const IGNORED_KEYS: readonly string[] = ['__ignore_hooks', '__internalId'];
 
 export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row extends ObjectRow = ObjectRow> {
   readonly #readOnly: ReadonlySet<string>;
@@ -57,7 +57,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     const others: [string, JsonValue][] = [];
     for (const [key, value] of Object.entries(fields)) {
       const field = this.#field(key);
-      if (key === IGNORED_KEY || this.#isOwnName(key, value)) continue;
+      if (IGNORED_KEYS.includes(key) || this.#isOwnName(key, value)) continue;
       if (key === 'ACL') draft['acl'] = this.#parseAcl(value);
       else if (field?.parse === undefined) others.push([key, value]);
       else Object.assign(draft, parsedColumn(key, field, value, isMaster));
@@ -89,6 +89,15 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
   blankColumns(): Readonly<Record<string, JsonValue>> {
     const entries = Object.entries<FieldDefinition>(this.definition.fields);
     return Object.fromEntries(entries.map(([name, { initial = null }]) => [name, initial]));
+  }
+
+  /** The values of a change that no other object of the application may have, with the names of class and field. */
+  uniqueValuesOf(changes: object): string[] {
+    const unique = Object.entries<FieldDefinition>(this.definition.fields).filter(([, field]) => field.takenError);
+    return unique.flatMap(([name]) => {
+      const value = stored(changes, name);
+      return typeof value === 'string' ? [`${this.name}.${name} ${value}`] : [];
+    });
   }
 
   uniqueViolation(constraint: string): AppError | undefined {

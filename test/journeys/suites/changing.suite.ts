@@ -58,11 +58,11 @@ export function describeChanging(server: () => GatepostServer): void {
       expect(Object.keys(body).sort()).toContain('emailVerified');
     });
 
-    it('ignores the hooks of the cloud engine that an SDK wants left out', async () => {
+    it('ignores the hooks of the cloud engine that an SDK wants left out, and its names of objects', async () => {
       const user = await signUp(api);
-      const changes = { color: 'blue', __ignore_hooks: ['beforeSave'] };
+      const changes = { color: 'blue', __ignore_hooks: ['beforeSave'], __internalId: user.id };
       expect((await put(user, changes, user.session)).status).toBe(200);
-      expect(await read(user)).not.toHaveProperty('__ignore_hooks');
+      for (const name of ['__ignore_hooks', '__internalId']) expect(await read(user)).not.toHaveProperty(name);
     });
 
     it('changes username, e-mail and phone number, and takes them away by null or Delete', async () => {

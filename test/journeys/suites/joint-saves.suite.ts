@@ -105,4 +105,18 @@ export function describeJointSaves(server: () => GatepostServer): void {
       expect((await master.post('/1.1/login', made.body)).body['code']).toBe(211);
     });
   });
+
+  it('joint saves of the same names in different orders wait for each other, however many there are', async () => {
+    const names = [unique('one'), unique('two')];
+    const api = appClient(server());
+    const saves = Array.from({ length: 16 }, (_, index) => {
+      const bodies = names.map((username) => ({ username, password: 'p', __internalId: username }));
+      const ordered = index % 2 === 0 ? bodies : bodies.toReversed();
+      return api.post('/1.1/batch/save', {
+        requests: ordered.map((body) => ({ method: 'POST', path: '/1.1/users', body })),
+      });
+    });
+    const codes = (await Promise.all(saves)).map(({ status, body }) => body['code'] ?? status);
+    expect(codes.sort()).toEqual([200, ...Array.from({ length: 15 }, () => 202)]);
+  });
 }

@@ -121,11 +121,7 @@ export class IdentitiesRepository {
   async #lock(tx: Tx, appId: string, identities: readonly (readonly [string, LinkedIdentity])[]): Promise<void> {
     if (identities.length < 2) return;
     const keys = identities.map(([platform, { uid }]) => JSON.stringify([appId, platform, uid]));
-    await tx.query(
-      `SELECT pg_advisory_xact_lock(wanted.lock)
-         FROM (SELECT DISTINCT hashtextextended(key, 0) AS lock FROM unnest($1::text[]) AS key ORDER BY lock) AS wanted`,
-      [keys],
-    );
+    await tx.lockNames(keys);
   }
 
   async #remove(tx: Tx, appId: string, userId: string, platforms: readonly string[]): Promise<void> {

@@ -55,6 +55,7 @@ export class SignUpService {
     const present = (created: UserRow) => presentUser(created, { viewer: 'owner', sessionToken: session.token });
     return {
       objectId: user.objectId,
+      uniqueValues: userClass.uniqueValuesOf(changes),
       run: async (tx) => present(await this.transactions.create(tx, caller, user)),
       runAlone: async () => present(await this.transactions.createAlone(caller, user)),
     };

@@ -119,7 +119,8 @@ export class UserObjectWrites implements ObjectWrites {
       const user = isContentChange(changes, options) ? await this.#changeContent(caller, objectId, changed) : undefined;
       return user === undefined ? this.transactions.run(run) : changeResponse(user, fields, options);
     };
-    return { objectId, ...(changesUniqueValue(changes) ? { rowLock: 'UPDATE' } : {}), run, runAlone };
+    const uniqueValues = userClass.uniqueValuesOf(changes);
+    return { objectId, uniqueValues, ...(changesUniqueValue(changes) ? { rowLock: 'UPDATE' } : {}), run, runAlone };
   }
 
   #changeContent(

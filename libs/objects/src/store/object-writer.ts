@@ -34,6 +34,7 @@ export class ObjectWriter<Row extends ObjectRow = ObjectRow> implements ObjectWr
     const row = changed(newRow(objectClass, objectId ?? newObjectId(now), now), changes);
     return {
       objectId: row.objectId,
+      uniqueValues: objectClass.uniqueValuesOf(changes),
       run: async (tx) => {
         assertObjectSize(row.fields, limitBytes);
         await objects.insert(tx, requester.appId, row);

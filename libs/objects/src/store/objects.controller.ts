@@ -117,6 +117,9 @@ export class ObjectRequests {
     appId: string,
     prepared: readonly { write: IdentifiedWrite; prepared: PreparedWrite }[],
   ): Promise<void> {
+    const unique = prepared.flatMap(({ prepared: { uniqueValues = [] } }) => uniqueValues);
+    if (prepared.length > 1 && unique.length > 1)
+      await tx.lockNames(unique.map((value) => `objects ${appId} ${value}`));
     for (const className of this.classes.names) {
       const ofClass = prepared.filter(({ write }) => write.className === className);
       const locked = ofClass.map(({ prepared: one }) => one);

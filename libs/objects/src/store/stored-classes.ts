@@ -28,6 +28,8 @@ export interface WriteResult {
 
 /** Validated as far as possible without its object, with passwords hashed: the rest is quick. It names the object to lock first. */
 export interface PreparedWrite<T = WriteResult> extends LockedObject {
+  /** The values that it gives to unique fields. Joint saves lock them in one order, because an insert waits for the same value of another transaction. */
+  readonly uniqueValues?: readonly string[] | undefined;
   /** It may run again in another transaction. @throws AppError where the object's state or its ACL refuses: then there must be no commit */
   run(tx: Tx): Promise<T>;
 }
@@ -58,7 +60,7 @@ export interface ObjectWrites {
   prepareRemove(requester: Requester, objectId: string, access: RemovalAccess): PreparedWrite<void>;
   /** Refuses a joint save that would take too long, before its first write is prepared. @throws AppError NOT_SUPPORTED */
   assertSaveable?(writes: readonly Pick<ObjectWrite, 'fields'>[]): void;
-  /** Locks all objects of the writes in one order. Two transactions can still deadlock, by unique values: they must be repeatable. */
+  /** Locks all objects of the writes in one order. Two transactions can still deadlock, by values of single writes: they must be repeatable. */
   lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void>;
 }
 
