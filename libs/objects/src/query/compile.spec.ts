@@ -196,6 +196,13 @@ describe('compileFind', () => {
     expect(JSON.stringify(parameters).length).toBeLessThan(200_000);
   });
 
+  it('looks up the entries of an ACL among the many roles of a caller, instead of each role in each ACL', () => {
+    const roles = Array.from({ length: 100 }, (_, index) => `role:r${index}`);
+    const compiled = compileFind({ where: parseWhere({}), order: [] }, things, { ...scope, grantees: roles });
+    expect(compiled.where).not.toContain('ANY');
+    expect(compiled.parameters).toEqual(['app', JSON.stringify(Object.fromEntries(roles.map((role) => [role, true])))]);
+  });
+
   it('restricts the rows, and those of every sub-query, to the application and to what one of the grantees may read', () => {
     const where = {
       a: { $inQuery: { className: 'Shelf', where: { b: { $select: { query: { className: 'Thing' }, key: 'c' } } } } },

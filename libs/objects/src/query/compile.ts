@@ -47,6 +47,8 @@ export interface CompiledCondition {
   readonly parameters: readonly unknown[];
 }
 
+const MAX_COMPARED_GRANTEES = 8;
+
 /** The application's rows that match and that the grantees may read. The indexes change how rows are found, never which. */
 export function compileFind(
   query: ObjectQuery,
@@ -188,9 +190,19 @@ function compileReadable(context: CompileContext): string {
   } = context;
   const isOfApp = index === undefined ? `${queryClass.appColumn} = ${bind(appId)}` : isOfApplication(appId, queryClass);
   if (grantees === 'master') return isOfApp;
-  const grants = grantees.map((grantee) => JSON.stringify({ [grantee]: { read: true } }));
   const { aclColumn } = queryClass;
-  return `${isOfApp} AND (${aclColumn} IS NULL OR ${aclColumn} @> ANY (${bind(grants)}::jsonb[]))`;
+  return `${isOfApp} AND (${aclColumn} IS NULL OR ${isGranted(aclColumn, grantees, bind)})`;
+}
+
+/** Compares each ACL with all grantees, or, of callers with many roles, each entry with a sorted object of them: anyone can add a user to roles. */
+function isGranted(aclColumn: string, grantees: readonly string[], bind: Statement['bind']): string {
+  if (grantees.length <= MAX_COMPARED_GRANTEES) {
+    const grants = grantees.map((grantee) => JSON.stringify({ [grantee]: { read: true } }));
+    return `${aclColumn} @> ANY (${bind(grants)}::jsonb[])`;
+  }
+  const names = `${bind(JSON.stringify(Object.fromEntries(grantees.map((grantee) => [grantee, true]))))}::jsonb`;
+  return `EXISTS (SELECT FROM jsonb_object_keys(${aclColumn}) AS entry
+    WHERE ${names} ? entry AND ${aclColumn} -> entry @> '{"read": true}')`;
 }
 
 function compileTree(condition: Condition, context: CompileContext): string {
