@@ -83,7 +83,7 @@ class PasswordsModule {}
 class UsersModule {}
 
 @Module({
-  imports: [PasswordsModule, SessionsModule, UsersModule],
+  imports: [AccountsObjectsModule, PasswordsModule, SessionsModule, UsersModule],
   controllers: [PhoneNumbersController],
   providers: [PhoneLoginService, SmsCodesRepository, SmsCodesService],
   exports: [PhoneLoginService],

@@ -131,6 +131,17 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       await permit(className, 'delete', 'everyone');
     });
 
+    it('of update _User are asked by a change of the phone number too', async () => {
+      const body = { mobilePhoneNumber: uniquePhone(), code: '000000' };
+      const { session } = user;
+      await permit('_User', 'update', 'nobody');
+      await eventually(async () => {
+        for (const path of ['requestChangePhoneNumber', 'changePhoneNumber'])
+          expect((await api.post(`/1.1/${path}`, body, { session })).body).toEqual(forbidden('update', '_User'));
+      }, EFFECTIVE_MS);
+      await permit('_User', 'update', 'everyone');
+    });
+
     it('of create _User are asked by a sign-up with a phone number too', async () => {
       await permit('_User', 'create', 'nobody');
       await eventually(async () => {

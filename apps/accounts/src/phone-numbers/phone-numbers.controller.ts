@@ -11,6 +11,7 @@ import {
 import { appError, type ErrorName } from '#errors';
 import { RpcHandler } from '#messaging';
 import { requirePassword } from '#objects';
+import { ObjectAccess } from '#objects/store';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
@@ -40,6 +41,7 @@ export class PhoneNumbersController {
     private readonly logins: PhoneLoginService,
     private readonly users: UsersRepository,
     private readonly owners: UsersService,
+    private readonly objectAccess: ObjectAccess,
     private readonly codes: SmsCodesService,
     private readonly applications: ApplicationsService,
     private readonly passwords: PasswordsService,
@@ -87,10 +89,10 @@ export class PhoneNumbersController {
     return {};
   }
 
-  /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError SESSION_REQUIRED, PHONE_TAKEN */
+  /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError as `#changedBy`; PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.requestChange)
   async requestChange({ caller, body }: Data<'requestChange'>): Reply<'requestChange'> {
-    const { objectId: userId } = await this.#userOf(caller);
+    const { objectId: userId } = await this.#changedBy(caller);
     const key = { ...keyOf(caller, 'change', requirePhoneNumber(body)), userId };
     const request = requestOf(caller, key, parseTtlMinutes(body, DEFAULT_CHANGE_CODE_TTL_MINUTES));
     const owner = await this.#ownerOf(key);
@@ -125,10 +127,10 @@ export class PhoneNumbersController {
     return { result: { updatedAt: updatedAt.toISOString(), objectId } };
   }
 
-  /** POST /1.1/changePhoneNumber. @throws AppError SESSION_REQUIRED, FORBIDDEN, PHONE_TAKEN */
+  /** POST /1.1/changePhoneNumber. @throws AppError as `#changedBy`; FORBIDDEN by the ACL, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.change)
   async change({ caller, body }: Data<'change'>): Reply<'change'> {
-    const { objectId: userId } = await this.#userOf(caller);
+    const { objectId: userId } = await this.#changedBy(caller);
     const mobilePhoneNumber = requirePhoneNumber(body);
     const code = parseSmsCode(body['code']);
     const key = { ...keyOf(caller, 'change', mobilePhoneNumber), userId };
@@ -210,7 +212,9 @@ export class PhoneNumbersController {
     return number;
   }
 
-  async #userOf(caller: Caller): Promise<VisibleRow> {
+  /** @throws AppError FORBIDDEN by the class permission; SESSION_REQUIRED */
+  async #changedBy(caller: Caller): Promise<VisibleRow> {
+    await this.objectAccess.assertMay(caller, 'update', '_User');
     const user = await this.owners.current(caller);
     if (user === undefined) throw appError('SESSION_REQUIRED');
     return user;

@@ -147,7 +147,7 @@ const phoneNumbersEndpoints = describeEndpoints('Phone numbers', {
     credentials: 'session',
     body: number.extend({ ttl: ttl(DEFAULT_CHANGE_CODE_TTL_MINUTES) }),
     answers: sent,
-    errors: [...REQUEST_ERRORS, 'INCORRECT_TYPE', 'SESSION_REQUIRED', 'PHONE_TAKEN'],
+    errors: [...REQUEST_ERRORS, 'INCORRECT_TYPE', 'SESSION_REQUIRED', 'PHONE_TAKEN', 'FORBIDDEN'],
   },
   change: {
     summary: 'Change the number of the user',
