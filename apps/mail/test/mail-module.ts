@@ -5,7 +5,7 @@ import { DatabaseModule, type DatabaseOptions, migrate } from '#database';
 import { Metrics, ObservabilityModule } from '#observability';
 import { newDatabase } from '#testing';
 import type { DeliveriesRepository } from '../src/deliveries/deliveries.repository.js';
-import { MailDatabase } from '../src/mail.config.js';
+import { MAIL_CONFIG, MailDatabase } from '../src/mail.config.js';
 import { mailDatabase } from '../src/mail.database.js';
 
 /** A module with the given providers over a new database of the mail service. */
@@ -18,7 +18,7 @@ export async function mailModule(poolSize: number, ...providers: Type[]): Promis
 export function openMailModule(options: DatabaseOptions, ...providers: Type[]): Promise<TestingModule> {
   return Test.createTestingModule({
     imports: [ObservabilityModule.forRoot(new Metrics()), DatabaseModule.forRoot(options, MailDatabase)],
-    providers,
+    providers: [{ provide: MAIL_CONFIG, useValue: { mailLimit: undefined } }, ...providers],
   }).compile();
 }
 

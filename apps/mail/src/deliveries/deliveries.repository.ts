@@ -6,8 +6,10 @@ import { RecipientEntity } from './delivery.entity.js';
 import type { ChannelName, ClaimedRow, QueuedRow, RecipientRow, Settlement } from './delivery.rules.js';
 
 /** From the clock of the database, so that all processes use the same window. */
-const windowStart = (seconds: string) => `to_timestamp(floor(extract(epoch FROM now()) / ${seconds}) * ${seconds})`;
+export const windowStart = (seconds: string) =>
+  `to_timestamp(floor(extract(epoch FROM now()) / ${seconds}) * ${seconds})`;
 
+export const EXPIRED = 'it expired before it could be sent';
 export const WAITING = `status IN ('queued', 'failed')`;
 /** Retries end after this time, even if the link is valid for longer. */
 const MAX_RETRY_TIME = `interval '48 hours'`;

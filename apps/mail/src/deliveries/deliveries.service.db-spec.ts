@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { TestingModule } from '@nestjs/testing';
+import { getRepositoryToken } from '@nestjs/typeorm';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Metrics } from '#observability';
 import { Sealer } from '#security';
@@ -10,6 +11,7 @@ import { DeliveriesRepository } from './deliveries.repository.js';
 import { DeliveriesController, DeliveriesService } from './deliveries.service.js';
 import { DeliveryLogRepository } from './delivery-log.repository.js';
 import { DeliverySender } from './delivery-sender.js';
+import { DeliveryEntity } from './delivery.entity.js';
 import type { NewDelivery } from './delivery.rules.js';
 
 const HOUR_MS = 3_600_000;
@@ -51,7 +53,7 @@ describe('deliveries for operators', () => {
     controller = new DeliveriesController(log, sender);
   });
   afterAll(() => module.close());
-  beforeEach(() => database.query('TRUNCATE mail.deliveries'));
+  beforeEach(() => database.query('TRUNCATE mail.deliveries, mail.allowances'));
 
   it('lists the newest first, filtered by application, status and recipient', async () => {
     const first = await add();
@@ -103,6 +105,29 @@ describe('deliveries for operators', () => {
     });
     expect(counts).toEqual({ byStatus: { queued: 5, dead: 2 }, isExact: true });
     expect(dead).toHaveLength(1);
+  });
+
+  it('gives as next attempt the end of the window for mails over the limit of their application, else now or later', async () => {
+    const limited = new DeliveryLogRepository(module.get(getRepositoryToken(DeliveryEntity, 'mail')), database, {
+      mailLimit: { count: 2, seconds: 86_400 },
+    });
+    const [over, other, later] = [await add(), await add({ appId: 'other' }), await add()];
+    await database.query(
+      `INSERT INTO mail.allowances (app_id, window_start, used)
+       VALUES ('app', date_trunc('day', now(), 'UTC'), 2), ('other', date_trunc('day', now(), 'UTC'), 1)`,
+    );
+    await database.query(`UPDATE mail.deliveries SET next_attempt_at = now() - interval '1 hour'`);
+    await database.query(`UPDATE mail.deliveries SET next_attempt_at = now() + interval '3 days' WHERE id = $1`, [
+      later,
+    ]);
+    const nextOf = async (id: string, from = limited) => {
+      const { delivery } = await new DeliveriesController(from, sender).get({ id });
+      return Date.parse(delivery.nextAttemptAt ?? '') - Date.now();
+    };
+    expect(new Date(Date.now() + (await nextOf(over))).toISOString()).toMatch(/T(00:00:00\.000|23:59:59\.9\d\d)Z$/);
+    expect(await nextOf(over)).toBeGreaterThan(0);
+    for (const due of [await nextOf(other), await nextOf(over, log)]) expect(Math.abs(due)).toBeLessThan(5_000);
+    expect(await nextOf(later)).toBeGreaterThan(2 * 24 * HOUR_MS);
   });
 
   it('counts what was sent and refused by the UTC day of its creation', async () => {

@@ -1,11 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { Repository, SelectQueryBuilder } from 'typeorm';
 import type { deliveriesRpc, RpcData, RpcReply } from '#contracts';
-import { CleanupJob, columnsOf, type Queryable, selectList } from '#database';
+import { CleanupJob, columnsOf, type Queryable } from '#database';
 import { Metrics } from '#observability';
-import { MailDatabase } from '../mail.config.js';
-import { WAITING } from './deliveries.repository.js';
+import { MAIL_CONFIG, type MailConfig, MailDatabase } from '../mail.config.js';
+import { EXPIRED, WAITING, windowStart } from './deliveries.repository.js';
 import { DeliveryEntity } from './delivery.entity.js';
 import type { ClaimedRow, LoggedRow } from './delivery.rules.js';
 
@@ -31,9 +31,13 @@ function withFilters(
 }
 
 /** Operators see neither the content nor the lease. */
-const HIDDEN = { except: ['sealedContent', 'lease', 'asOf', 'giveUpAt', 'traceparent'] } as const;
-const LOGGED = columnsOf(DeliveryEntity, HIDDEN);
-const RETURNED = selectList(DeliveryEntity, HIDDEN);
+const HIDDEN = ['sealedContent', 'lease', 'asOf', 'giveUpAt', 'traceparent'] as const;
+const LOGGED = columnsOf(DeliveryEntity, { except: [...HIDDEN, 'nextAttemptAt'] });
+/** A mail over the limit of its application waits for the next window. One that is due can wait for its server. */
+const NEXT_ATTEMPT = `CAST(GREATEST(delivery.next_attempt_at, now(), (
+  SELECT spent.window_start + make_interval(secs => CAST(:seconds AS integer)) FROM mail.allowances AS spent
+   WHERE delivery.channel = 'mail' AND spent.app_id = delivery.app_id AND spent.used >= CAST(:count AS bigint)
+     AND spent.window_start = ${windowStart('CAST(:seconds AS integer)')})) AS timestamptz(3))`;
 const REVIVED = `status = 'queued', attempts = 0, lease = NULL, next_attempt_at = now(), settled_at = NULL,
   give_up_at = LEAST(expires_at, now() + interval '48 hours')`;
 const REVIVABLE = `status = 'dead' AND expires_at > now() AND sealed_content IS NOT NULL`;
@@ -63,6 +67,7 @@ export class DeliveryLogRepository {
   constructor(
     @InjectRepository(DeliveryEntity, 'mail') private readonly deliveries: Repository<DeliveryEntity>,
     private readonly database: MailDatabase,
+    @Inject(MAIL_CONFIG) private readonly config: Pick<MailConfig, 'mailLimit'>,
   ) {}
 
   list({ limit, after, ...filters }: DeliveryFilters & Pick<ListRequest, 'limit' | 'after'>): Promise<LoggedRow[]> {
@@ -97,12 +102,12 @@ export class DeliveryLogRepository {
 
   /** @returns undefined if the delivery is not dead or has expired */
   async revive({ id, appId }: WantedDelivery): Promise<LoggedRow | undefined> {
-    const [row] = await this.database.query<LoggedRow>(
+    const revived = await this.database.query(
       `UPDATE mail.deliveries SET ${REVIVED} WHERE id = $1 AND ($2::text IS NULL OR app_id = $2) AND ${REVIVABLE}
-       RETURNING ${RETURNED}`,
+       RETURNING id`,
       [id, appId],
     );
-    return row;
+    return revived.length === 0 ? undefined : this.find({ id });
   }
 
   /** @returns how many deliveries were revived; more may be left */
@@ -134,7 +139,11 @@ export class DeliveryLogRepository {
 
   /** Raw rows: an entity would have a property for each column, also for those that are not selected. */
   #select(): SelectQueryBuilder<DeliveryEntity> {
-    const query = this.deliveries.createQueryBuilder('delivery').select([]);
+    const { count = null, seconds = null } = this.config.mailLimit ?? {};
+    const query = this.deliveries
+      .createQueryBuilder('delivery')
+      .select(NEXT_ATTEMPT, 'nextAttemptAt')
+      .setParameters({ count, seconds });
     return LOGGED.reduce((selected, { property }) => selected.addSelect(`delivery.${property}`, property), query);
   }
 }
@@ -154,6 +163,7 @@ export function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): voi
 }
 
 const INTERVAL_MS = 60_000;
+const DROPPED_AS_EXPIRED = `status = 'dropped', last_error = '${EXPIRED}', sealed_content = NULL, settled_at = now()`;
 
 const UNNEEDED = [
   // Operators can look up the result of a message for this time.
@@ -163,6 +173,13 @@ const UNNEEDED = [
     table: 'mail.deliveries',
     set: 'sealed_content = NULL',
     where: `status = 'dead' AND expires_at <= now() AND sealed_content IS NOT NULL`,
+    orderBy: 'expires_at',
+  },
+  // The sender claims none of a paused provider, or of an application at its limit.
+  {
+    table: 'mail.deliveries',
+    set: DROPPED_AS_EXPIRED,
+    where: `${WAITING} AND expires_at <= now() AND (lease IS NULL OR next_attempt_at <= now())`,
     orderBy: 'expires_at',
   },
   // Longer than the maximum delay of an event: a mail request that is older than the change has arrived by then.

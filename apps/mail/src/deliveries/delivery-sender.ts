@@ -12,7 +12,7 @@ import { Backoff, messageOf, withTimeout } from '#errors';
 import { continueTrace, Metrics } from '#observability';
 import { Sealer } from '#security';
 import { MAIL_CONFIG, type MailConfig, MailDatabase, type MailLimit } from '../mail.config.js';
-import { DeliveriesRepository, type Excluded } from './deliveries.repository.js';
+import { DeliveriesRepository, type Excluded, EXPIRED } from './deliveries.repository.js';
 import { type DeliveryChannel, SettlementWriter, settlementOf } from './delivery.channel.js';
 import {
   byApplication,
@@ -97,7 +97,7 @@ export class DeliverySender implements OnApplicationBootstrap, BeforeApplication
   async #dropExpired(tx: Tx, channel: ChannelName, claimed: readonly ClaimedRow[]): Promise<void> {
     const expired = claimed.filter(({ isExpired }) => isExpired).map(({ id }) => id);
     if (expired.length === 0) return;
-    await this.deliveries.drop(tx, expired, 'it expired before it could be sent');
+    await this.deliveries.drop(tx, expired, EXPIRED);
     tx.afterCommit(() => {
       this.metrics.deliveries.inc({ channel, outcome: 'dropped' }, expired.length);
     });

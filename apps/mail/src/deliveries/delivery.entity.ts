@@ -16,6 +16,9 @@ import type { ChannelName, LoggedRow } from './delivery.rules.js';
 @Index('deliveries_dead_content_idx', ['expiresAt'], {
   where: "(status = 'dead'::text) AND (sealed_content IS NOT NULL)",
 })
+@Index('deliveries_expiring_idx', ['expiresAt'], {
+  where: "status = ANY (ARRAY['queued'::text, 'failed'::text])",
+})
 @Index('deliveries_oldest_waiting_idx', ['channel', 'status', 'createdAt'], {
   where: "status = ANY (ARRAY['queued'::text, 'failed'::text])",
 })

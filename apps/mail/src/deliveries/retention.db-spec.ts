@@ -10,6 +10,8 @@ import { MailDatabase } from '../mail.config.js';
 import { mailDatabase } from '../mail.database.js';
 import { RetentionJob } from './delivery-log.repository.js';
 
+const WAITS = { settled: null, expires: '-1 hour' };
+
 describe('the retention of the mail service', () => {
   let databaseUrl: string;
   let database: MailDatabase;
@@ -54,6 +56,27 @@ describe('the retention of the mail service', () => {
     await insert('failed', { settled: null, expires: '1 day' });
     await forget();
     expect(await left()).toHaveLength(2);
+  });
+
+  it('drops what has expired while it waited, also for the window of its application, but nothing that is being sent', async () => {
+    const expired = [await insert('queued', WAITS), await insert('failed', WAITS)];
+    const [valid, sending] = [await insert('queued', { ...WAITS, expires: '1 hour' }), await insert('queued', WAITS)];
+    await database.query(
+      `UPDATE mail.deliveries SET lease = gen_random_uuid(), next_attempt_at = now() + interval '1 minute' WHERE id = $1`,
+      [sending],
+    );
+    await forget();
+    const dropped = await database.query<{ id: string }>(
+      `SELECT id FROM mail.deliveries WHERE status = 'dropped' AND last_error = 'it expired before it could be sent'
+          AND settled_at > now() - interval '1 minute'`,
+    );
+    expect(dropped.map(({ id }) => id).toSorted()).toEqual(expired.toSorted());
+    expect(
+      (await left())
+        .filter(({ content }) => content !== null)
+        .map(({ id }) => id)
+        .toSorted(),
+    ).toEqual([valid, sending].toSorted());
   });
 
   it('deletes the content of expired dead deliveries', async () => {

@@ -118,3 +118,12 @@ export class FindWaitingAndDead1796860000000 extends ForwardMigration {
     deliveries_dead_content_idx: "deliveries (expires_at) WHERE status = 'dead' AND sealed_content IS NOT NULL",
   });
 }
+
+// Why: what expires while it waits for a window or a server is dropped without reading what waits beside it.
+export class FindExpiring1796880000000 extends ForwardMigration {
+  readonly transaction = false;
+
+  override readonly statements = indexesBesideTraffic('mail', {
+    deliveries_expiring_idx: "deliveries (expires_at) WHERE status IN ('queued', 'failed')",
+  });
+}
