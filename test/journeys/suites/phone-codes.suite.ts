@@ -68,7 +68,10 @@ export function describePhoneCodes(server: () => GatepostServer): void {
       const replies = await phone.postAtOnce(20, 'requestSmsCode');
       expect([countOf(replies, 200), countOf(replies, 400)]).toEqual([1, 19]);
       const refused = replies.find(({ status }) => status === 400);
-      expect([refused?.body, refused?.headers.get('retry-after')]).toEqual([TOO_FAST, '10']);
+      expect([refused?.body, refused?.headers.get('retry-after')]).toEqual([
+        TOO_FAST,
+        expect.stringMatching(/^(?:9|10)$/),
+      ]);
       await eventually(() => {
         expect(phone.messages()).toHaveLength(1);
       });

@@ -16,6 +16,7 @@ import { isAbsent, parseEmail, requirePassword } from '#objects';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { type MailOrigin, MailSender, type MailToken, MailTokens } from '../messages/mail-sender.js';
+import type { AllowanceRefusal } from '../messages/message-allowances.repository.js';
 import { PasswordsService } from '../passwords/passwords.service.js';
 import { UserTransactions } from '../users/user-transactions.js';
 import type { UserRow } from '../users/user.rules.js';
@@ -152,7 +153,7 @@ export class EmailsController {
     const unverify = (current: UserRow) => ({ ...current, emailVerified: false });
     const unverified =
       user.emailVerified === null ? await this.transactions.change(tx, origin, user.objectId, unverify) : user;
-    assertSent(unverified !== undefined && (await this.sender.send(tx, origin, 'verifyEmail', unverified)));
+    if (unverified !== undefined) assertSent(await this.sender.send(tx, origin, 'verifyEmail', unverified));
   }
 
   async #redeem(tx: Tx, tokenText: string): Promise<FoundLink | undefined> {
@@ -208,8 +209,8 @@ function isTooMany(error: unknown): boolean {
   return isAppError(error, 'TOO_MANY_EMAILS');
 }
 
-function assertSent(isSent: boolean): void {
-  if (!isSent) throw appError('TOO_MANY_EMAILS');
+function assertSent(refusal: AllowanceRefusal | undefined): void {
+  if (refusal !== undefined) throw appError('TOO_MANY_EMAILS', refusal);
 }
 
 function assertOpen(link: FoundLink | undefined): FoundLink {

@@ -6,6 +6,8 @@ import { MessageAllowancesRepository } from './message-allowances.repository.js'
 const START = Date.parse('2026-01-01T00:00:00.000Z');
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
+const tooFast = (retryAfterSeconds: number) => ({ reason: 'tooFast', retryAfterSeconds });
+const tooMany = (retryAfterSeconds: number) => ({ reason: 'tooMany', retryAfterSeconds });
 
 describe('the allowances of mailboxes in PostgreSQL', () => {
   const allowances = new MessageAllowancesRepository();
@@ -26,24 +28,30 @@ describe('the allowances of mailboxes in PostgreSQL', () => {
   });
 
   it('allow 5 mails in any 10 minutes', async () => {
-    for (let mail = 0; mail < 5; mail += 1) expect(await take(mail)).toBe('taken');
-    expect(await take(10 * MINUTE - 1)).toBe('tooFast');
-    expect(await take(10 * MINUTE)).toBe('taken');
-    expect(await take(10 * MINUTE)).toBe('tooFast');
-    expect(await take(10 * MINUTE + 1)).toBe('taken');
+    for (let mail = 0; mail < 5; mail += 1) expect(await take(mail)).toBeUndefined();
+    expect(await take(5)).toEqual(tooFast(600));
+    expect(await take(10 * MINUTE - 1)).toEqual(tooFast(1));
+    expect(await take(10 * MINUTE)).toBeUndefined();
+    expect(await take(10 * MINUTE)).toEqual(tooFast(1));
+    expect(await take(10 * MINUTE + 1)).toBeUndefined();
   });
 
   it('allow 5 of 20 at once', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => take(0)));
-    expect(outcomes.filter((outcome) => outcome === 'taken')).toHaveLength(5);
-    expect(outcomes.filter((outcome) => outcome === 'tooFast')).toHaveLength(15);
+    expect(outcomes.filter((refusal) => refusal === undefined)).toHaveLength(5);
+    expect(outcomes.filter((refusal) => refusal?.reason === 'tooFast')).toHaveLength(15);
   });
 
   it('allow 20 mails in any 24 hours', async () => {
-    for (let mail = 0; mail < 20; mail += 1) expect(await take(mail * 5 * MINUTE)).toBe('taken');
-    expect(await take(20 * 5 * MINUTE)).toBe('tooMany');
-    expect(await take(DAY - 1)).toBe('tooMany');
-    expect(await take(DAY)).toBe('taken');
-    expect(await take(DAY)).toBe('tooMany');
+    for (let mail = 0; mail < 20; mail += 1) expect(await take(mail * 5 * MINUTE)).toBeUndefined();
+    expect(await take(20 * 5 * MINUTE)).toEqual(tooMany(80_400));
+    expect(await take(DAY - 1)).toEqual(tooMany(1));
+    expect(await take(DAY)).toBeUndefined();
+    expect(await take(DAY)).toEqual(tooMany(300));
+  });
+
+  it('name the end of the longer window where both are full', async () => {
+    for (let mail = 0; mail < 20; mail += 1) expect(await take(Math.floor(mail / 5) * 10 * MINUTE)).toBeUndefined();
+    expect(await take(30 * MINUTE)).toEqual(tooFast(84_600));
   });
 });

@@ -5,7 +5,7 @@ import { Sealer } from '#security';
 import type { AccountsConfig } from '../accounts.config.js';
 import type { ApplicationsService } from '../applications/applications.service.js';
 import { languagesOf, mailboxOf, MailSender, MailTokens, pageUrlOf } from './mail-sender.js';
-import type { MessageAllowancesRepository } from './message-allowances.repository.js';
+import type { AllowanceRefusal, MessageAllowancesRepository } from './message-allowances.repository.js';
 
 const NOW = new Date('2026-01-08T12:00:00.000Z');
 const USER = {
@@ -20,7 +20,7 @@ const USER = {
 const ORIGIN = { appId: 'app', languages: [] };
 
 /** A sender whose collaborators only record their calls. */
-function recordingSender({ outcome = 'taken' } = {}) {
+function recordingSender({ refusal }: { readonly refusal?: AllowanceRefusal | undefined } = {}) {
   const steps: string[] = [];
   const requests: MailRequest[] = [];
   const step =
@@ -36,7 +36,7 @@ function recordingSender({ outcome = 'taken' } = {}) {
   const settings = { verifyEmailOnSignUp: true, resetPasswordPage: '', mailLanguage: 'en' };
   const sender = new MailSender(
     {
-      take: step('take', outcome),
+      take: step('take', refusal),
       removeExpired: step('removeExpired', undefined),
     } as unknown as MessageAllowancesRepository,
     { profileWithin: step('profile', { name: 'Shop', settings }) } as unknown as ApplicationsService,
@@ -49,13 +49,16 @@ function recordingSender({ outcome = 'taken' } = {}) {
 }
 
 describe('a mail that is not sent', () => {
-  it.each(['taken', 'tooMany'])('takes the work of one that is: %s', async (outcome) => {
-    const [real, decoy] = [recordingSender({ outcome }), recordingSender({ outcome })];
-    const isSent = await real.sender.send({} as Tx, ORIGIN, 'resetPassword', USER);
-    expect(await decoy.sender.sendDecoy({} as Tx, ORIGIN, 'resetPassword', USER.email)).toBe(isSent);
-    expect(decoy.steps).toEqual(real.steps);
-    expect(events.mailRequested.payload.safeParse(decoy.requests[0]).success).toBe(isSent);
-  });
+  it.each([undefined, { reason: 'tooMany', retryAfterSeconds: 9 } as const])(
+    'takes the work of one that is: %o',
+    async (refusal) => {
+      const [real, decoy] = [recordingSender({ refusal }), recordingSender({ refusal })];
+      expect(await real.sender.send({} as Tx, ORIGIN, 'resetPassword', USER)).toBe(refusal);
+      expect(await decoy.sender.sendDecoy({} as Tx, ORIGIN, 'resetPassword', USER.email)).toBe(refusal);
+      expect(decoy.steps).toEqual(real.steps);
+      expect(events.mailRequested.payload.safeParse(decoy.requests[0]).success).toBe(refusal === undefined);
+    },
+  );
 });
 
 describe('the mail of a new address', () => {

@@ -16,7 +16,7 @@ import { isStorableText } from '#objects';
 import { Sealer } from '#security';
 import { ACCOUNTS_CONFIG, type AccountsConfig } from '../accounts.config.js';
 import { ApplicationsService } from '../applications/applications.service.js';
-import { MessageAllowancesRepository } from './message-allowances.repository.js';
+import { type AllowanceRefusal, MessageAllowancesRepository } from './message-allowances.repository.js';
 
 interface TokenUser {
   readonly createdAt: Date;
@@ -119,12 +119,13 @@ export class MailSender {
     @Inject(ACCOUNTS_CONFIG) private readonly config: AccountsConfig,
   ) {}
 
-  /** @returns false where no mail is sent: the user has no address, or its mailbox has received too many mails */
-  async send(tx: Tx, origin: MailOrigin, kind: MailKind, user: MailUser): Promise<boolean> {
-    if (!hasAddress(user)) return false;
-    if (!(await this.#takeAllowance(tx, origin.appId, mailboxOf(user.email)))) return false;
-    await this.outbox.add(tx, events.mailRequested, await this.#request(tx, origin, kind, user), origin);
-    return true;
+  /** A user without an address gets no mail. @returns the refusal of a mailbox that has received too many mails */
+  async send(tx: Tx, origin: MailOrigin, kind: MailKind, user: MailUser): Promise<AllowanceRefusal | undefined> {
+    if (!hasAddress(user)) return undefined;
+    const refusal = await this.#takeAllowance(tx, origin.appId, mailboxOf(user.email));
+    if (refusal === undefined)
+      await this.outbox.add(tx, events.mailRequested, await this.#request(tx, origin, kind, user), origin);
+    return refusal;
   }
 
   /** The mail of a new address. The master key can set `emailVerified` also where the application verifies none: then there is no mail. */
@@ -133,19 +134,20 @@ export class MailSender {
     if (settings.verifyEmailOnSignUp) await this.send(tx, origin, 'verifyEmail', user);
   }
 
-  /** Takes as long as `send`, from an allowance of its own: that of the mailbox stays. @returns false after too many such requests */
-  async sendDecoy(tx: Tx, origin: MailOrigin, kind: MailKind, email: string): Promise<boolean> {
-    if (!(await this.#takeAllowance(tx, origin.appId, `${DECOY_PREFIX}${mailboxOf(email)}`))) return false;
+  /** Takes as long as `send`, from an allowance of its own: that of the mailbox stays. @returns the refusal of too many such requests */
+  async sendDecoy(tx: Tx, origin: MailOrigin, kind: MailKind, email: string): Promise<AllowanceRefusal | undefined> {
+    const refusal = await this.#takeAllowance(tx, origin.appId, `${DECOY_PREFIX}${mailboxOf(email)}`);
+    if (refusal !== undefined) return refusal;
     const request = await this.#request(tx, origin, kind, { ...DECOY_USER, email });
     await this.outbox.addDecoy(tx, events.mailRequested, request, origin);
-    return true;
+    return undefined;
   }
 
-  async #takeAllowance(tx: Tx, appId: string, recipient: string): Promise<boolean> {
+  async #takeAllowance(tx: Tx, appId: string, recipient: string): Promise<AllowanceRefusal | undefined> {
     const now = this.clock.now();
-    const outcome = await this.allowances.take(tx, { kind: 'mail', appId, recipient }, now);
+    const refusal = await this.allowances.take(tx, { kind: 'mail', appId, recipient }, now);
     await this.allowances.removeExpired(tx, 'mail', now);
-    return outcome === 'taken';
+    return refusal;
   }
 
   async #request(tx: Tx, { appId, languages = [] }: MailOrigin, kind: MailKind, user: Addressee): Promise<MailRequest> {

@@ -75,6 +75,11 @@ const LIMITS: Readonly<Record<MessageKind, AllowanceLimits>> = {
   },
 };
 
+export interface AllowanceRefusal {
+  readonly reason: 'tooFast' | 'tooMany';
+  readonly retryAfterSeconds: number;
+}
+
 interface Recipient {
   readonly kind: MessageKind;
   readonly appId: string;
@@ -87,7 +92,8 @@ const SKEW = "interval '1 minute'";
 /** Limits the messages to a mailbox or a phone number, whatever their purpose, within a short and a long window. */
 @Injectable()
 export class MessageAllowancesRepository {
-  async take(tx: Tx, { kind, appId, recipient }: Recipient, now: Date): Promise<'taken' | 'tooFast' | 'tooMany'> {
+  /** @returns why no message may be sent now, if so */
+  async take(tx: Tx, { kind, appId, recipient }: Recipient, now: Date): Promise<AllowanceRefusal | undefined> {
     const { table, recipientColumn, short, long } = LIMITS[kind];
     const since = (alias: string, { within }: Limit) =>
       `${alias} > $3::timestamptz - interval '${within}' AND ${alias} <= $3::timestamptz + ${SKEW}`;
@@ -102,13 +108,16 @@ export class MessageAllowancesRepository {
        RETURNING app_id`,
       [appId, recipient, now],
     );
-    if (taken.length > 0) return 'taken';
-    const [row] = await tx.query<{ isTooFast: boolean }>(
-      `SELECT (SELECT count(*) FROM unnest(sent_at) AS sent WHERE ${since('sent', short)}) >= ${short.max} AS "isTooFast"
+    if (taken.length > 0) return undefined;
+    const endOf = (limit: Limit) => `(SELECT sent + interval '${limit.within}' FROM unnest(sent_at) AS sent
+        WHERE ${since('sent', limit)} ORDER BY sent DESC OFFSET ${limit.max - 1} LIMIT 1)`;
+    const [row] = await tx.query<AllowanceRefusal>(
+      `SELECT CASE WHEN ${endOf(short)} IS NULL THEN 'tooMany' ELSE 'tooFast' END AS reason,
+              ceil(extract(epoch FROM GREATEST(${endOf(short)}, ${endOf(long)}) - $3::timestamptz))::int AS "retryAfterSeconds"
          FROM accounts.${table} WHERE app_id = $1 AND ${recipientColumn} = $2`,
       [appId, recipient, now],
     );
-    return row?.isTooFast === false ? 'tooMany' : 'tooFast';
+    return row ?? { reason: 'tooFast', retryAfterSeconds: 1 };
   }
 
   /** Counts a text message, without a list of its times, as the limit may be large. @returns the end of the window where no more is allowed */

@@ -14,10 +14,12 @@ describe('the allowances of phone numbers in PostgreSQL', () => {
   let appId: string;
   let mobilePhoneNumber: string;
 
-  const take = (atMs: number, number = mobilePhoneNumber) =>
-    database.transaction((tx) =>
+  const take = async (atMs: number, number = mobilePhoneNumber) => {
+    const refusal = await database.transaction((tx) =>
       allowances.take(tx, { kind: 'sms', appId, recipient: number }, new Date(START + atMs)),
     );
+    return refusal?.reason ?? 'taken';
+  };
 
   beforeAll(async () => {
     ({ database } = await newAccountsDatabase(20));

@@ -33,6 +33,8 @@ export interface CodeRequest {
 type Decision = (current: UserRow, tx: Tx) => Promise<UserRow> | UserRow;
 
 /** Creates, sends, verifies and redeems codes. Only keyed hashes of them are stored. */
+const REFUSALS = { tooFast: 'SMS_TOO_FAST', tooMany: 'SMS_TOO_FREQUENT' } as const;
+
 @Injectable()
 export class SmsCodesService {
   constructor(
@@ -121,9 +123,8 @@ export class SmsCodesService {
 
   async #takeAllowance(tx: Tx, key: SmsCodeKey, now: Date): Promise<void> {
     const { appId, mobilePhoneNumber: recipient } = key;
-    const outcome = await this.allowances.take(tx, { kind: 'sms', appId, recipient }, now);
-    if (outcome === 'tooFast') throw appError('SMS_TOO_FAST');
-    if (outcome === 'tooMany') throw appError('SMS_TOO_FREQUENT');
+    const refusal = await this.allowances.take(tx, { kind: 'sms', appId, recipient }, now);
+    if (refusal !== undefined) throw appError(REFUSALS[refusal.reason], refusal);
     await this.#takeAllowanceOfApplication(tx, appId, now);
     await this.allowances.removeExpired(tx, 'sms', now);
   }
