@@ -149,7 +149,7 @@ const MAX_CURSOR_LENGTH = 2_560;
 
 export const appId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, _ or -');
 export const ofApp = z.object({ appId });
-export const time = z.iso.datetime();
+export const time = z.iso.datetime().regex(/^(?!0000)/, 'must be a time of the years 1 to 9999');
 export const count = z.number().int().min(0);
 export const objectId = z.string().regex(/^[0-9A-Za-z_-]{1,64}$/, 'must be an object id');
 export const flag = z.union([z.boolean(), z.stringbool()]);

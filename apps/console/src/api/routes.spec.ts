@@ -116,6 +116,15 @@ describe('the permissions of an operator', () => {
   });
 });
 
+it('take times of the years that PostgreSQL and the API have', () => {
+  const isTime = (text: string) => consoleApi.listAudit.query.safeParse({ from: text }).success;
+  expect(['0000-12-31T23:59:59.999Z', '0001-01-01T00:00:00Z', '9999-12-31T23:59:59.999Z'].map(isTime)).toEqual([
+    false,
+    true,
+    true,
+  ]);
+});
+
 /** A path with parameters of the same name: two routes must not match one request. */
 function shapeOf(path: string): string {
   return path.replace(/:\w+/g, ':');

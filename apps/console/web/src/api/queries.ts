@@ -17,6 +17,7 @@ import {
   type RouteReply,
   type Session,
 } from '#console-api';
+import { knownZone } from '../parts/moments.rules';
 import { call, CallError, type CallInput } from './call';
 
 const SECOND = 1_000;
@@ -120,7 +121,7 @@ export function useSession(): Session {
 
 /** The zone of the operator; undefined: that of the browser. */
 export function useTimeZone(): string | undefined {
-  return useSession().operator?.timeZone ?? undefined;
+  return knownZone(useSession().operator?.timeZone);
 }
 
 /** The applications of the operator; none is asked for while the operator's role needs a second factor. */

@@ -1,5 +1,6 @@
 import type { UserDetails } from '#console-api';
 import { objectOf } from '../parts/typed.rules';
+import { visible } from '../parts/visible.rules';
 
 export interface Typed {
   readonly username: string;
@@ -17,7 +18,7 @@ export function typedOf({ username, email, mobilePhoneNumber, fields }: UserDeta
     username: username ?? '',
     email: email ?? '',
     mobilePhoneNumber: mobilePhoneNumber ?? '',
-    fields: JSON.stringify(fields, undefined, 2),
+    fields: visible(JSON.stringify(fields, undefined, 2)),
   };
 }
 

@@ -48,7 +48,7 @@ export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
     };
   }, [openers]);
   return (
-    <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': t.acts.close }}>
+    <Modal opened onClose={onClose} title={visible(title)} closeButtonProps={{ 'aria-label': t.acts.close }}>
       {children}
     </Modal>
   );
@@ -153,7 +153,7 @@ export function Confirm({ says, button, typed, onConfirm, ...dialog }: ConfirmPr
       isDisabled={typed !== undefined && folded(text) !== folded(typed)}
       isFinal={typed !== undefined}
     >
-      <Text component="div">{says}</Text>
+      <Text component="div">{typeof says === 'string' ? visible(says) : says}</Text>
       {typed !== undefined && (
         <TextInput label={t.acts.typeToConfirm(folded(typed))} value={text} onChange={onText(setText)} data-autofocus />
       )}
@@ -247,8 +247,8 @@ export function useNotices(): {
   const t = useTexts();
   const show = (notice: Omit<NotificationData, 'closeButtonProps'>) =>
     notifications.show({ ...notice, closeButtonProps: { 'aria-label': t.acts.close } });
-  const done = (message: string) => show({ message, color: 'good' });
-  const outcome = (message: string) => show({ message, autoClose: false });
+  const done = (message: string) => show({ message: visible(message), color: 'good' });
+  const outcome = (message: string) => show({ message: visible(message), autoClose: false });
   const failed = (error: Error) =>
     show({ title: t.states.failed, message: <Problem error={error} />, color: 'bad', autoClose: false });
   const undoable = (text: string, undo: () => Promise<unknown>) => {
@@ -258,7 +258,7 @@ export function useNotices(): {
     };
     const message = (
       <Group justify="space-between" wrap="nowrap">
-        <span>{text}</span>
+        <span>{visible(text)}</span>
         <Button onClick={act}>{t.acts.undo}</Button>
       </Group>
     );

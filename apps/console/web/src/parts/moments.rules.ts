@@ -1,4 +1,17 @@
 const DAY_MS = 86_400_000;
+const [FIRST, LAST] = [Date.parse('0001-01-01'), Date.parse('9999-12-31T23:59:59.999Z')] as const;
+
+/** The server knows times of the years 1 to 9999. The text of a later year is no time. */
+const within = (ms: number) => Math.max(FIRST, ms <= LAST ? ms : LAST);
+
+/** The zone where the browser knows it; operators choose it in others too. */
+export function knownZone(timeZone: string | null | undefined): string | undefined {
+  try {
+    return timeZone ? Intl.DateTimeFormat('en', { timeZone }) && timeZone : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** The moment of a time such as `2026-03-01T09:00`, or the first one of a day, in a zone; undefined: the zone of the browser. */
 export function momentOf(local: string, timeZone: string | undefined): string {
@@ -8,11 +21,11 @@ export function momentOf(local: string, timeZone: string | undefined): string {
     const [offset = 'Z'] = /[+-]\d\d:\d\d/.exec(names.format(ms)) ?? [];
     return -Date.parse(`1970-01-01T00:00:00${offset}`);
   };
-  const wall = Date.parse(local.includes('T') ? `${local}Z` : local);
+  const wall = within(Date.parse(local.includes('T') ? `${local}Z` : local));
   const starts = [wall - DAY_MS, wall + DAY_MS].map((ms) => wall - offsetAt(ms));
   const first = Math.min(...starts);
   // Where the clock skips or repeats the time, only one of the two is not before it.
-  return new Date(first + offsetAt(first) >= wall ? first : Math.max(...starts)).toISOString();
+  return new Date(within(first + offsetAt(first) >= wall ? first : Math.max(...starts))).toISOString();
 }
 
 /** Whether a time is over, as `momentOf`; no time is not. */
@@ -33,7 +46,7 @@ export function localOf(moment: string, timeZone: string | undefined): string {
 
 /** The first moment after a day, as `momentOf`. */
 function endOfDay(day: string, timeZone: string | undefined): string {
-  return momentOf(new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10), timeZone);
+  return momentOf(new Date(within(Date.parse(day) + DAY_MS)).toISOString().slice(0, 10), timeZone);
 }
 
 /** Both days of a filter as moments; an absent day has none. */

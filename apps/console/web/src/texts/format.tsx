@@ -1,5 +1,6 @@
 import { type ReactNode, useSyncExternalStore } from 'react';
 import { knownOperator } from '../api/queries';
+import { knownZone } from '../parts/moments.rules';
 import { tagOf, useLanguage } from './texts';
 
 const TICK_MS = 15_000;
@@ -68,7 +69,7 @@ const known = new Map<string, Formats>();
 
 function formatsOf(tag: string, timeZone: string | undefined): Formats {
   const key = `${tag} ${timeZone ?? ''}`;
-  const formats = known.get(key) ?? newFormats(tag, timeZone);
+  const formats = known.get(key) ?? newFormats(tag, knownZone(timeZone));
   known.set(key, formats);
   return formats;
 }
