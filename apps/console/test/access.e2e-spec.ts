@@ -91,6 +91,21 @@ describe('an invitation', () => {
     console.transport.answer(operatorMailsRpc.invite, () => ({ isQueued: false }));
   });
 
+  it('is refused for a disabled operator, for whom no link works', async () => {
+    const { body } = await owner.call(consoleApi.inviteOperator, {
+      body: { name: 'Gil', address: 'gil@example.com', grants: [] },
+    });
+    const params = { operatorId: (body as { operator: { id: string } }).operator.id };
+    await owner.call(consoleApi.changeOperator, { params, body: { isDisabled: true } });
+    const { status, body: refusal } = await owner.call(consoleApi.createOperatorLink, { params, body: {} });
+    expect([status, refusal['name'], refusal['error']]).toEqual([400, 'NO_EFFECT', expect.stringMatching(/disabled/)]);
+    await expect(console.rpc.recoverOperator({ address: 'gil@example.com', by: 'test' })).rejects.toMatchObject({
+      errorName: 'NO_EFFECT',
+    });
+    await owner.call(consoleApi.changeOperator, { params, body: { isDisabled: false } });
+    expect((await owner.call(consoleApi.createOperatorLink, { params, body: {} })).status).toBe(200);
+  });
+
   it('is refused for an address that another operator has', async () => {
     const again = { name: 'Bo', address: 'bo@EXAMPLE.com', grants: [] };
     const { status, body } = await owner.call(consoleApi.inviteOperator, { body: again });

@@ -5,7 +5,7 @@ import { toAppError } from '#errors';
 import { RpcHandler } from '#messaging';
 import { AuditRepository, type BegunAct } from '../audit/audit.repository.js';
 import { changeOf } from '../audit/audit.rules.js';
-import { stateOf } from './operator.rules.js';
+import { linkKindOf, stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInService } from './sign-in.service.js';
 
@@ -34,8 +34,7 @@ export class ConsoleController {
   async recoverOperator({ address, by }: Data<'recoverOperator'>): Reply<'recoverOperator'> {
     const operator = await this.operators.get({ address });
     return this.#audited(commandOf('recoverOperator', by, operator.id), async () => {
-      const kind = stateOf(operator) === 'invited' ? 'invitation' : 'recovery';
-      return { link: await this.signIn.createLink(kind, operator.id) };
+      return { link: await this.signIn.createLink(linkKindOf(operator), operator.id) };
     });
   }
 

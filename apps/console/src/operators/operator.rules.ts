@@ -1,4 +1,5 @@
 import { ALL_APPLICATIONS, type Grant, type Operator, type Role, ROLES } from '#console-api';
+import { appError } from '#errors';
 
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
@@ -34,6 +35,16 @@ export function stateOf({
 }: Pick<OperatorRow, 'hasPassword' | 'isConnected' | 'isDisabled'>): 'active' | 'disabled' | 'invited' {
   if (isDisabled) return 'disabled';
   return hasPassword || isConnected ? 'active' : 'invited';
+}
+
+/** @throws AppError NO_EFFECT for a disabled operator, whose links do not work */
+export function linkKindOf(row: OperatorRow): 'invitation' | 'recovery' {
+  const state = stateOf(row);
+  if (state === 'disabled')
+    throw appError('NO_EFFECT', {
+      message: 'The operator is disabled: a link would not work. Enable the operator first.',
+    });
+  return state === 'invited' ? 'invitation' : 'recovery';
 }
 
 /** @param locks the ends of locks by address */

@@ -8,7 +8,7 @@ import { AuditRepository } from '../audit/audit.repository.js';
 import type { AuditFilter } from '../audit/audit.rules.js';
 import { Handles, type ReplyOf, type RequestOf, type SignedIn } from '../routing/console-handler.js';
 import { pagesOf } from '../routing/list.rules.js';
-import { type OperatorRow, presentOperator, sortedGrants, stateOf } from './operator.rules.js';
+import { linkKindOf, type OperatorRow, presentOperator, sortedGrants } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInRepository } from './sign-in.repository.js';
 import { SignInService } from './sign-in.service.js';
@@ -77,7 +77,7 @@ export class OperatorsHandlers {
   async createLink(request: RequestOf<'createOperatorLink'>): Promise<{ link: InvitationLink }> {
     const { params, operator: by, body } = request;
     const row = await this.operators.get({ id: params.operatorId });
-    if (stateOf(row) === 'invited') return { link: await this.#invitationLink(row, { by, ...body }) };
+    if (linkKindOf(row) === 'invitation') return { link: await this.#invitationLink(row, { by, ...body }) };
     return { link: { ...(await this.signIn.createLink('recovery', row.id)), isMailed: false } };
   }
 

@@ -106,7 +106,7 @@ function PlainRows<Row>({ columns, rows, idOf, detailsOf, selection }: DataTable
                 <input
                   type="checkbox"
                   className="choice"
-                  aria-label={t.table.one(selection.nameOf(row))}
+                  aria-label={t.table.one(visible(selection.nameOf(row)))}
                   checked={selection.ids.has(idOf(row))}
                   onChange={() => selection.change(toggled(selection.ids, idOf(row)))}
                 />
