@@ -1,4 +1,4 @@
-import { requestJson } from './http.js';
+import { RefusedRequest, requestJson, unlessAborted } from './http.js';
 import type {
   DeviceState,
   DeviceStore,
@@ -205,9 +205,17 @@ export class Inbox {
 
 /** Pushes reach installations that were saved within the last 90 days. */
 const RENEW_AFTER_MS = 24 * 3_600_000;
+/** Of answers to invalid fields. */
+const INVALID_STATUS = 400;
+
+type Fields = Readonly<Record<string, unknown>>;
 
 export class Registration {
-  #fields: Readonly<Record<string, unknown>>;
+  /** Sent with every save. */
+  #fields: Fields;
+  /** Not saved yet, oldest first. */
+  #changes: readonly Fields[] = [];
+  #last: Promise<void> = Promise.resolve();
   #savedAt: number | undefined;
   isSaved = false;
 
@@ -215,30 +223,68 @@ export class Registration {
     this.#fields = options.fields ?? {};
   }
 
-  change(fields: Readonly<Record<string, unknown>>): void {
-    this.#fields = { ...this.#fields, ...fields };
-    this.#savedAt = undefined;
+  change(fields: Fields): void {
+    const replaced = new Set(Object.keys(withoutOperations(fields)));
+    const others = this.#changes.filter((change) => !Object.keys(change).every((name) => replaced.has(name)));
+    this.#changes = [...others, fields];
   }
 
-  /** Saves the installation where the last save is a day old or a field has changed. */
-  async ensure(installationId: string, signal: AbortSignal): Promise<void> {
+  /** Saves the changes until now one by one, and the installation where the last save is a day old. No request overtakes an earlier one. */
+  ensure(installationId: string, signal: AbortSignal): Promise<void> {
+    const changes = this.#changes;
+    const ended = this.#last.then(() => this.#ensure(installationId, changes, signal));
+    this.#last = ended.catch(() => undefined);
+    return unlessAborted(ended, signal);
+  }
+
+  async #ensure(installationId: string, changes: readonly Fields[], signal: AbortSignal): Promise<void> {
+    const refusals: unknown[] = [];
+    for (const change of changes.filter((one) => this.#changes.includes(one))) {
+      const refusal = await this.#saveChange(installationId, change, signal);
+      if (refusal !== undefined) refusals.push(refusal);
+    }
+    if (refusals.length > 0) throw refusals[0];
     // Negative where the clock of the device was set back.
     const age = Date.now() - (this.#savedAt ?? -Infinity);
-    if (age >= 0 && age < RENEW_AFTER_MS) return;
+    if (age < 0 || age >= RENEW_AFTER_MS) await this.#save(installationId, this.#fields, signal);
+  }
+
+  /** @returns why the server will never take the change, which would fail all later saves */
+  async #saveChange(installationId: string, change: Fields, signal: AbortSignal): Promise<RefusedRequest | undefined> {
+    const forget = () => {
+      this.#changes = this.#changes.filter((one) => one !== change);
+    };
+    try {
+      await this.#save(installationId, { ...this.#fields, ...change }, signal);
+    } catch (error) {
+      if (!this.isSaved || !(error instanceof RefusedRequest) || error.status !== INVALID_STATUS) throw error;
+      forget();
+      return error;
+    }
+    forget();
+    return undefined;
+  }
+
+  async #save(installationId: string, fields: Fields, signal: AbortSignal): Promise<void> {
     const { appId, appKey, server, fetch } = this.options;
-    const sent = this.#fields;
     const request = {
       what: 'the registration of the installation',
       url: `${server}/1.1/installations`,
       method: 'POST',
       headers: { 'x-lc-id': appId, 'x-lc-key': appKey },
-      body: { deviceType: 'web', ...sent, installationId },
+      body: { deviceType: 'web', ...fields, installationId },
     };
     const saved = (await requestJson(fetch, request, signal)) as { objectId?: unknown } | null | undefined;
     if (typeof saved?.objectId !== 'string')
       throw new Error(`${request.what} got no objectId: check that \`server\` is the URL of the REST API`);
     this.isSaved = true;
-    // A change during the request still has to be saved.
-    if (sent === this.#fields) this.#savedAt = Date.now();
+    this.#savedAt = Date.now();
+    this.#fields = withoutOperations(fields);
   }
+}
+
+/** An operation, such as `AddUnique`, is for once. */
+function withoutOperations(fields: Fields): Fields {
+  const isOperation = (value: unknown) => typeof value === 'object' && value !== null && '__op' in value;
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !isOperation(value)));
 }

@@ -51,6 +51,28 @@ export async function requestJson(fetch: Fetch, request: JsonRequest, signal: Ab
   }
 }
 
+/** The result of work that goes on after the signal. @throws the reason of the signal */
+export async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const unused = new AbortController();
+  try {
+    return await Promise.race([
+      work,
+      new Promise<never>((_, reject) => {
+        const options = { signal: unused.signal, once: true };
+        signal.addEventListener(
+          'abort',
+          () => {
+            reject(errorOf(signal.reason));
+          },
+          options,
+        );
+      }),
+    ]);
+  } finally {
+    unused.abort();
+  }
+}
+
 async function answerTo(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
   const { what, url, method = 'GET', headers = {}, body } = request;
   const response = await fetch(url, {

@@ -120,6 +120,64 @@ describe('the push client, with what an application does to it,', () => {
       expect([saves, FakeSocket.all.length]).toEqual([3, 1]);
     });
 
+    describe('changed', () => {
+      let bodies: { channels?: unknown; lang?: unknown }[];
+      let answer: (body: { channels?: unknown }) => Promise<number> | number;
+      const changing = (fields: object): Partial<PushClientOptions> => ({
+        server: 'https://api.test',
+        registration: { appKey: 'key', fields: { ...fields } },
+        fetch: async (_url, { body = '{}' }) => {
+          const { deviceType: _type, installationId: _id, ...sent } = JSON.parse(body) as Record<string, unknown>;
+          bodies.push(sent);
+          const code = await answer(sent);
+          const json = () => Promise.resolve(code < 300 ? { objectId: 'i1' } : { code });
+          return { ok: code < 300, status: code, headers: { get: () => null }, json };
+        },
+      });
+      const add = (name: string) => ({ channels: { __op: 'AddUnique', objects: [name] } });
+
+      beforeEach(() => {
+        [bodies, answer] = [[], () => 200];
+      });
+
+      it('saves one after the other, so that no slow request arrives after a later one', async () => {
+        await connected(changing({}));
+        answer = ({ channels }) => new Promise((resolve) => setTimeout(resolve, channels === 'slow' ? 900 : 10, 200));
+        const slow = client.register({ channels: 'slow' });
+        await passes(100);
+        const saved = [slow, client.register({ channels: 'new' })];
+        await passes(500);
+        expect(bodies).toEqual([{}, { channels: 'slow' }]);
+        await passes(500);
+        await Promise.all(saved);
+        expect(bodies.slice(2)).toEqual([{ channels: 'new' }]);
+        answer = () => new Promise((resolve) => setTimeout(resolve, 9_000, 200));
+        const late = client.register({ lang: 'de' });
+        await client.stop();
+        expect(client.state).toBe('stopped');
+        await passes(9_000);
+        await late;
+      });
+
+      it('forgets a change that the server refuses, and saves the others', async () => {
+        await connected(changing({ channels: ['news'] }));
+        answer = ({ channels }) => (channels === 'bad name' ? 400 : 200);
+        await expect(client.register({ channels: 'bad name' })).rejects.toMatchObject({ status: 400 });
+        await client.register({ lang: 'de' });
+        expect(bodies.at(-1)).toEqual({ channels: ['news'], lang: 'de' });
+      });
+
+      it('sends each operation once, also after failures', async () => {
+        await connected(changing({ channels: ['news'], lang: 'en' }));
+        answer = () => 503;
+        await expect(client.register(add('a'))).rejects.toMatchObject({ status: 503 });
+        await expect(client.register(add('b'))).rejects.toMatchObject({ status: 503 });
+        [bodies, answer] = [[], () => 200];
+        await client.register({ lang: 'de' });
+        expect(bodies).toEqual([{ ...add('a'), lang: 'en' }, { ...add('b'), lang: 'en' }, { lang: 'de' }]);
+      });
+    });
+
     it('is renewed after the clock of the device was set back', async () => {
       await connected(registering());
       await says({ cmd: 'loggedin', heartbeatSeconds: 1_000_000 });
