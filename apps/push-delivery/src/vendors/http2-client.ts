@@ -1,5 +1,6 @@
 import http2, { type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import type { Outcome } from './vendor-channel.rules.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Per connection, even where the server permits more. */
@@ -43,6 +44,15 @@ export class Http2Error extends Error {
   }
 }
 
+/** No request has begun: the connections were closed. */
+export const CLOSED = 'closed';
+
+/** The lane closes its connections where its credentials change: the vendor has not failed. */
+export function outcomeWithoutAnswer({ message, isUnprocessed }: Http2Error): Outcome {
+  if (message === CLOSED) return { kind: 'waiting', reason: 'the credentials have changed' };
+  return { kind: isUnprocessed ? 'later' : 'unsure', reason: `no answer (${message})`, scope: 'lane' };
+}
+
 /** A few lasting connections to one server. Requests wait for a free stream; nothing is sent twice. */
 export class Http2Client {
   readonly #connections = new Set<Connection>();
@@ -76,7 +86,7 @@ export class Http2Client {
   }
 
   #free(): Connection | undefined {
-    if (this.#isClosed) throw new Http2Error(true, 'closed');
+    if (this.#isClosed) throw new Http2Error(true, CLOSED);
     return [...this.#connections].find((connection) => connection.hasFreeStream);
   }
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '#bootstrap';
 import type { VendorCredentials } from '#contracts';
 import { ProviderToken } from '../access-tokens.js';
-import { Http2Client, Http2Error } from '../http2-client.js';
+import { Http2Client, Http2Error, outcomeWithoutAnswer } from '../http2-client.js';
 import {
   type CheckProblem,
   type Outcome,
@@ -102,8 +102,7 @@ export class ApnsChannel implements VendorChannel {
       return outcome;
     } catch (error) {
       if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
-      const kind = error.isUnprocessed ? 'later' : 'unsure';
-      return { kind, reason: `no answer (${error.message})`, scope: 'lane' };
+      return outcomeWithoutAnswer(error);
     }
   }
 

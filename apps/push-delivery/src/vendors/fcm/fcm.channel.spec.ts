@@ -96,3 +96,9 @@ it.each([429, 503])('a sign-in at Google that answers %i with a time rests the l
     { kind: 'later', reason: 'no access token', scope: 'lane', backOffMs: 600_000 },
   ]);
 });
+
+it('requests without a stream wait where the credentials change, as Google has not failed', async () => {
+  const waiting = Promise.all(Array.from({ length: 3 }, () => sendTo('calm')));
+  channel.close();
+  expect(await waiting).toEqual(Array(3).fill([{ kind: 'waiting', reason: 'the credentials have changed' }]));
+});

@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
 import { type OutboundClient, OutboundError } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
-import { Http2Client, Http2Error } from '../http2-client.js';
+import { Http2Client, Http2Error, outcomeWithoutAnswer } from '../http2-client.js';
 import {
   type CheckProblem,
   merged,
@@ -131,11 +131,7 @@ export class FcmChannel implements VendorChannel {
     } catch (error) {
       if (error instanceof SignInError) return outcomeOf(error);
       if (!(error instanceof Http2Error)) return { kind: 'credentials', reason: 'the key cannot sign' };
-      return {
-        kind: error.isUnprocessed ? 'later' : 'unsure',
-        reason: `no answer (${error.message})`,
-        scope: 'lane',
-      };
+      return outcomeWithoutAnswer(error);
     }
   }
 

@@ -10,8 +10,6 @@ const CONNECTIONS = 2;
 const MAX_SERVICES = 100;
 const IDLE_MS = 60_000;
 const NO_HTTP2 = 'NO_HTTP2';
-/** No request has begun: the connections were closed. */
-export const CLOSED = 'closed';
 
 type Service = Http2Client | 'http/1.1';
 

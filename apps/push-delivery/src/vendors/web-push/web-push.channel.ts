@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '#bootstrap';
 import type { JsonObject } from '#contracts';
 import { OutboundError } from '#outbound';
+import { CLOSED } from '../http2-client.js';
 import {
   type Outcome,
   retryAfterMs,
@@ -11,7 +12,6 @@ import {
   type VendorTarget,
 } from '../vendor-channel.rules.js';
 import {
-  CLOSED,
   NO_ANSWER,
   outcomeOf,
   type PushServices,
