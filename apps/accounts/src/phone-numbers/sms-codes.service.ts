@@ -32,9 +32,9 @@ export interface CodeRequest {
 
 type Decision = (current: UserRow, tx: Tx) => Promise<UserRow> | UserRow;
 
-/** Creates, sends, verifies and redeems codes. Only keyed hashes of them are stored. */
 const REFUSALS = { tooFast: 'SMS_TOO_FAST', tooMany: 'SMS_TOO_FREQUENT' } as const;
 
+/** Creates, sends, verifies and redeems codes. Only keyed hashes of them are stored. */
 @Injectable()
 export class SmsCodesService {
   constructor(

@@ -2,10 +2,9 @@ import { Badge, Group, NativeSelect, Stack, Text, Textarea, TextInput } from '@m
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useApp, useRead } from '../api/queries';
-import { Bdi } from '../parts/bdi';
 import { ActButton, DialogButton, FormDialog, useNotices } from '../parts/dialogs';
 import { onText } from '../parts/fields';
-import { Answer, Empty, Panel } from '../parts/panel';
+import { Answer, Bdi, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';

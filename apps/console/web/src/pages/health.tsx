@@ -2,10 +2,9 @@ import { Alert, Badge, Button, Group, SimpleGrid, Stack, Text } from '@mantine/c
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useMay, useRead } from '../api/queries';
-import { Bdi } from '../parts/bdi';
 import { ActButton } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
-import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
+import { Answer, Bdi, CodeBlock, Empty, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';

@@ -2,12 +2,11 @@ import { Badge, Group, Stack, Switch, Text, Textarea, TextInput } from '@mantine
 import type { ReactNode } from 'react';
 import { type ApplicationDetails, consoleApi } from '#console-api';
 import { useAct, useApp, useRead } from '../api/queries';
-import { Bdi } from '../parts/bdi';
 import { AskButton, useNotices, useSave } from '../parts/dialogs';
 import { onText } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { PageTabs } from '../parts/page-tabs';
-import { Answer, Page, Panel } from '../parts/panel';
+import { Answer, Bdi, Page, Panel } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 import { PlatformsTab, TextMessagesTab } from './credentials';
 import { type ApplicationProps, KeysTab } from './keys';

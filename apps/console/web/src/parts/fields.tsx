@@ -14,7 +14,7 @@ import { MIN_PASSWORD_LENGTH } from '#console-api';
 import { CallError } from '../api/call';
 import { keptState } from '../table/data-table';
 import { type Texts, useTexts } from '../texts/texts';
-import { Bdi } from './bdi';
+import { Bdi } from './panel';
 
 export function onText(apply: (text: string) => void): (event: { readonly currentTarget: { value: string } }) => void {
   return ({ currentTarget: { value } }) => apply(value);

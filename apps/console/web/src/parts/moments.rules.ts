@@ -6,8 +6,10 @@ const within = (ms: number) => Math.max(FIRST, ms <= LAST ? ms : LAST);
 
 /** The zone where the browser knows it; operators choose it in others too. */
 export function knownZone(timeZone: string | null | undefined): string | undefined {
+  if (!timeZone) return undefined;
   try {
-    return timeZone ? Intl.DateTimeFormat('en', { timeZone }) && timeZone : undefined;
+    Intl.DateTimeFormat('en', { timeZone });
+    return timeZone;
   } catch {
     return undefined;
   }

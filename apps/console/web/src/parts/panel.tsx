@@ -2,12 +2,11 @@ import { ActionIcon, Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, T
 import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, useDeferredValue, useState } from 'react';
+import { type ComponentProps, type ReactNode, useDeferredValue, useState } from 'react';
 import { CHANGED_SINCE } from '#console-api';
 import { CallError } from '../api/call';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { Bdi } from './bdi';
 import { Icon } from './icon';
 import { visible } from './visible.rules';
 
@@ -200,6 +199,13 @@ export function Problem({ error }: { readonly error: Error }): ReactNode {
       {text} {detail !== undefined && <Bdi lang="en">{detail}</Bdi>}
     </>
   );
+}
+
+type BdiProps = Omit<ComponentProps<'bdi'>, 'children'> & { readonly children: string | null | undefined };
+
+/** A text of another origin, such as a name: it turns no text beside it, and hides nothing. */
+export function Bdi({ children, ...props }: BdiProps): ReactNode {
+  return <bdi {...props}>{visible(children ?? '')}</bdi>;
 }
 
 interface EmptyProps {

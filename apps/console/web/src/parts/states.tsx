@@ -2,8 +2,8 @@ import { Badge } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { Bdi } from './bdi';
 import { Icon } from './icon';
+import { Bdi } from './panel';
 
 interface CheckedProps {
   readonly value: string | null;

@@ -5,9 +5,9 @@ import { Link, Outlet, type ShouldBlockFn, useBlocker, useParams, useRouterState
 import { type ComponentType, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { CallError, isOutdated, onUpgrade } from '../api/call';
 import { useApplications, useMay } from '../api/queries';
-import { Bdi } from '../parts/bdi';
 import { Dialog, useNotices } from '../parts/dialogs';
 import { Icon } from '../parts/icon';
+import { Bdi } from '../parts/panel';
 import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
 import { OF_APPLICATION, useAway, usePages } from './navigation';

@@ -5,9 +5,9 @@ import { type ReactNode, useEffect } from 'react';
 import { consoleApi, type Session } from '#console-api';
 import { call, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
-import { Bdi } from '../parts/bdi';
 import { useNotices } from '../parts/dialogs';
 import { Icon, type IconName } from '../parts/icon';
+import { Bdi } from '../parts/panel';
 import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
 import { THEME_KEY } from '../theme';
 
