@@ -64,15 +64,21 @@ describe('parseWrites', () => {
       new: true,
       body: { __internalId: 'one', ...body },
     });
-    const [add, remove] = ['Add', 'Remove'].map((name): JsonObject => ({ __op: name, objects: [1] }));
+    const add: JsonObject = { __op: 'Add', objects: [1] };
+    const remove: JsonObject = { __op: 'Remove', objects: [1] };
     const child = { className: '_User', cid: 'two', key: 'boss' };
-    const requests = [create, change({ tags: add, __children: [child] }), change({ tags: remove, level: 1 })];
+    const requests = [
+      create,
+      change({ tags: add, __children: [child] }),
+      change({ tags: remove, level: 1 }),
+      change({ tags: add }),
+    ];
     expect(parseWrites({ requests })).toEqual([
       {
         ...NOTHING_ELSE,
         className: '_Role',
         internalId: 'one',
-        fields: { name: 'editors', tags: { __op: 'Batch', ops: [add, remove] }, level: 1 },
+        fields: { name: 'editors', tags: { __op: 'Batch', ops: [add, remove, add] }, level: 1 },
         children: [child],
       },
     ]);

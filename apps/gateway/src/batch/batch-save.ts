@@ -1,6 +1,6 @@
 import { isObjectId, type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { installationClass, isJsonObject } from '#objects';
+import { installationClass, isJsonObject, isOperation } from '#objects';
 import { methodOf, queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
@@ -47,12 +47,8 @@ function addToNew(writes: ObjectWrite[], addition: ObjectWrite): void {
 function joined(fields: JsonObject, name: string, value: JsonValue): JsonValue {
   const former = Object.hasOwn(fields, name) ? fields[name] : undefined;
   if (former === undefined) return value;
-  if (![former, value].every(isOperation)) throw malformed(`${name}: a new object can get one value only.`);
-  return { __op: 'Batch', ops: [former, value] };
-}
-
-function isOperation(value: JsonValue): boolean {
-  return isJsonObject(value) && typeof value['__op'] === 'string';
+  if (!isOperation(former) || !isOperation(value)) throw malformed(`${name}: a new object can get one value only.`);
+  return { __op: 'Batch', ops: Array.isArray(former['ops']) ? [...former['ops'], value] : [former, value] };
 }
 
 /** The results by internal id. Several results of one object are merged in their order. */
