@@ -91,7 +91,6 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return Object.fromEntries(entries.map(([name, { initial = null }]) => [name, initial]));
   }
 
-  /** The values of a change that no other object of the application may have, with the names of class and field. */
   uniqueValuesOf(changes: object): string[] {
     const unique = Object.entries<FieldDefinition>(this.definition.fields).filter(([, field]) => field.takenError);
     return unique.flatMap(([name]) => {

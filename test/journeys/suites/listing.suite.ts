@@ -50,12 +50,21 @@ export function describeListing(server: () => GatepostServer): void {
       });
     });
 
-    it('is closed to the application key, with a session or without', async () => {
+    it('is closed to the application key, but a session finds its own user alone', async () => {
       const closed = { code: 403, error: "Forbidden to find by class '_User' permissions." };
-      for (const session of [undefined, users[0]!.session]) {
-        const { status, body } = await appClient(server()).get(path, session === undefined ? {} : { session });
-        expect([status, body]).toEqual([403, closed]);
-      }
+      const { status, body } = await appClient(server()).get(path);
+      expect([status, body]).toEqual([403, closed]);
+      const { session, ...own } = users[0]!;
+      const find = async (where: Json) =>
+        (
+          await appClient(server()).get(`${path}?count=1&where=${encodeURIComponent(JSON.stringify(where))}`, {
+            session,
+          })
+        ).body;
+      for (const where of [{}, { objectId: own.id }, { $or: [{ group }, { level: { $exists: false } }] }])
+        expect(await find(where)).toMatchObject({ count: 1, results: [{ objectId: own.id }] });
+      for (const where of [{ objectId: users[1]!.id }, { username: { $ne: own.username } }])
+        expect(await find(where)).toEqual({ count: 0, results: [] });
     });
 
     it.each<[unknown, string[]]>([

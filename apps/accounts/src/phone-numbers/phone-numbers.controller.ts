@@ -89,7 +89,7 @@ export class PhoneNumbersController {
     return {};
   }
 
-  /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError as `#changedBy`; PHONE_TAKEN */
+  /** POST /1.1/requestChangePhoneNumber. Only this user can redeem the code. @throws AppError FORBIDDEN, SESSION_REQUIRED, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.requestChange)
   async requestChange({ caller, body }: Data<'requestChange'>): Reply<'requestChange'> {
     const { objectId: userId } = await this.#changedBy(caller);
@@ -127,7 +127,7 @@ export class PhoneNumbersController {
     return { result: { updatedAt: updatedAt.toISOString(), objectId } };
   }
 
-  /** POST /1.1/changePhoneNumber. @throws AppError as `#changedBy`; FORBIDDEN by the ACL, PHONE_TAKEN */
+  /** POST /1.1/changePhoneNumber. @throws AppError FORBIDDEN, SESSION_REQUIRED, PHONE_TAKEN */
   @RpcHandler(phoneNumbersRpc.change)
   async change({ caller, body }: Data<'change'>): Reply<'change'> {
     const { objectId: userId } = await this.#changedBy(caller);
@@ -212,7 +212,6 @@ export class PhoneNumbersController {
     return number;
   }
 
-  /** @throws AppError FORBIDDEN by the class permission; SESSION_REQUIRED */
   async #changedBy(caller: Caller): Promise<VisibleRow> {
     await this.objectAccess.assertMay(caller, 'update', '_User');
     const user = await this.owners.current(caller);

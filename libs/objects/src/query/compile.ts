@@ -188,7 +188,9 @@ function compileReadable(context: CompileContext): string {
     scope: { appId, grantees },
     statement: { bind },
   } = context;
-  const isOfApp = index === undefined ? `${queryClass.appColumn} = ${bind(appId)}` : isOfApplication(appId, queryClass);
+  const { onlyId, idColumn } = queryClass;
+  const ofApp = index === undefined ? `${queryClass.appColumn} = ${bind(appId)}` : isOfApplication(appId, queryClass);
+  const isOfApp = onlyId === undefined ? ofApp : `${ofApp} AND ${idColumn} = ${bind(onlyId)}`;
   if (grantees === 'master') return isOfApp;
   const { aclColumn } = queryClass;
   return `${isOfApp} AND (${aclColumn} IS NULL OR ${isGranted(aclColumn, grantees, bind)})`;

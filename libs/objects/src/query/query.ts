@@ -171,6 +171,7 @@ export interface QueryClass {
   readonly jsonColumn: string;
   readonly aclColumn: string;
   readonly defaultOrderColumn: string;
+  readonly onlyId?: string | undefined;
 }
 
 export interface QueryScope {

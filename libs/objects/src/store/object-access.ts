@@ -121,8 +121,12 @@ class CallerAccess implements AccessContext {
 
   #queriedClass(className: string): QueryClass {
     this.#assertStoredHere(className);
-    this.assertMay('find', className);
-    return this.queryClassOf(className);
+    const queryClass = this.queryClassOf(className);
+    if (this.may('find', className)) return queryClass;
+    const isOwn = this.classes.of(className).objectClass.definition.isPrincipal === true;
+    const onlyId = isOwn ? this.principal?.userId : undefined;
+    if (onlyId === undefined) throw classForbidden('find', className);
+    return { ...queryClass, onlyId };
   }
 
   #assertStoredHere(className: string): void {
