@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '#contracts';
+import { applyChanges } from '../operations/apply-changes.js';
 import { installationClass } from './installation.class.js';
 
 const refusal = (errorName: string) => expect.objectContaining({ errorName }) as Error;
@@ -24,6 +25,16 @@ describe('installationClass.parse', () => {
       false,
     );
     expect(changes).toEqual({ installationId: null, deviceType: null, deviceToken: null, custom: [] });
+  });
+
+  it.each([
+    [{ badge: 3 }, -1, 2],
+    [{ badge: 3 }, -5, 0],
+    [{}, -1, 0],
+    [{}, 2, 2],
+  ])('changes the badge of %j by %i to %i: none is negative', (stored, amount, badge) => {
+    const { custom } = installationClass.parse({ badge: { __op: 'Increment', amount } }, false);
+    expect(applyChanges(stored, custom)).toEqual({ badge });
   });
 
   it('applies several operations on channels in order', () => {

@@ -128,9 +128,10 @@ function parseBadgeChange(change: FieldChange): FieldChange {
   if (path.length > 1) throw incorrect('badge', problem);
   if (operation.kind === 'delete') return change;
   if (operation.kind === 'set' && operation.value === null) return { path, operation: { kind: 'delete' } };
+  if (operation.kind === 'increment' && Number.isSafeInteger(operation.amount))
+    return { path, operation: { ...operation, atLeast: 0 } };
   const isNumber = operation.kind === 'set' && Number.isSafeInteger(operation.value) && Number(operation.value) >= 0;
-  if (!isNumber && !(operation.kind === 'increment' && Number.isSafeInteger(operation.amount)))
-    throw incorrect('badge', problem);
+  if (!isNumber) throw incorrect('badge', problem);
   return change;
 }
 

@@ -10,7 +10,7 @@ function applyOperation(operation: Operation, current: JsonValue | undefined): J
     case 'delete':
       return undefined;
     case 'increment':
-      return increment(current, operation.amount);
+      return Math.max(operation.atLeast ?? -Infinity, increment(current, operation.amount));
     case 'add':
       return [...listOf(current), ...operation.objects];
     case 'addUnique':

@@ -57,7 +57,7 @@ function invalidKey(message: string): AppError {
 export type Operation =
   | { readonly kind: 'set'; readonly value: JsonValue }
   | { readonly kind: 'delete' }
-  | { readonly kind: 'increment'; readonly amount: number }
+  | { readonly kind: 'increment'; readonly amount: number; readonly atLeast?: number }
   | { readonly kind: 'add' | 'addUnique' | 'remove'; readonly objects: readonly JsonValue[] }
   | { readonly kind: 'bits'; readonly operator: BitOperator; readonly value: number };
 
