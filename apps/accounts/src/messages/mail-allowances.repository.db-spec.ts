@@ -30,6 +30,8 @@ describe('the allowances of mailboxes in PostgreSQL', () => {
   it('allow 5 mails in any 10 minutes', async () => {
     for (let mail = 0; mail < 5; mail += 1) expect(await take(mail)).toBeUndefined();
     expect(await take(5)).toEqual(tooFast(600));
+    // The clocks of processes differ.
+    expect(await take(-1_000)).toEqual(tooFast(600));
     expect(await take(10 * MINUTE - 1)).toEqual(tooFast(1));
     expect(await take(10 * MINUTE)).toBeUndefined();
     expect(await take(10 * MINUTE)).toEqual(tooFast(1));

@@ -51,16 +51,7 @@ interface Limit {
   readonly within: string;
 }
 
-type MessageKind = 'mail' | 'sms';
-
-interface AllowanceLimits {
-  readonly table: string;
-  readonly recipientColumn: string;
-  readonly short: Limit;
-  readonly long: Limit;
-}
-
-const LIMITS: Readonly<Record<MessageKind, AllowanceLimits>> = {
+const LIMITS = {
   mail: {
     table: 'mail_allowances',
     recipientColumn: 'mailbox',
@@ -73,7 +64,9 @@ const LIMITS: Readonly<Record<MessageKind, AllowanceLimits>> = {
     short: { max: 1, within: '10 seconds' },
     long: { max: 10, within: '24 hours' },
   },
-};
+} as const;
+
+type MessageKind = keyof typeof LIMITS;
 
 export interface AllowanceRefusal {
   readonly reason: 'tooFast' | 'tooMany';
@@ -92,7 +85,6 @@ const SKEW = "interval '1 minute'";
 /** Limits the messages to a mailbox or a phone number, whatever their purpose, within a short and a long window. */
 @Injectable()
 export class MessageAllowancesRepository {
-  /** @returns why no message may be sent now, if so */
   async take(tx: Tx, { kind, appId, recipient }: Recipient, now: Date): Promise<AllowanceRefusal | undefined> {
     const { table, recipientColumn, short, long } = LIMITS[kind];
     const since = (alias: string, { within }: Limit) =>
@@ -109,12 +101,12 @@ export class MessageAllowancesRepository {
       [appId, recipient, now],
     );
     if (taken.length > 0) return undefined;
-    const endOf = (limit: Limit) => `(SELECT sent + interval '${limit.within}' FROM unnest(sent_at) AS sent
-        WHERE ${since('sent', limit)} ORDER BY sent DESC OFFSET ${limit.max - 1} LIMIT 1)`;
+    const endOf = (limit: Limit) => `(
+      SELECT LEAST(sent, $3::timestamptz) + interval '${limit.within}' FROM unnest(sent_at) AS sent
+       WHERE ${since('sent', limit)} ORDER BY sent DESC OFFSET ${limit.max - 1} LIMIT 1)`;
     const [row] = await tx.query<AllowanceRefusal>(
-      `SELECT CASE WHEN ${endOf(short)} IS NULL THEN 'tooMany' ELSE 'tooFast' END AS reason,
-              ceil(extract(epoch FROM GREATEST(${endOf(short)}, ${endOf(long)}) - $3::timestamptz))::int AS "retryAfterSeconds"
-         FROM accounts.${table} WHERE app_id = $1 AND ${recipientColumn} = $2`,
+      `SELECT CASE WHEN ${endOf(short)} IS NULL THEN 'tooMany' ELSE 'tooFast' END AS reason, ceil(extract(epoch FROM
+              GREATEST(${endOf(short)}, ${endOf(long)}) - $3::timestamptz))::int AS "retryAfterSeconds" FROM accounts.${table} WHERE app_id = $1 AND ${recipientColumn} = $2`,
       [appId, recipient, now],
     );
     return row ?? { reason: 'tooFast', retryAfterSeconds: 1 };
@@ -142,8 +134,7 @@ export class MessageAllowancesRepository {
   }
 
   async removeExpired(tx: Tx, kind: MessageKind, now: Date): Promise<void> {
-    const table = `accounts.${LIMITS[kind].table}`;
-    const expired = { table, where: 'expires_at <= $1', values: [now], orderBy: 'expires_at' };
-    await cleanUp(tx, { ...expired, limit: CLEANED_BY_EACH_MESSAGE });
+    const expired = { where: 'expires_at <= $1', values: [now], orderBy: 'expires_at', limit: CLEANED_BY_EACH_MESSAGE };
+    await cleanUp(tx, { table: `accounts.${LIMITS[kind].table}`, ...expired });
   }
 }

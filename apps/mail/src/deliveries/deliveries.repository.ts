@@ -6,7 +6,7 @@ import { RecipientEntity } from './delivery.entity.js';
 import type { ChannelName, ClaimedRow, QueuedRow, RecipientRow, Settlement } from './delivery.rules.js';
 
 /** From the clock of the database, so that all processes use the same window. */
-export const windowStart = (seconds: string) =>
+export const windowStart = (seconds: string): string =>
   `to_timestamp(floor(extract(epoch FROM now()) / ${seconds}) * ${seconds})`;
 
 export const EXPIRED = 'it expired before it could be sent';
