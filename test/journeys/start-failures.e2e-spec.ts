@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePorts, gatepost, gatepostProcess, newFolder, TestProcess } from '#testing';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -83,6 +83,14 @@ describe('what cannot start says why', () => {
     mkdirSync(join(folder, 'postgres', 'base'), { recursive: true });
     expect(await failedStart(folder)).toMatch(/postgres is not empty, but has no PG_VERSION/);
     expect(readdirSync(join(folder, 'postgres'))).toEqual(['base']);
+  });
+
+  it('a full disk', async ({ skip }) => {
+    const disk = newFolder('data');
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', disk]);
+    skip(mounted.status !== 0, 'mount needs root');
+    onTestFinished(() => void spawnSync('umount', [disk]));
+    expect(await failedStart(disk)).toMatch(/^PostgreSQL lacks room: \d MiB are free for .*: free 16 MiB or more\.$/m);
   });
 
   it('a database folder that is a link to nothing', async () => {

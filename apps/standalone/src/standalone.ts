@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { type RunningProcess, type RunningService, StartError, startListener, startService } from '#bootstrap';
 import { type Application, consoleRpc } from '#contracts';
 import { migrate } from '#database';
+import { messageOf } from '#errors';
 import { InProcessTransport, RpcClient } from '#messaging';
 import { Readiness } from '#observability';
 import { accountsDatabase } from '../../accounts/src/accounts.database.js';
@@ -45,6 +46,9 @@ export async function startStandalone(env: StandaloneEnvironment): Promise<Runni
   try {
     await assertPortsAreFree(env);
     postgres = embeddedPostgres(folder, env);
+    await folder.assertRoom().catch((cause: unknown) => {
+      throw new StartError(`PostgreSQL lacks room: ${messageOf(cause)}.`, { cause });
+    });
     await postgres.start();
     for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase, consoleDatabase])
       await migrate(database(postgres.url, 1));
