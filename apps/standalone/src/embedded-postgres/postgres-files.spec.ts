@@ -12,7 +12,7 @@ describe('ensureCluster', () => {
   const ensureWith = (initdb: string) => {
     const binary = join(home, 'initdb');
     writeFileSync(binary, `#!/bin/sh\n${initdb}\n`, { mode: 0o700 });
-    const binaries = { initdb: binary, postgres: '', pgCtl: '' };
+    const binaries = { major: '18', initdb: binary, postgres: '', pgCtl: '' };
     return ensureCluster({ binaries, folder, password: 'p', logFile: '', user: undefined, connections: 1 });
   };
 
@@ -44,8 +44,14 @@ describe('ensureCluster', () => {
   });
 
   it('uses an existing cluster unchanged', async () => {
-    writeFileSync(join(folder, 'PG_VERSION'), '18');
+    writeFileSync(join(folder, 'PG_VERSION'), '18\n');
     await ensureWith('exit 1');
+    expect(readdirSync(folder)).toEqual(['PG_VERSION']);
+  });
+
+  it('changes nothing in a cluster of another version', async () => {
+    writeFileSync(join(folder, 'PG_VERSION'), '17\n');
+    await expect(ensureWith('exit 1')).rejects.toThrow(/one of PostgreSQL 17, and this version .* has PostgreSQL 18:/);
     expect(readdirSync(folder)).toEqual(['PG_VERSION']);
   });
 

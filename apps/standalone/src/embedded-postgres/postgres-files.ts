@@ -40,6 +40,8 @@ export interface PostgresUser {
 }
 
 export interface PostgresBinaries {
+  /** The version of clusters that they can use. */
+  readonly major: string;
   readonly initdb: string;
   readonly postgres: string;
   readonly pgCtl: string;
@@ -91,7 +93,8 @@ export function postgresBinaries(user: PostgresUser | undefined): PostgresBinari
   const home =
     user === undefined || canReach(user, join(native, 'bin')) ? native : copyOf(native, versionOf(packageFolder));
   const binary = (name: string) => join(home, 'bin', name);
-  return { initdb: binary('initdb'), postgres: binary('postgres'), pgCtl: binary('pg_ctl') };
+  const [major = ''] = versionOf(packageFolder).split('.', 1);
+  return { major, initdb: binary('initdb'), postgres: binary('postgres'), pgCtl: binary('pg_ctl') };
 }
 
 function findPackage(): string {
@@ -175,7 +178,10 @@ function copyOf(native: string, version: string): string {
 
 /** Creates it beside its folder and renames it: an interrupted start leaves no incomplete cluster. @throws StartError */
 export async function ensureCluster(options: PostgresOptions): Promise<void> {
-  if (hasCluster(options.folder)) return;
+  if (hasCluster(options.folder)) {
+    assertVersion(options);
+    return;
+  }
   const partial = `${options.folder}.new`;
   try {
     rmSync(partial, { recursive: true, force: true });
@@ -197,6 +203,14 @@ function hasCluster(folder: string): boolean {
   throw new StartError(
     `The database folder ${folder} is not empty, but has no PG_VERSION: it is not a complete PostgreSQL cluster, such as after a partly restored backup. Restore all of it, or move it away to start with an empty database.`,
   );
+}
+
+function assertVersion({ folder, binaries: { major } }: PostgresOptions): void {
+  const version = readFileSync(join(folder, 'PG_VERSION'), 'utf8').trim();
+  if (version !== major)
+    throw new StartError(
+      `The database in ${folder} is one of PostgreSQL ${version}, and this version of Gatepost has PostgreSQL ${major}: start the version that last used the folder, or restore a backup that fits.`,
+    );
 }
 
 function namesIn(folder: string): string[] {

@@ -28,7 +28,7 @@ describe('the start of a server', { timeout: 20_000 }, () => {
   const start = (limits: { readonly answerMs: number; readonly recoveryMs: number }) => {
     const postgres = join(folder, 'server.mjs');
     writeFileSync(postgres, SERVER, { mode: 0o700 });
-    const binaries = { postgres, initdb: '', pgCtl: '' };
+    const binaries = { major: '', postgres, initdb: '', pgCtl: '' };
     const options = { binaries, folder, password: '', logFile: join(folder, 'log'), user: undefined, connections: 1 };
     postmaster = new Postmaster(options, {}, { ...limits, progressMs: 500 });
     return postmaster.untilReady();
@@ -90,7 +90,7 @@ describe('the lock file of a server that was killed', () => {
   /** Whether the file is there still after a start. */
   const isKept = async (pid: number | undefined) => {
     writeFileSync(join(folder, 'postmaster.pid'), `${pid}\n${folder}\n`);
-    const binaries = { postgres: '', initdb: '', pgCtl: '' };
+    const binaries = { major: '', postgres: '', initdb: '', pgCtl: '' };
     await stopLeftover({ binaries, folder, password: '', logFile: '', user: undefined, connections: 1 });
     return existsSync(join(folder, 'postmaster.pid'));
   };
