@@ -56,3 +56,27 @@ describe('a push without a reply', () => {
     expect(services.requestsOf(send)).toHaveLength(1);
   });
 });
+
+describe('the time of a push', () => {
+  const stderr = () => vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
+
+  it.each(['2099-01-31T12:00:00Z', '2099-01-31T20:00:00.000+08:00'])('may be %s', async (time) => {
+    services.answer(send, () => SENT);
+    await push('--at', time);
+    expect(services.requestsOf(send)).toMatchObject([{ body: { push_time: time } }]);
+  });
+
+  it.each([
+    ['past, as the push would be sent at once', '2026-01-31T12:00:00Z', 'past'],
+    ['a date', '2099-01-31', 'zone'],
+    ['without a zone', '2099-01-31T12:00:00', 'zone'],
+  ])('is refused where it is %s', async (_, time, problem) => {
+    const written = stderr();
+    vi.spyOn(process, 'exit').mockImplementation(() => {
+      throw new Error('exit');
+    });
+    await expect(push('--at', time)).rejects.toThrow('exit');
+    expect(String(written.mock.calls)).toContain(problem);
+    expect(services.requestsOf(send)).toEqual([]);
+  });
+});

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
-import { quoted, StartError } from '#bootstrap';
+import { Clock, quoted, StartError } from '#bootstrap';
 import { type JsonObject, pushOperationsRpc, type RpcReply } from '#contracts';
 import { isAppError } from '#errors';
 import type { RpcClient } from '#messaging';
+import { dateOf } from '#objects';
 import { assertApplication, type WithServer } from '../operator-connection.js';
 import { print, sourceOf, valueFrom } from '../terminal.js';
 
@@ -40,7 +41,7 @@ function send(withServer: WithServer): Command {
     .option('--channel <names...>', 'to devices that have one of these channels')
     .option('--where <json>', 'to devices that match these conditions: JSON, @FILE, or -', jsonOf)
     .option('--all', 'to all devices')
-    .option('--at <time>', 'send later, such as at 2026-01-31T12:00:00Z')
+    .option('--at <time>', 'send later, such as at 2026-01-31T12:00:00Z or 2026-01-31T20:00:00+08:00', timeOf)
     .option('--expires-in <seconds>', 'lifetime of the push; one week by default', countOf)
     .option('--pace <devices>', 'devices per second, at least 1000', countOf)
     .option(
@@ -157,6 +158,15 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** A mistaken time must not send the push at once, or hours late where the machine has another zone than its operator. */
+function timeOf(text: string): string {
+  const time = /(?:Z|[+-]\d\d:\d\d)$/.test(text) ? dateOf(text) : undefined;
+  if (time === undefined)
+    throw new InvalidArgumentError('Expected a time with its zone, such as 2026-01-31T12:00:00Z.');
+  if (time > new Clock().now()) return text;
+  throw new InvalidArgumentError('It is past. Choose a later time, or leave out --at to send the push at once.');
 }
 
 function countOf(text: string): number {
