@@ -7,7 +7,7 @@ import { AuditedRpcClient } from '../audited-calls.js';
 import * as terminal from '../terminal.js';
 import { pushCommand } from './push.command.js';
 
-const { send } = pushOperationsRpc;
+const { getStatus, send } = pushOperationsRpc;
 const SENT = { objectId: '6743f1a2c9e77b0a4f1d2c3b', createdAt: '2026-01-31T12:00:00.000Z' };
 
 let services: FakeTransport;
@@ -79,4 +79,30 @@ describe('the time of a push', () => {
     expect(String(written.mock.calls)).toContain(problem);
     expect(services.requestsOf(send)).toEqual([]);
   });
+});
+
+it('the status of a scheduled push says when it is due', async () => {
+  const times = { createdAt: SENT.createdAt, dueAt: '2026-02-01T08:00:00.000Z', expiresAt: '2026-02-08T08:00:00.000Z' };
+  services.answer(getStatus, () => ({
+    ...times,
+    objectId: SENT.objectId,
+    status: 'scheduled' as const,
+    error: null,
+    foundAt: null,
+    requestId: null,
+    flowControl: null,
+    progress: { partition: 0, of: 64 as const },
+    platforms: {},
+    vendors: {},
+  }));
+  await pushCommand((work) =>
+    work(new AuditedRpcClient(services, () => Promise.resolve(true)), {} as never),
+  ).parseAsync(['status', 'shop', SENT.objectId], { from: 'user' });
+  expect(printed).toEqual([
+    `Id            ${SENT.objectId}`,
+    'Status        scheduled',
+    `Accepted      ${times.createdAt}`,
+    `Due           ${times.dueAt}`,
+    `Expires       ${times.expiresAt}`,
+  ]);
 });

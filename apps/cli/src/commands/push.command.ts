@@ -126,13 +126,14 @@ function bodyOf({ alert, data, device, channel, where, at, expiresIn, pace }: Se
   };
 }
 
-function linesOf({ objectId, status: reached, error, createdAt, expiresAt, platforms, vendors }: Status): string[] {
+function linesOf({ objectId, status: reached, error, platforms, vendors, ...times }: Status): string[] {
   return [
     `Id            ${objectId}`,
     `Status        ${reached}`,
     ...(error === null ? [] : [`Error         ${quoted(error)}`]),
-    `Accepted      ${createdAt}`,
-    `Expires       ${expiresAt}`,
+    `Accepted      ${times.createdAt}`,
+    ...(reached === 'scheduled' ? [`Due           ${times.dueAt}`] : []),
+    `Expires       ${times.expiresAt}`,
     ...Object.entries(platforms).map(([platform, counts]) => {
       const parts = Object.entries(counts).map(([name, count]) => `${name} ${count}`);
       return `${quoted(platform)}  ${parts.join('  ')}`;
