@@ -55,7 +55,7 @@ export function describeBatch(server: () => GatepostServer): void {
         { objectId: user.id, level: 2, sessionToken: user.session },
         { code: 211 },
         { username, level: 1 },
-        { code: 403 },
+        { results: [{ objectId: user.id, level: 2 }] },
       ]);
       const created = answers[0]?.success ?? {};
       const path = `/1.1/users/${String(created['objectId'])}`;

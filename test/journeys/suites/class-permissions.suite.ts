@@ -215,11 +215,12 @@ export function describeClassPermissions(server: () => GatepostServer): void {
       await eventually(async () => {
         expect((await api.get('/1.1/users')).status).toBe(200);
       }, EFFECTIVE_MS);
+      const { session } = await signUp(api);
       await permit('_User', 'find', 'users');
       expect(await shown()).toMatch(/userQueryEnabled\s+false/);
       await setSetting(server(), app, 'userQueryEnabled', 'false');
       await eventually(async () => {
-        expect((await api.get('/1.1/users', { session: user.session })).body['results']).toHaveLength(1);
+        expect((await api.get('/1.1/users', { session })).body['results']).toHaveLength(1);
       }, EFFECTIVE_MS);
     });
 
