@@ -87,9 +87,9 @@ describe('what cannot start says why', () => {
 
   it('a full disk', async ({ skip }) => {
     const disk = newFolder('data');
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', disk]);
-    skip(mounted.status !== 0, 'mount needs root');
-    onTestFinished(() => void spawnSync('umount', [disk]));
+    const run = (program: string, ...args: readonly string[]) => spawnSync(program, [...args, disk]).status;
+    skip(run('mount', '-t', 'tmpfs', '-o', 'size=8m', 'tmpfs') !== 0, 'mount needs root');
+    onTestFinished(() => void run('umount'));
     expect(await failedStart(disk)).toMatch(/^PostgreSQL lacks room: \d MiB are free for .*: free 16 MiB or more\.$/m);
   });
 

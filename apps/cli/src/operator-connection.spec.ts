@@ -18,9 +18,9 @@ async function askedOf(hanging: readonly number[]) {
     tables: [],
   }));
   const transport: RpcTransport = {
-    request: (pattern, body, timeoutMs) => {
+    request: (pattern, body) => {
       if (hanging.includes(requests++ % 3)) throw new SilentServiceError('console', undefined, {});
-      return services.request(pattern, body, timeoutMs);
+      return services.request(pattern, body);
     },
   };
   const replies = await callReplicas(new RpcClient(transport), DEPLOYMENT, consoleSealingRpc.describe);

@@ -35,7 +35,8 @@ import {
   userSearchRpc,
   vendorsRpc,
 } from '#contracts';
-import { type RpcTransport, type ServedOperators, serveOperatorsAlone } from '#messaging';
+import { messageOf } from '#errors';
+import type { RpcTransport, ServedOperators } from '#messaging';
 import { accountsConfig, accountsEnvironment } from '../../accounts/src/accounts.config.js';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { authLinkingConfig, authLinkingEnvironment } from '../../auth-linking/src/auth-linking.config.js';
@@ -51,7 +52,7 @@ import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import type { DataFolder } from './data-folder/data-folder.js';
-import { DataFolderModule } from './data-folder/data-folder.module.js';
+import { DataFolderModule, serveOperatorsAlone } from './data-folder/data-folder.module.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
 
@@ -90,12 +91,15 @@ export const standaloneEnvironment = z
   });
 export type StandaloneEnvironment = z.output<typeof standaloneEnvironment>;
 
-export function embeddedPostgres(folder: DataFolder, env: StandaloneEnvironment): EmbeddedPostgres {
+export async function embeddedPostgres(folder: DataFolder, env: StandaloneEnvironment): Promise<EmbeddedPostgres> {
   const user = postgresUser();
   const cluster = clusterFolder(folder.path, user);
   if (existsSync(join(cluster, 'PG_VERSION'))) folder.assertComplete(env.GATEPOST_SECRET !== undefined);
   // Before the database, which would count as one whose secret is lost.
   secretsOf(env, folder);
+  await folder.assertRoom().catch((cause: unknown) => {
+    throw new StartError(`PostgreSQL lacks room: ${messageOf(cause)}.`, { cause });
+  });
   return new EmbeddedPostgres({
     binaries: postgresBinaries(user),
     folder: cluster,

@@ -2,7 +2,6 @@ import { createServer, type Server } from 'node:net';
 import { type RunningProcess, type RunningService, StartError, startListener, startService } from '#bootstrap';
 import { type Application, consoleRpc } from '#contracts';
 import { migrate } from '#database';
-import { messageOf } from '#errors';
 import { InProcessTransport, RpcClient } from '#messaging';
 import { Readiness } from '#observability';
 import { accountsDatabase } from '../../accounts/src/accounts.database.js';
@@ -45,10 +44,7 @@ export async function startStandalone(env: StandaloneEnvironment): Promise<Runni
     ]);
   try {
     await assertPortsAreFree(env);
-    postgres = embeddedPostgres(folder, env);
-    await folder.assertRoom().catch((cause: unknown) => {
-      throw new StartError(`PostgreSQL lacks room: ${messageOf(cause)}.`, { cause });
-    });
+    postgres = await embeddedPostgres(folder, env);
     await postgres.start();
     for (const database of [accountsDatabase, authLinkingDatabase, mailDatabase, pushDatabase, consoleDatabase])
       await migrate(database(postgres.url, 1));
@@ -100,11 +96,7 @@ function asConsoleStartError(cause: unknown): never {
   throw consoleStartError(cause);
 }
 
-async function setUpLink(
-  env: StandaloneEnvironment,
-  transport: InProcessTransport,
-  console: RunningService | undefined,
-) {
+async function setUpLink(env: StandaloneEnvironment, transport: InProcessTransport, console?: RunningService) {
   if (console === undefined || env.GATEPOST_CONSOLE_PASSWORDS === 'off') return undefined;
   const { link } = await new RpcClient(transport).call(consoleRpc.createSetUpLink, { by: 'npm start' });
   return link?.url;

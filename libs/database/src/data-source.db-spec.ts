@@ -116,7 +116,7 @@ describe('ServiceDataSource', () => {
     const other = new Database({ ...OPTIONS, url, plans: 'once' });
     onTestFinished(() => other.close());
     const settings = ['jit', 'plan_cache_mode', 'search_path', 'application_name'];
-    const rows = await other.query(
+    const rows = await other.query<{ setting: string }>(
       `SELECT setting FROM pg_settings WHERE name = ANY($1) ORDER BY array_position($1, name)`,
       [settings],
     );

@@ -10,7 +10,7 @@ import {
   type Table,
 } from 'typeorm';
 import { snakeCase } from 'typeorm/util/StringUtils.js';
-import { createPool, LONGEST_LIFE_MS, LookupConnections } from './connections.js';
+import { createPool, LONGEST_LIFE_MS, LookupConnections, withOptions } from './connections.js';
 import { translateDriverError } from './driver-error.js';
 
 /** Shorter than the five seconds of an RPC, whose caller then gets this 503. */
@@ -136,12 +136,4 @@ function connectionOf({
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   };
-}
-
-/** node-postgres would take the URL's `options` in place of `own`. Of one setting in both, the URL's counts. */
-export function withOptions(url: string, own: string): { readonly connectionString: string; readonly options: string } {
-  const given = url.match(/(?<=[?&])options=[^&#]*/g)?.at(-1);
-  if (given === undefined) return { connectionString: url, options: own };
-  const connectionString = url.replaceAll(/(?<=[?&])options=[^&#]*&?/g, '');
-  return { connectionString, options: `${own} ${new URLSearchParams(given).get('options') ?? ''}` };
 }

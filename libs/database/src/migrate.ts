@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { type DatabaseOptions, withOptions } from './data-source.js';
+import { withOptions } from './connections.js';
+import type { DatabaseOptions } from './data-source.js';
 import { Database, type Queryable } from './database.js';
 
 /** Statements without a way back: a failed upgrade is repaired by a later migration. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmod, rename, rm } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { createInterface, type Interface } from 'node:readline';
 import type { RpcContract } from '#contracts';
@@ -86,53 +86,6 @@ export async function serveOperators(
   });
   await listen(server, path);
   return { close: () => close(server, sockets) };
-}
-
-/** As `serveOperators`, also where a killed process has left its socket. Undefined if another process serves there. */
-export async function serveOperatorsAlone(
-  ...service: Parameters<typeof serveOperators>
-): Promise<ServedOperators | undefined> {
-  return (
-    (await servedUnlessInUse(service)) ?? ((await removeStale(service[0])) ? servedUnlessInUse(service) : undefined)
-  );
-}
-
-async function servedUnlessInUse(service: Parameters<typeof serveOperators>): Promise<ServedOperators | undefined> {
-  try {
-    return await serveOperators(...service);
-  } catch (error) {
-    if (hasCode(error, 'EADDRINUSE')) return undefined;
-    throw error;
-  }
-}
-
-/** Only one of several starting processes gets the socket of a killed one, and a socket that still answers is moved back. */
-async function removeStale(path: string): Promise<boolean> {
-  if (await isServed(path)) return false;
-  const aside = `${path}.${process.pid}`;
-  try {
-    await rename(path, aside);
-  } catch (error) {
-    // Another starting process was faster: the first one that listens gets the path.
-    if (hasCode(error, 'ENOENT')) return true;
-    throw error;
-  }
-  const isStale = await isServed(aside).then(
-    (is) => !is,
-    () => false,
-  );
-  await (isStale ? rm(aside) : rename(aside, path));
-  return isStale;
-}
-
-async function isServed(path: string): Promise<boolean> {
-  const other = await OperatorSocket.open(path);
-  other?.close();
-  return other !== undefined;
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return (error as NodeJS.ErrnoException).code === code;
 }
 
 async function listen(server: Server, path: string): Promise<void> {

@@ -60,12 +60,10 @@ export class JsonLogger implements LoggerService {
 
 /** Node.js and ioredis print warnings as plain lines, which no collector of logs can read. NODE_NO_WARNINGS leaves Node's without a listener. */
 export function logWarnings(logger: Logger): void {
-  const isWanted = process.listenerCount('warning') > 0;
-  process.removeAllListeners('warning');
-  if (isWanted)
-    process.on('warning', ({ name, message }) => {
-      logger.warn(`${name}: ${message}`);
-    });
+  const log = ({ name, message }: Error) => {
+    logger.warn(`${name}: ${message}`);
+  };
+  if (process.listenerCount('warning') > 0) process.removeAllListeners('warning').on('warning', log);
   console.warn = (...texts: unknown[]) => {
     logger.warn(format(...texts));
   };

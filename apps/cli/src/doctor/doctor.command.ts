@@ -4,7 +4,6 @@ import {
   brokerFindings,
   deploymentFindings,
   type Finding,
-  isLocal,
   missingReplicas,
   quoted,
   secretFindings,
@@ -33,7 +32,7 @@ import type { RpcClient } from '#messaging';
 import { usageOf } from '../commands/credentials.command.js';
 import { callReplicas, type Deployment, SilentServiceError, type WithServer } from '../operator-connection.js';
 import { print, reportFailure } from '../terminal.js';
-import { addressOf, lookFromOutside, outsideFindings } from './outside.js';
+import { addressOf, lookFromOutside, outsideFindings, outsideUrl } from './outside.js';
 
 const SHORT_KEY = 16;
 const FEW_CHARACTERS = 6;
@@ -88,7 +87,7 @@ async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | un
   const { applications = [] } = (await rpc.call(applicationsRpc.list, {}).catch(recordGap(gaps, 'applications'))) ?? {};
   const sections: Section[] = [{ title: 'Deployment', findings }];
   const [baseUrl] = baseUrlsOf(reports);
-  const outside = url ?? (isProduction && baseUrl !== undefined && !isLocal(baseUrl) ? baseUrl : undefined);
+  const outside = outsideUrl(url, isProduction, baseUrl);
   if (outside !== undefined) {
     const view = await lookFromOutside(outside, applications[0]?.id);
     sections.push({ title: `From outside (${outside})`, findings: outsideFindings(view, baseUrl) });

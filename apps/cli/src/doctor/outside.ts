@@ -1,7 +1,7 @@
 import { connect, type TLSSocket } from 'node:tls';
 import { InvalidArgumentError } from 'commander';
 import { WebSocket } from 'ws';
-import { type Finding, quoted } from '#bootstrap';
+import { type Finding, isLocal, quoted } from '#bootstrap';
 import { messageOf } from '#errors';
 
 const TIMEOUT_MS = 5_000;
@@ -42,6 +42,10 @@ interface Answer {
 export function addressOf(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text)) return text.replace(/\/+$/, '');
   throw new InvalidArgumentError('Expected a URL such as https://accounts.example.com.');
+}
+
+export function outsideUrl(url: string | undefined, isProduction: boolean, baseUrl = ''): string | undefined {
+  return url ?? (isProduction && baseUrl !== '' && !isLocal(baseUrl) ? baseUrl : undefined);
 }
 
 /** Checks the API's address as a client does. @param appId application whose push address is checked */

@@ -1,7 +1,8 @@
+import { rename, rm } from 'node:fs/promises';
 import { Controller, type DynamicModule, Inject, Module } from '@nestjs/common';
 import { type RpcData, type RpcReply, storedSecretsRpc } from '#contracts';
 import { type AppError, appError, messageOf } from '#errors';
-import { RpcHandler } from '#messaging';
+import { OperatorSocket, RpcHandler, type ServedOperators, serveOperators } from '#messaging';
 import { Readiness } from '#observability';
 import { DataFolder } from './data-folder.js';
 
@@ -73,4 +74,51 @@ export class DataFolderModule {
       ],
     };
   }
+}
+
+/** As `serveOperators`, also where a killed process has left its socket. Undefined if another process serves there. */
+export async function serveOperatorsAlone(
+  ...service: Parameters<typeof serveOperators>
+): Promise<ServedOperators | undefined> {
+  return (
+    (await servedUnlessInUse(service)) ?? ((await removeStale(service[0])) ? servedUnlessInUse(service) : undefined)
+  );
+}
+
+async function servedUnlessInUse(service: Parameters<typeof serveOperators>): Promise<ServedOperators | undefined> {
+  try {
+    return await serveOperators(...service);
+  } catch (error) {
+    if (hasCode(error, 'EADDRINUSE')) return undefined;
+    throw error;
+  }
+}
+
+/** Only one of several starting processes gets the socket of a killed one, and a socket that still answers is moved back. */
+async function removeStale(path: string): Promise<boolean> {
+  if (await isServed(path)) return false;
+  const aside = `${path}.${process.pid}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    // Another starting process was faster: the first one that listens gets the path.
+    if (hasCode(error, 'ENOENT')) return true;
+    throw error;
+  }
+  const isStale = await isServed(aside).then(
+    (is) => !is,
+    () => false,
+  );
+  await (isStale ? rm(aside) : rename(aside, path));
+  return isStale;
+}
+
+async function isServed(path: string): Promise<boolean> {
+  const other = await OperatorSocket.open(path);
+  other?.close();
+  return other !== undefined;
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return (error as NodeJS.ErrnoException).code === code;
 }
