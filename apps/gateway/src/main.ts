@@ -23,7 +23,6 @@ await run(() => {
   const config = gatewayConfig(env);
   return startService({
     name: 'gateway',
-    // RPCs for operators: diagnostics, and clients that are limited.
     serves: ['gateway'],
     imports: [
       RedisModule.forRoot({

@@ -205,13 +205,11 @@ export class Inbox {
 
 /** Pushes reach installations that were saved within the last 90 days. */
 const RENEW_AFTER_MS = 24 * 3_600_000;
-/** Of answers to invalid fields. */
 const INVALID_STATUS = 400;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 export class Registration {
-  /** Sent with every save. */
   #fields: Fields;
   /** Not saved yet, oldest first. */
   #changes: readonly Fields[] = [];

@@ -52,25 +52,16 @@ export async function requestJson(fetch: Fetch, request: JsonRequest, signal: Ab
 }
 
 /** The result of work that goes on after the signal. @throws the reason of the signal */
-export async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const unused = new AbortController();
-  try {
-    return await Promise.race([
-      work,
-      new Promise<never>((_, reject) => {
-        const options = { signal: unused.signal, once: true };
-        signal.addEventListener(
-          'abort',
-          () => {
-            reject(errorOf(signal.reason));
-          },
-          options,
-        );
-      }),
-    ]);
-  } finally {
-    unused.abort();
-  }
+export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      reject(errorOf(signal.reason));
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    void work.then(resolve, reject).finally(() => {
+      signal.removeEventListener('abort', abort);
+    });
+  });
 }
 
 async function answerTo(fetch: Fetch, request: JsonRequest, signal: AbortSignal): Promise<unknown> {
@@ -138,15 +129,12 @@ export class Router {
     const query = new URLSearchParams({ appId, installationId });
     if (server.startsWith('https:')) query.set('secure', '1');
     const url = `${server}/v1/route?${query.toString()}`;
-    const route = (await requestJson(fetch, { what: 'the request for a connector', url }, signal)) as {
-      server?: unknown;
-      secondary?: unknown;
-      ttl?: unknown;
-    } | null;
-    const named = [route?.server, route?.secondary].filter((name) => typeof name === 'string' && name !== '');
+    const answer = await requestJson(fetch, { what: 'the request for a connector', url }, signal);
+    const route = (answer ?? {}) as Readonly<Record<string, unknown>>;
+    const named = [route['server'], route['secondary']].filter((name) => typeof name === 'string' && name !== '');
     if (named.length === 0) throw new Error('the server returned no connector');
     this.#urls = [...new Set(named)] as string[];
     this.#failures = 0;
-    this.#validUntil = Date.now() + (typeof route?.ttl === 'number' ? route.ttl : 0) * 1_000;
+    this.#validUntil = Date.now() + (typeof route['ttl'] === 'number' ? route['ttl'] : 0) * 1_000;
   }
 }

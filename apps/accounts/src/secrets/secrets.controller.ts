@@ -67,7 +67,6 @@ const users: SealedTable = {
     {
       sql: `CASE WHEN t.password_hash LIKE '${IMPORTED_SCHEME}%' THEN substr(t.password_hash, ${IMPORTED_SCHEME.length + 1}) END`,
       column: 'password_hash',
-      // By this hash a second import recognises the password.
       hashColumn: 'imported_password_hash',
       set: (sealed) => `'${IMPORTED_SCHEME}' || ${sealed}`,
       context: ({ object_id: objectId = '' }) => importedPasswordContext(objectId),

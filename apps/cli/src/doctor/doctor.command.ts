@@ -138,7 +138,6 @@ function recordGap({ silent, failures }: Gaps, check: string): (error: unknown) 
   };
 }
 
-/** A failure that several applications share is one finding. */
 function gapFindings({ failures }: Gaps): Finding[] {
   return [...new Set(failures)].map((failure) => {
     const { length } = failures.filter((other) => other === failure);

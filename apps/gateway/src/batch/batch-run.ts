@@ -89,7 +89,6 @@ export class BatchResponse {
 
   #addCounted(outcome: 'success' | 'error', text: string): void {
     const bytes = Buffer.byteLength(text);
-    // The limit of a response is the same as for any other request.
     if (this.#bytes + bytes > MAX_MESSAGE_BYTES) {
       this.addError(appError('OBJECT_TOO_LARGE', { message: 'The responses of the batch are too large in total.' }));
       return;

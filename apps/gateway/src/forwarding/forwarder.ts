@@ -224,7 +224,6 @@ async function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: 
 
 function sendStream(request: FastifyRequest, reply: FastifyReply, { status, headers, body }: StreamedAnswer): void {
   const forClient = headersForClient(headers);
-  // The target decides about caches.
   if (forClient['cache-control'] !== undefined) void reply.removeHeader('pragma');
   void reply.code(status).headers(forClient);
   if (request.method === 'HEAD' || NO_BODY.has(status)) {

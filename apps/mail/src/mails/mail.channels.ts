@@ -74,7 +74,6 @@ export class MailComposer {
   }
 
   async #letterOf({ appId, recipient, content }: Delivery): Promise<Letter> {
-    // `MailsController` and `TemplatesController` queue this content.
     const { kind, languages, username, applicationName, token, pageUrl, template } = content as unknown as MailContent;
     const link = linkOf({ kind, token, pageUrl }, this.config.baseUrl);
     const variables = { appname: applicationName, email: recipient, username, link };
@@ -88,7 +87,6 @@ export class MailComposer {
 
 /** Applications cannot change the text of an invitation. */
 function invitationOf({ recipient, content }: Delivery): Letter {
-  // `MailsController` queues this content.
   const { language, invitedBy, link } = content as unknown as InvitationContent;
   const variables = { appname: PRODUCT, email: recipient, username: invitedBy, link };
   const rendered = CompiledTemplate.compile(INVITATION_TEMPLATES[language]).render(variables);

@@ -40,7 +40,6 @@ export interface PostgresUser {
 }
 
 export interface PostgresBinaries {
-  /** The version of clusters that they can use. */
   readonly major: string;
   readonly initdb: string;
   readonly postgres: string;

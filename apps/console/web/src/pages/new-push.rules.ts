@@ -20,7 +20,6 @@ export interface MessageTexts {
 
 const EMPTY = {
   audience: 'all' as 'all' | 'channels' | 'where' | 'devices',
-  /** Names of channels, separated by commas. */
   channels: '',
   condition: { rows: [{ field: 'deviceType', operator: 'is', kind: 'text', text: 'android' }] } as Condition,
   /** Ids or tokens of devices, separated by commas or white space. */

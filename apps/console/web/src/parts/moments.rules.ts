@@ -4,7 +4,6 @@ const [FIRST, LAST] = [Date.parse('0001-01-01'), Date.parse('9999-12-31T23:59:59
 /** The server knows times of the years 1 to 9999. The text of a later year is no time. */
 const within = (ms: number) => Math.max(FIRST, ms <= LAST ? ms : LAST);
 
-/** The zone where the browser knows it; operators choose it in others too. */
 export function knownZone(timeZone: string | null | undefined): string | undefined {
   if (!timeZone) return undefined;
   try {
