@@ -1,7 +1,7 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { freePorts, gatepost, gatepostProcess, newFolder, TestProcess } from '#testing';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -83,14 +83,6 @@ describe('what cannot start says why', () => {
     mkdirSync(join(folder, 'postgres', 'base'), { recursive: true });
     expect(await failedStart(folder)).toMatch(/postgres is not empty, but has no PG_VERSION/);
     expect(readdirSync(join(folder, 'postgres'))).toEqual(['base']);
-  });
-
-  it('a full disk', async ({ skip }) => {
-    const disk = newFolder('data');
-    const run = (program: string, ...args: readonly string[]) => spawnSync(program, [...args, disk]).status;
-    skip(run('mount', '-t', 'tmpfs', '-o', 'size=8m', 'tmpfs') !== 0, 'mount needs root');
-    onTestFinished(() => void run('umount'));
-    expect(await failedStart(disk)).toMatch(/^PostgreSQL lacks room: \d MiB are free for .*: free 16 MiB or more\.$/m);
   });
 
   it('a database folder that is a link to nothing', async () => {

@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import * as contracts from '#contracts';
 import { contractedEvents, contractedRpcs, NO_DATABASE_URL, START_TIMEOUT_MS, TestService } from '#testing';
 import { DataFolder } from './data-folder/data-folder.js';
-import { OPERATOR_CONTRACTS, standaloneEnvironment, standaloneService } from './services.js';
+import { embeddedPostgres, OPERATOR_CONTRACTS, standaloneEnvironment, standaloneService } from './services.js';
 
 const SERVICES = ['gateway', 'accounts', 'auth-linking', 'mail', 'push-delivery'];
 
@@ -63,4 +63,13 @@ describe('the operator socket', () => {
       for (const { pattern } of Object.values(contracts[name] as Record<string, contracts.RpcContract>))
         expect(passed, name).toContain(pattern);
   });
+});
+
+it('a start on a full disk says so, before PostgreSQL ends for lack of room', async () => {
+  const folder = new DataFolder(mkdtempSync(join(tmpdir(), 'gatepost-full-')));
+  mkdirSync(folder.file('postgres'));
+  vi.spyOn(folder, 'assertRoom').mockRejectedValue(new Error('3 MiB are free'));
+  const env = standaloneEnvironment.parse({ GATEPOST_DATA_DIR: folder.path });
+  await expect(embeddedPostgres(folder, env)).rejects.toThrow('PostgreSQL lacks room: 3 MiB are free.');
+  rmSync(folder.path, { recursive: true });
 });
