@@ -56,6 +56,7 @@ import { DataFolderModule, serveOperatorsAlone } from './data-folder/data-folder
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
 
+const NEW_DATABASE_MIB = 128;
 /** auth-linking reads an application's credentials at most once a second. */
 const AUTH_LINKING_POOL = 2;
 /** Handling events, claiming deliveries, and recording their outcome. */
@@ -94,10 +95,11 @@ export type StandaloneEnvironment = z.output<typeof standaloneEnvironment>;
 export async function embeddedPostgres(folder: DataFolder, env: StandaloneEnvironment): Promise<EmbeddedPostgres> {
   const user = postgresUser();
   const cluster = clusterFolder(folder.path, user);
-  if (existsSync(join(cluster, 'PG_VERSION'))) folder.assertComplete(env.GATEPOST_SECRET !== undefined);
+  const isNew = !existsSync(join(cluster, 'PG_VERSION'));
+  if (!isNew) folder.assertComplete(env.GATEPOST_SECRET !== undefined);
   // Before the database, which would count as one whose secret is lost.
   secretsOf(env, folder);
-  await folder.assertRoom().catch((cause: unknown) => {
+  await folder.assertRoom(isNew ? NEW_DATABASE_MIB : undefined).catch((cause: unknown) => {
     throw new StartError(`PostgreSQL lacks room: ${messageOf(cause)}.`, { cause });
   });
   return new EmbeddedPostgres({

@@ -216,10 +216,10 @@ export function createPool(config: PoolConfig, lookups: LookupConnections): Pool
   return pool;
 }
 
-/** node-postgres would take the URL's `options` in place of `own`. Of one setting in both, the URL's counts. */
-export function withOptions(url: string, own: string): { readonly connectionString: string; readonly options: string } {
+/** node-postgres would take the URL's `options` in place of others. Of one setting, the last option counts. */
+export function withoutOptions(url: string): { readonly connectionString: string; readonly given: string } {
   const given = url.match(/(?<=[?&])options=[^&#]*/g)?.at(-1);
-  if (given === undefined) return { connectionString: url, options: own };
+  if (given === undefined) return { connectionString: url, given: '' };
   const connectionString = url.replaceAll(/(?<=[?&])options=[^&#]*&?/g, '');
-  return { connectionString, options: `${own} ${new URLSearchParams(given).get('options') ?? ''}` };
+  return { connectionString, given: new URLSearchParams(given).get('options') ?? '' };
 }

@@ -10,7 +10,7 @@ import {
   type Table,
 } from 'typeorm';
 import { snakeCase } from 'typeorm/util/StringUtils.js';
-import { createPool, LONGEST_LIFE_MS, LookupConnections, withOptions } from './connections.js';
+import { createPool, LONGEST_LIFE_MS, LookupConnections, withoutOptions } from './connections.js';
 import { translateDriverError } from './driver-error.js';
 
 /** Shorter than the five seconds of an RPC, whose caller then gets this 503. */
@@ -119,15 +119,12 @@ export class ServiceDataSource extends DataSource {
   }
 }
 
-function connectionOf({
-  url,
-  applicationName,
-  connectTimeoutMs = CONNECT_TIMEOUT_MS,
-  statementTimeoutMs = STATEMENT_TIMEOUT_MS,
-  plans,
-}: DatabaseOptions): ClientConfig {
+function connectionOf({ url, applicationName, plans, ...timeouts }: DatabaseOptions): ClientConfig {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, statementTimeoutMs = STATEMENT_TIMEOUT_MS } = timeouts;
+  const { connectionString, given } = withoutOptions(url);
   return {
-    ...withOptions(url, plans === undefined ? NO_JIT : `${NO_JIT} ${PLANS[plans]}`),
+    connectionString,
+    options: `${NO_JIT} ${plans === undefined ? '' : PLANS[plans]} ${given}`,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     statement_timeout: statementTimeoutMs,

@@ -119,7 +119,10 @@ describe('migrate', { timeout: TEST_MS }, () => {
       const database = new URL(options.url).pathname.slice(1);
       await other.query(`ALTER DATABASE ${database} SET ${name} = '200ms'`);
       const migrating = migrate({ ...options, migrations: [WaitLong1700000100000] });
-      await sleep(500);
+      await eventually(async () => {
+        expect((await other.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted`)).rowCount).toBe(1);
+      });
+      await sleep(300);
       await expect(migrate(options, SHORT_TIMEOUTS)).rejects.toThrow(/another migration runs/);
       expect(await migrating).toEqual(['WaitLong1700000100000']);
     },
@@ -146,7 +149,7 @@ describe('migrate', { timeout: TEST_MS }, () => {
     expect(await migrating).toEqual(['AddSize1700000100000']);
   });
 
-  it.each(['', '?options=-c%20search_path%3Dpublic'])(
+  it.each(['', '?options=-c%20search_path%3Dpublic%20-c%20lock_timeout%3D0'])(
     'times out where a table is permanently in use %s',
     async (query) => {
       await migrate(options);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
-import { withOptions } from './connections.js';
+import { withoutOptions } from './connections.js';
 import type { DatabaseOptions } from './data-source.js';
 import { Database, type Queryable } from './database.js';
 
@@ -184,7 +184,7 @@ function createDataSource(
   { url, schema, migrations, applicationName }: DatabaseOptions,
   { tableMs }: MigrationTimeouts,
 ): DataSource {
-  const { connectionString, options } = withOptions(url, `-c lock_timeout=${tableMs} -c statement_timeout=0`);
+  const { connectionString, given } = withoutOptions(url);
   return new DataSource({
     type: 'postgres',
     url: connectionString,
@@ -192,7 +192,7 @@ function createDataSource(
     applicationName,
     poolSize: CONNECTIONS,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    extra: { options },
+    extra: { options: `${given} -c lock_timeout=${tableMs} -c statement_timeout=0` },
     synchronize: false,
     migrations: [...migrations],
     migrationsTableName: MIGRATIONS_TABLE,

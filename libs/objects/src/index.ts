@@ -32,7 +32,7 @@ export type { ObjectClass } from './object-class.js';
 /** For a class of one's own. @public */
 export { defineClass, newRow } from './object-class.js';
 export { applyChanges } from './operations/apply-changes.js';
-export { canonicalText, changedRoots, isDelete, isOperation } from './operations/change.js';
+export { canonicalText, changedRoots, isDelete, isOperation, parseChanges } from './operations/change.js';
 export { compileCondition, compileCount, type CompiledCount, type CompiledFind, compileFind } from './query/compile.js';
 /** For the test of the plans. @public */
 export { textSearchDefinition } from './query/field-index.js';

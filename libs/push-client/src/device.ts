@@ -205,7 +205,8 @@ export class Inbox {
 
 /** Pushes reach installations that were saved within the last 90 days. */
 const RENEW_AFTER_MS = 24 * 3_600_000;
-const INVALID_STATUS = 400;
+/** Of answers to a change that the server will never take. */
+const FINAL: readonly number[] = [400, 403, 413];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -227,7 +228,7 @@ export class Registration {
     this.#changes = [...others, fields];
   }
 
-  /** Saves the changes until now one by one, and the installation where the last save is a day old. No request overtakes an earlier one. */
+  /** Saves the installation where the last save is a day old, then the changes until now one by one. No request overtakes an earlier one. */
   ensure(installationId: string, signal: AbortSignal): Promise<void> {
     const changes = this.#changes;
     const ended = this.#last.then(() => this.#ensure(installationId, changes, signal));
@@ -236,15 +237,15 @@ export class Registration {
   }
 
   async #ensure(installationId: string, changes: readonly Fields[], signal: AbortSignal): Promise<void> {
+    // Negative where the clock of the device was set back.
+    const age = Date.now() - (this.#savedAt ?? -Infinity);
+    if (age < 0 || age >= RENEW_AFTER_MS) await this.#save(installationId, this.#fields, signal);
     const refusals: unknown[] = [];
     for (const change of changes.filter((one) => this.#changes.includes(one))) {
       const refusal = await this.#saveChange(installationId, change, signal);
       if (refusal !== undefined) refusals.push(refusal);
     }
     if (refusals.length > 0) throw refusals[0];
-    // Negative where the clock of the device was set back.
-    const age = Date.now() - (this.#savedAt ?? -Infinity);
-    if (age < 0 || age >= RENEW_AFTER_MS) await this.#save(installationId, this.#fields, signal);
   }
 
   /** @returns why the server will never take the change, which would fail all later saves */
@@ -255,7 +256,7 @@ export class Registration {
     try {
       await this.#save(installationId, { ...this.#fields, ...change }, signal);
     } catch (error) {
-      if (!this.isSaved || !(error instanceof RefusedRequest) || error.status !== INVALID_STATUS) throw error;
+      if (!(error instanceof RefusedRequest) || !FINAL.includes(error.status)) throw error;
       forget();
       return error;
     }

@@ -52,7 +52,8 @@ export async function requestJson(fetch: Fetch, request: JsonRequest, signal: Ab
 }
 
 /** The result of work that goes on after the signal. @throws the reason of the signal */
-export function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+export async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     const abort = () => {
       reject(errorOf(signal.reason));
@@ -73,13 +74,9 @@ async function answerTo(fetch: Fetch, request: JsonRequest, signal: AbortSignal)
     signal,
   });
   const answer = await response.json().catch(() => undefined);
-  if (!response.ok)
-    throw new RefusedRequest(what, response.status, secondsOf(response.headers.get('retry-after')), answer);
-  return answer;
-}
-
-function secondsOf(header: string | null): number | undefined {
-  return header !== null && /^\d+$/.test(header) ? Number(header) * 1_000 : undefined;
+  if (response.ok) return answer;
+  const [seconds] = /^\d+$/.exec(response.headers.get('retry-after') ?? '') ?? [];
+  throw new RefusedRequest(what, response.status, seconds === undefined ? undefined : Number(seconds) * 1_000, answer);
 }
 
 /** The error itself, or one with the text of what was thrown instead. */

@@ -54,6 +54,6 @@ describe('the allowances of mailboxes in PostgreSQL', () => {
 
   it('name the end of the longer window where both are full', async () => {
     for (let mail = 0; mail < 20; mail += 1) expect(await take(Math.floor(mail / 5) * 10 * MINUTE)).toBeUndefined();
-    expect(await take(30 * MINUTE)).toEqual(tooFast(84_600));
+    expect(await take(30 * MINUTE)).toEqual(tooMany(84_600));
   });
 });

@@ -105,7 +105,7 @@ export class MessageAllowancesRepository {
       SELECT LEAST(sent, $3::timestamptz) + interval '${limit.within}' FROM unnest(sent_at) AS sent
        WHERE ${since('sent', limit)} ORDER BY sent DESC OFFSET ${limit.max - 1} LIMIT 1)`;
     const [row] = await tx.query<AllowanceRefusal>(
-      `SELECT CASE WHEN ${endOf(short)} IS NULL THEN 'tooMany' ELSE 'tooFast' END AS reason, ceil(extract(epoch FROM
+      `SELECT CASE WHEN ${endOf(short)} >= COALESCE(${endOf(long)}, '-infinity') THEN 'tooFast' ELSE 'tooMany' END AS reason, ceil(extract(epoch FROM
               GREATEST(${endOf(short)}, ${endOf(long)}) - $3::timestamptz))::int AS "retryAfterSeconds" FROM accounts.${table} WHERE app_id = $1 AND ${recipientColumn} = $2`,
       [appId, recipient, now],
     );

@@ -60,11 +60,14 @@ describe('a push without a reply', () => {
 describe('the time of a push', () => {
   const stderr = () => vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
 
-  it.each(['2099-01-31T12:00:00Z', '2099-01-31T20:00:00.000+08:00'])('may be %s', async (time) => {
-    services.answer(send, () => SENT);
-    await push('--at', time);
-    expect(services.requestsOf(send)).toMatchObject([{ body: { push_time: time } }]);
-  });
+  it.each(['2099-01-31T12:00:00Z', '2099-01-31T20:00:00.000+08:00', '2099-01-31T20:00:00+0800'])(
+    'may be %s',
+    async (time) => {
+      services.answer(send, () => SENT);
+      await push('--at', time);
+      expect(services.requestsOf(send)).toMatchObject([{ body: { push_time: time } }]);
+    },
+  );
 
   it.each([
     ['past, as the push would be sent at once', '2026-01-31T12:00:00Z', 'past'],

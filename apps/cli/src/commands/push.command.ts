@@ -161,9 +161,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** A mistaken time must not send the push at once, or hours late where the machine has another zone than its operator. */
+/** A mistaken time must not send the push at once. Without a zone it would count as UTC. */
 function timeOf(text: string): string {
-  const time = /(?:Z|[+-]\d\d:\d\d)$/.test(text) ? dateOf(text) : undefined;
+  const time = /(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? dateOf(text) : undefined;
   if (time === undefined)
     throw new InvalidArgumentError('Expected a time with its zone, such as 2026-01-31T12:00:00Z.');
   if (time > new Clock().now()) return text;

@@ -51,8 +51,8 @@ interface Diagnosis {
   readonly silent: readonly string[];
 }
 
-/** Checks without an answer, as during an outage. The findings of the others are shown all the same. */
-type Gaps = Record<'silent' | 'failures', string[]>;
+/** Checks without an answer, as during an outage; `failures` has the ids of applications by text. The other findings are shown all the same. */
+type Gaps = Readonly<Record<'silent', string[]> & Record<'failures', Map<string, string[]>>>;
 
 interface DoctorOptions {
   readonly url?: string;
@@ -79,7 +79,7 @@ export function doctorCommand(withServer: WithServer): Command {
 }
 
 async function diagnose(rpc: RpcClient, deployment: Deployment, url: string | undefined): Promise<Diagnosis> {
-  const gaps: Gaps = { silent: [], failures: [] };
+  const gaps: Gaps = { silent: [], failures: new Map() };
   const { reports, findings } = await diagnoseDeployment(rpc, deployment, gaps.silent);
   const blockage = brokerFindings(deployment.brokerProblem());
   if (blockage.length > 0) return { sections: [{ title: 'Deployment', findings: blockage }], silent: [] };
@@ -126,22 +126,23 @@ async function diagnoseDeployment(
 async function checked(rpc: RpcClient, application: Application, gaps: Gaps): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [name, check] of Object.entries(CHECKS))
-    findings.push(...((await check(rpc, application).catch(recordGap(gaps, name))) ?? []));
+    findings.push(...((await check(rpc, application).catch(recordGap(gaps, name, application.id))) ?? []));
   return findings;
 }
 
-function recordGap({ silent, failures }: Gaps, check: string): (error: unknown) => void {
+function recordGap({ silent, failures }: Gaps, check: string, ...ids: readonly string[]): (error: unknown) => void {
   return (error) => {
-    if (error instanceof SilentServiceError) silent.push(error.service);
-    else if (error instanceof AppError) failures.push(`The check of ${check} failed: ${quoted(error.message)}`);
-    else throw error;
+    if (error instanceof SilentServiceError) return void silent.push(error.service);
+    if (!(error instanceof AppError)) throw error;
+    const failure = `The check of ${check} failed: ${quoted(error.message)}`;
+    failures.set(failure, [...(failures.get(failure) ?? []), ...ids]);
   };
 }
 
 function gapFindings({ failures }: Gaps): Finding[] {
-  return [...new Set(failures)].map((failure) => {
-    const { length } = failures.filter((other) => other === failure);
-    return { problem: `${failure}${length === 1 ? '' : ` (${length} applications)`}.`, remedy: CHECK_REMEDY };
+  return [...failures].map(([failure, ids]) => {
+    const of = ids.length > 1 ? `${ids.length} applications` : ids.join('');
+    return { problem: `${failure}${of === '' ? '' : ` (${of})`}.`, remedy: CHECK_REMEDY };
   });
 }
 

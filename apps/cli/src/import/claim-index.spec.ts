@@ -109,7 +109,7 @@ describe('the claims of a preview', () => {
     ]);
   });
 
-  it('move with new versions of many objects, without a pass over all claims for each', () => {
+  it('move with new versions of many objects, without a pass over all claims for each', { timeout: 10_000 }, () => {
     const index = new ClaimIndex();
     const count = 60_000;
     for (const [version, updatedAt] of [TIME, LATER].entries())

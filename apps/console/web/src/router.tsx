@@ -92,7 +92,6 @@ const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
 );
 const finish = page([root, '/api/oidc/callback'], () => import('./pages/issuer'), 'FinishPage');
 
-/** The frame around the pages of an operator who is signed in. */
 const frame = createRoute({
   getParentRoute: () => root,
   id: 'frame',
@@ -165,7 +164,6 @@ declare module '@tanstack/react-router' {
   interface HistoryState {
     /** A search text that looks like an address or a number: it stands in no URL. */
     text?: string;
-    /** A condition on users, likewise. */
     where?: string;
   }
 }

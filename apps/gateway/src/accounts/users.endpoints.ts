@@ -151,7 +151,8 @@ export const usersEndpoints = describeEndpoints('Users', {
   },
   list: {
     summary: 'Query users',
-    description: 'For the master key, unless the class permission `find` (`userQueryEnabled`) allows others.',
+    description:
+      'For the master key, unless the class permission `find` (`userQueryEnabled`) allows others. A session finds its own user.',
     credentials: 'application',
     query: listParams,
     answers: {

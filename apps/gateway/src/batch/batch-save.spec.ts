@@ -56,6 +56,17 @@ describe('parseWrites', () => {
     expect(parseOne({ ...put, params: { where: '{"level":1}' } })).toMatchObject({ where: { level: 1 } });
   });
 
+  it.each([
+    ['Add', ['a', 'b']],
+    ['AddUnique', ['a', 'b']],
+    ['Remove', ['a']],
+  ])('applies a later %s to the value that a new object begins with', (name, tags) => {
+    const create = { method: 'POST', path: '/1.1/roles', body: { __internalId: 'one', tags: ['a'] } };
+    const operation = { __op: name, objects: ['b'] };
+    const change = { method: 'PUT', path: '/1.1/roles', body: { __internalId: 'one', tags: operation } };
+    expect(parseWrites({ requests: [create, change] })).toMatchObject([{ fields: { tags } }]);
+  });
+
   it('adds changes without an id to the new object of their internal id, as the SDK for Objective-C sends them', () => {
     const create = { method: 'POST', path: '/1.1/roles', body: { __internalId: 'one', name: 'editors' } };
     const change = (body: JsonObject, path = '/1.1/roles') => ({
@@ -78,11 +89,13 @@ describe('parseWrites', () => {
         ...NOTHING_ELSE,
         className: '_Role',
         internalId: 'one',
+        returnNew: true,
         fields: { name: 'editors', tags: { __op: 'Batch', ops: [add, remove, add] }, level: 1 },
         children: [child],
       },
     ]);
     expect(codeOf({ requests: [create, change({ name: 'other' })] })).toBe(107);
+    expect(codeOf({ requests: [create, { ...change({}), params: { where: '{}' } }] })).toBe(107);
     expect(codeOf({ requests: [create, change({}, '/1.1/users')] })).toBe(101);
     expect(codeOf({ requests: [change({}), create] })).toBe(101);
   });

@@ -1,6 +1,6 @@
 import { isObjectId, type JsonObject, type JsonValue, MAX_SAVED_OBJECTS, type ObjectWrite } from '#contracts';
 import { type AppError, appError } from '#errors';
-import { installationClass, isJsonObject, isOperation } from '#objects';
+import { applyChanges, installationClass, isJsonObject, isOperation, parseChanges } from '#objects';
 import { methodOf, queryOf } from '../http/sub-request.js';
 import { parseWriteOptions } from '../objects/object.params.js';
 
@@ -33,12 +33,14 @@ function isAddition(request: JsonValue): boolean {
 
 function addToNew(writes: ObjectWrite[], addition: ObjectWrite): void {
   const { internalId, className } = addition;
-  const index = writes.findIndex((one) => one.internalId === internalId && one.className === className);
+  const index = writes.findLastIndex((one) => one.internalId === internalId && one.className === className);
   const created = writes[index];
   if (created === undefined || created.objectId !== undefined) throw appError('NOT_FOUND');
+  if (addition.where !== undefined) throw malformed('A change of a new object can have no condition.');
   const fields = Object.entries(addition.fields).map(([name, value]) => [name, joined(created.fields, name, value)]);
   writes[index] = {
     ...created,
+    returnNew: created.returnNew || addition.returnNew,
     fields: { ...created.fields, ...(Object.fromEntries(fields) as JsonObject) },
     children: [...created.children, ...addition.children],
   };
@@ -47,8 +49,17 @@ function addToNew(writes: ObjectWrite[], addition: ObjectWrite): void {
 function joined(fields: JsonObject, name: string, value: JsonValue): JsonValue {
   const former = Object.hasOwn(fields, name) ? fields[name] : undefined;
   if (former === undefined) return value;
-  if (!isOperation(former) || !isOperation(value)) throw malformed(`${name}: a new object can get one value only.`);
-  return { __op: 'Batch', ops: Array.isArray(former['ops']) ? [...former['ops'], value] : [former, value] };
+  if (isOperation(value) && isOperation(former))
+    return { __op: 'Batch', ops: [...operationsOf(former), ...operationsOf(value)] };
+  const { values } = parseChanges({ [name]: value });
+  const result = isOperation(value) ? applyChanges({ [name]: former }, values)[name] : undefined;
+  if (result === undefined) throw malformed(`${name}: a new object can get one value only.`);
+  return result;
+}
+
+function operationsOf(operation: JsonObject): JsonValue[] {
+  const { __op: name, ops } = operation;
+  return name === 'Batch' && Array.isArray(ops) ? ops : [operation];
 }
 
 /** The results by internal id. Several results of one object are merged in their order. */

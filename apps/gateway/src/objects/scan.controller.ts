@@ -88,7 +88,8 @@ function parseScan({ cursor, scan_key: key, where, keys, limit }: Record<string,
 
 function parseCursor(cursor: unknown): ObjectListQuery['after'] {
   const [, createdAt = '', objectId = ''] = CURSOR.exec(String(cursor)) ?? [];
-  if (!isObjectId(objectId) || Number.isNaN(Date.parse(createdAt)))
+  const time = new Date(createdAt);
+  if (!isObjectId(objectId) || Number.isNaN(time.getTime()) || time.toISOString() !== createdAt)
     throw appError('INVALID_QUERY', { message: 'cursor must be that of the page before.' });
   return { createdAt, objectId };
 }

@@ -203,8 +203,8 @@ function isGranted(aclColumn: string, grantees: readonly string[], bind: Stateme
     return `${aclColumn} @> ANY (${bind(grants)}::jsonb[])`;
   }
   const names = `${bind(JSON.stringify(Object.fromEntries(grantees.map((grantee) => [grantee, true]))))}::jsonb`;
-  return `EXISTS (SELECT FROM jsonb_object_keys(${aclColumn}) AS entry
-    WHERE ${names} ? entry AND ${aclColumn} -> entry @> '{"read": true}')`;
+  return `EXISTS (SELECT FROM jsonb_each(${aclColumn}) AS entry (name, rights)
+    WHERE ${names} ? entry.name AND entry.rights @> '{"read": true}')`;
 }
 
 function compileTree(condition: Condition, context: CompileContext): string {

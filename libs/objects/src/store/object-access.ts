@@ -119,14 +119,16 @@ class CallerAccess implements AccessContext {
     return grantees === 'master' || grants(acl, permission, grantees);
   }
 
+  listedClass(className: string): QueryClass {
+    const isOwn = this.classes.of(className).objectClass.definition.isPrincipal === true;
+    const onlyId = isOwn && !this.may('find', className) ? this.principal?.userId : undefined;
+    return onlyId === undefined ? this.#queriedClass(className) : { ...this.queryClassOf(className), onlyId };
+  }
+
   #queriedClass(className: string): QueryClass {
     this.#assertStoredHere(className);
-    const queryClass = this.queryClassOf(className);
-    if (this.may('find', className)) return queryClass;
-    const isOwn = this.classes.of(className).objectClass.definition.isPrincipal === true;
-    const onlyId = isOwn ? this.principal?.userId : undefined;
-    if (onlyId === undefined) throw classForbidden('find', className);
-    return { ...queryClass, onlyId };
+    this.assertMay('find', className);
+    return this.queryClassOf(className);
   }
 
   #assertStoredHere(className: string): void {

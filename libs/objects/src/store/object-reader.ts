@@ -53,7 +53,7 @@ export class ObjectReader {
     const stored = this.classes.of(className);
     const context = await this.access.contextOf(requester);
     const { scope } = context;
-    const queryClass = scope.classOf(className);
+    const queryClass = context.listedClass(className);
     const { limit, skip } = list;
     const query: ObjectQuery = { where: conditionOf(list), order: parseOrder(list.order), limit, skip };
     const { appId } = requester;

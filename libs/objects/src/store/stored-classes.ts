@@ -60,7 +60,7 @@ export interface ObjectWrites {
   prepareRemove(requester: Requester, objectId: string, access: RemovalAccess): PreparedWrite<void>;
   /** Refuses a joint save that would take too long, before its first write is prepared. @throws AppError NOT_SUPPORTED */
   assertSaveable?(writes: readonly Pick<ObjectWrite, 'fields'>[]): void;
-  /** Locks all objects of the writes in one order. Two transactions can still deadlock, by values of single writes: they must be repeatable. */
+  /** Locks all objects of the writes in one order. Two transactions can still deadlock, by values: they must be repeatable. */
   lock(tx: Tx, appId: string, writes: readonly PreparedWrite<unknown>[]): Promise<void>;
 }
 
@@ -107,6 +107,8 @@ export interface AccessContext {
   readonly scope: QueryScope;
   /** The class without a check of its permissions, unlike `scope.classOf`. */
   queryClassOf(className: string): QueryClass;
+  /** As `scope.classOf`. Without permission `find` a user can list itself. */
+  listedClass(className: string): QueryClass;
   readonly principal: Principal | undefined;
   readonly hideContact: boolean;
   may(operation: ClassOperation, className: string): boolean;

@@ -80,7 +80,6 @@ interface AuditListProps {
   readonly query: NonNullable<CallInput<typeof consoleApi.listAudit>['query']>;
   /** Absent: the first page, with a link to the whole log. */
   readonly hasPager?: boolean;
-  /** The id of the entry that the URL names. */
   readonly opened?: string | undefined;
 }
 

@@ -48,7 +48,6 @@ export function FinishPage(): ReactNode {
   );
 }
 
-/** The account of the issuer that signs the operator in. */
 export function IssuerPanel(): ReactNode {
   const t = useTexts();
   const queries = useQueryClient();

@@ -8,7 +8,6 @@ import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
 const EVERY = { everyMs: 5_000 };
-/** Clients on the page; further ones are not shown. */
 const MAX_CLIENTS = 200;
 
 /** `/limits`: the users who are locked now, and the clients whose requests are refused. */

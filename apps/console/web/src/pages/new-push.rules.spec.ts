@@ -27,6 +27,15 @@ describe('a push that is sent again', () => {
     expect(again({ data })?.['data']).toEqual(alert === '' ? { ...others, alert } : data);
   });
 
+  it('has the texts for devices of one type in their fields', () => {
+    const ios = { alert: 'Half off', badge: 1 };
+    const data = { alert: 'Half price', ios, android: { title: 'Sale' }, web: { aps: {}, alert: 'a' } };
+    const { texts, more } = draftOf({ ...push, data });
+    expect(texts).toEqual({ ios: { title: '', alert: 'Half off' }, android: { title: 'Sale', alert: '' } });
+    expect(JSON.parse(more)).toEqual({ ios: { badge: 1 }, web: data.web });
+    expect(again({ data })?.['data']).toEqual(data);
+  });
+
   it.each([{ channels: { $in: ['a, b', 'c'] } }, { $and: [{ level: 3 }, { deviceType: { $in: ['ios'] } }] }])(
     'has the audience of the first: %j',
     (where) => {
@@ -59,6 +68,13 @@ describe('a draft', () => {
     const draft = { ...newDraft(), alert: 'Half price', texts, more: '{"ios":{"badge":1},"wp":"a"}' };
     const data = { alert: 'Half price', ios: { badge: 1, alert: 'Half off' }, wp: 'a' };
     expect(pushBodyOf(draft, 'UTC')).toEqual({ data });
+    const native = { ...draft, more: '{"aps":{"alert":"old","badge":1},"web":{"aps":{}}}' };
+    expect(pushBodyOf(native, 'UTC')?.['data']).toMatchObject({
+      ios: { aps: { alert: { body: 'Half off' }, badge: 1 } },
+    });
+    expect(pushBodyOf({ ...draft, texts: { ios: { title: ' ', alert: '' } } }, 'UTC')?.['data']).toMatchObject({
+      ios: { badge: 1 },
+    });
     expect(pushBodyOf({ ...draft, more: '{"ios":"a"}' }, 'UTC')).toMatchObject({
       data: { ios: { alert: 'Half off' } },
     });

@@ -13,6 +13,9 @@ export const INSTALLATION_FIELDS: Fields = {
   updatedAt: 'time',
 };
 
+export const DEVICE_TYPES = ['ios', 'android', 'web', 'macos', 'tvos', 'watchos', 'wp'];
+const APPLE = ['ios', 'macos', 'tvos', 'watchos'];
+
 export interface MessageTexts {
   readonly title: string;
   readonly alert: string;
@@ -46,21 +49,37 @@ export type Draft = Readonly<typeof EMPTY & { id: string }>;
 
 export const newDraft = (): Draft => ({ ...EMPTY, id: newId() });
 
-/** A draft of the same push, to be sent now. */
 export function draftOf({ data, where, lifeSeconds, flowControl, prod }: PushDetails): Draft {
-  const textOf = (name: string) =>
-    ['title', 'alert'].includes(name) && typeof data[name] === 'string' ? data[name] : '';
-  const more = Object.fromEntries(Object.entries(data).filter(([name]) => textOf(name) === ''));
+  const { texts, others } = partsOf(data);
   return {
     ...newDraft(),
     ...audienceOf(where ?? {}),
-    title: textOf('title'),
-    alert: textOf('alert'),
-    more: Object.keys(more).length === 0 ? '' : JSON.stringify(more, undefined, 2),
+    ...texts,
+    ...byTypeOf(others),
     expiresAfterHours: lifeSeconds === DEFAULT_LIFE_S ? '' : String(lifeSeconds / HOUR_S),
     pace: flowControl === null ? '' : String(flowControl),
     isDevelopment: prod === 'dev',
   };
+}
+
+function byTypeOf(members: Json): Pick<Draft, 'more' | 'texts'> {
+  const texts: Record<string, MessageTexts> = {};
+  const more: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(members)) {
+    const isBlock = DEVICE_TYPES.includes(name) && isObject(value) && !isObject(value['aps']);
+    const block = isBlock ? partsOf(value) : { texts: undefined, others: value };
+    if (block.texts !== undefined) texts[name] = block.texts;
+    if (!isBlock || Object.keys(block.others as Json).length > 0) more[name] = block.others;
+  }
+  return { texts, more: Object.keys(more).length === 0 ? '' : JSON.stringify(more, undefined, 2) };
+}
+
+function partsOf(data: Json): { readonly texts: MessageTexts; readonly others: Json } {
+  const isText = ([name, value]: [string, unknown]) =>
+    ['title', 'alert'].includes(name) && typeof value === 'string' && value.trim() !== '';
+  const pick = (wanted: boolean) =>
+    Object.fromEntries(Object.entries(data).filter((member) => isText(member) === wanted));
+  return { texts: { title: '', alert: '', ...(pick(true) as Partial<MessageTexts>) }, others: pick(false) };
 }
 
 /** An audience by an id of a device, which the record hides, has to be chosen anew. */
@@ -98,12 +117,17 @@ export function pushBodyOf(draft: Draft, timeZone: string | undefined): Record<s
 }
 
 function textsFor(type: string, own: MessageTexts, more: Json): [string, Json][] {
-  const [members, others] = [membersOf(own), more[type]];
-  return Object.keys(members).length === 0 ? [] : [[type, { ...(isObject(others) && others), ...members }]];
+  const { alert: body, ...title } = membersOf(own);
+  if (body === undefined && title['title'] === undefined) return [];
+  const block = isObject(more[type]) ? more[type] : {};
+  const aps = APPLE.includes(type) ? (block['aps'] ?? more['aps']) : undefined;
+  // A message in Apple's own form has its texts there.
+  if (isObject(aps)) return [[type, { ...block, aps: { ...aps, alert: { ...title, body } } }]];
+  return [[type, { ...block, ...membersOf(own) }]];
 }
 
 function membersOf({ alert, title }: MessageTexts): Json {
-  return Object.fromEntries(Object.entries({ alert, title }).filter(([, text]) => text !== ''));
+  return Object.fromEntries(Object.entries({ alert, title }).filter(([, text]) => text.trim() !== ''));
 }
 
 export const newId = (): string => crypto.randomUUID().slice(0, 8);
@@ -143,7 +167,6 @@ export function commandOf(appId: string, body: Readonly<Record<string, unknown>>
   return parts.join(' ');
 }
 
-/** For a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -12,13 +12,20 @@ import { orProblem } from '../parts/typed.rules';
 import { RowLink } from '../table/data-table';
 import { useFormats, useNow } from '../texts/format';
 import { useTexts } from '../texts/texts';
-import { type Draft, draftOf, INSTALLATION_FIELDS, type MessageTexts, newDraft, pushBodyOf } from './new-push.rules';
+import {
+  DEVICE_TYPES,
+  type Draft,
+  draftOf,
+  INSTALLATION_FIELDS,
+  type MessageTexts,
+  newDraft,
+  pushBodyOf,
+} from './new-push.rules';
 import { SendButton, useZoneName } from './send-push';
 import { TestPushButton } from './test-devices';
 
 const TYPING_MS = 400;
 const COUNT_EVERY_MS = 15_000;
-const DEVICE_TYPES = ['ios', 'android', 'web', 'macos', 'tvos', 'watchos', 'wp'];
 const FROM = '/frame/apps/$appId/pushes/new';
 
 type Change = (part: Partial<Draft>) => void;
@@ -28,9 +35,11 @@ interface StepProps {
   readonly change: Change;
 }
 
-/** A message without a common text may have one for each device type. */
-const isComplete = ({ alert, texts, more, when, at }: Draft): boolean =>
-  [alert, more, ...Object.values(texts).map((own) => own.alert)].some((text) => text.trim() !== '') &&
+/** A message for certain device types only, which have texts of their own, has no common title. */
+const isComplete = ({ title, alert, texts, more, when, at }: Draft): boolean =>
+  [alert, more, ...(title.trim() === '' ? Object.values(texts).map((own) => own.alert) : [])].some(
+    (text) => text.trim() !== '',
+  ) &&
   (when === 'now' || at !== '');
 
 /** The server sets the audience of a test push, which is sent at once. The body is undefined while the draft has no text. */
@@ -270,7 +279,7 @@ function What({ draft, change }: StepProps): ReactNode {
         <TextInput label={t.title} value={own.title} onChange={onText((title) => set({ title }))} />
         <Textarea
           label={t.text}
-          required={!isComplete({ ...draft, alert: '', when: 'now' })}
+          required={type === '' && !isComplete({ ...draft, alert: '', when: 'now' })}
           rows={3}
           value={own.alert}
           onChange={onText((alert) => set({ alert }))}

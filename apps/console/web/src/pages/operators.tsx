@@ -14,7 +14,6 @@ import { List } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useLanguage, useTexts } from '../texts/texts';
 
-/** With the name of the operator whom it is for. */
 type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'] & { readonly name: string };
 type Rights = Pick<Operator, 'isOwner' | 'grants'>;
 
@@ -127,6 +126,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
       <Menu.Dropdown>
         <Menu.Item onClick={() => edit(operator)}>{t.operators.changeRights}</Menu.Item>
         <Menu.Item
+          disabled={operator.state === 'disabled'}
           onClick={act(async () => {
             show(undefined);
             const { link } = await renew.mutateAsync({ params, body: { language } });

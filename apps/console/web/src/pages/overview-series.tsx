@@ -7,10 +7,8 @@ import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
-/** The services read the rows of thirty days. */
 const EVERY_MS = 300_000;
 
-/** The last thirty days as bar charts. */
 export function OverviewSeries(): ReactNode {
   const { appId } = useApp();
   const t = useTexts();
@@ -53,7 +51,6 @@ interface PlotProps {
   readonly times: readonly string[];
   /** Numbers by time under their name, of two names at most; null: the service has not answered. */
   readonly bars: Readonly<Record<string, readonly Value[]>> | null;
-  /** The total is the greatest number. */
   readonly isPeak?: boolean;
   readonly isByHour?: boolean;
 }

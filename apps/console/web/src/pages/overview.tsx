@@ -8,7 +8,6 @@ import { RowLink } from '../table/data-table';
 import { useFormats, When } from '../texts/format';
 import { useTexts } from '../texts/texts';
 
-/** The services count all users and devices. */
 const EVERY_MS = 10_000;
 
 const OverviewSeries = lazy(async () => ({ default: (await import('./overview-series')).OverviewSeries }));

@@ -63,7 +63,6 @@ function useDescription({ name, description }: Setting | Secret): string {
   return known[name] ?? description;
 }
 
-/** A flag is saved at once, all with Undo. */
 function SettingField({ setting }: { readonly setting: Setting }): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();

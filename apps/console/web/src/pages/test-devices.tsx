@@ -35,7 +35,6 @@ export function TestDeviceButton({ deviceId }: { readonly deviceId: string }): R
 }
 
 interface SendProps {
-  /** Undefined while it is incomplete. */
   readonly body: Record<string, unknown> | undefined;
 }
 

@@ -6,7 +6,6 @@ export interface Typed {
   readonly username: string;
   readonly email: string;
   readonly mobilePhoneNumber: string;
-  /** The application's own fields as JSON. */
   readonly fields: string;
 }
 

@@ -87,7 +87,6 @@ export function rowWith(row: Row, change: Partial<Row>, fields: Fields): Row {
   return { ...changed, kind, operator, text: kind === row.kind ? changed.text : '' };
 }
 
-/** The kind of a field that the form offers. */
 export function kindIn(fields: Fields, field: string): Kind | undefined {
   return Object.hasOwn(fields, field) ? fields[field] : undefined;
 }

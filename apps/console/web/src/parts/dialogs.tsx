@@ -64,7 +64,6 @@ interface FormDialogProps extends Omit<FormProps, 'maw'> {
   readonly onClose?: () => void;
 }
 
-/** Closes the dialog of a `DialogButton`. */
 const Close = createContext<() => void>(() => undefined);
 
 /** A form in a dialog, which closes after its act, unless the act answers false; it stays open with the reason where the act fails. */
@@ -176,9 +175,7 @@ type ActButtonProps<R extends ConsoleRoute> = Look & {
   readonly route: R;
   readonly input: CallInput<R>;
   readonly done?: (reply: RouteReply<R>) => string;
-  /** Called after the act has succeeded. */
   readonly then?: (reply: RouteReply<R>) => unknown;
-  /** The page to go to after it. */
   readonly leadsTo?: string;
 };
 

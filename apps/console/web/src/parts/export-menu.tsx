@@ -12,7 +12,6 @@ interface ExportMenuProps<R extends ExportRoute> {
   /** Names the button, beside which others can stand. Default: export. */
   readonly text?: string;
   readonly route: R;
-  /** The filters of the list. */
   readonly query: Omit<RouteInput<R>['query'], 'format'>;
 }
 

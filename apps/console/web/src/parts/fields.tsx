@@ -25,7 +25,6 @@ export function asksForCode(error: Error | null): boolean {
   return error instanceof CallError && error.name === 'SECOND_FACTOR_REQUIRED';
 }
 
-/** The mistake of a new password; null: none. */
 export function passwordMistake({ access }: Texts, password: string): string | null {
   return password.length < MIN_PASSWORD_LENGTH ? access.passwordTooShort(MIN_PASSWORD_LENGTH) : null;
 }
@@ -41,12 +40,10 @@ export function NewPasswordField(props: PasswordInputProps): ReactNode {
   return <PasswordField label={t.newPassword} description={rule} autoComplete="new-password" {...props} />;
 }
 
-/** The address that an operator signs in with. */
 export function AddressField(props: TextInputProps): ReactNode {
   return <TextInput label={useTexts().access.address} type="email" autoComplete="username" {...props} />;
 }
 
-/** A field for a one-time code or a recovery code. */
 export function CodeField(props: TextInputProps): ReactNode {
   const t = useTexts();
   return (
@@ -91,7 +88,6 @@ interface ChoiceProps<Value extends string> extends Pick<NativeSelectProps, 'maw
   readonly onChange: (value: Value | undefined) => void;
 }
 
-/** One of the values of a filter, or any. */
 export function Choice<Value extends string>({ value, options, onChange, ...props }: ChoiceProps<Value>): ReactNode {
   const { common } = useTexts();
   return (

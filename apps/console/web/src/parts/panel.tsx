@@ -142,7 +142,6 @@ function Again({ error, again, answeredAt }: Required<FailureProps>): ReactNode 
   );
 }
 
-/** The failure, its remedy, and the id of the request. */
 export function Failure({ error, again, answeredAt = 0 }: FailureProps): ReactNode {
   const t = useTexts();
   if (error === null) return null;
@@ -241,7 +240,6 @@ export function CodeBlock({ children }: { readonly children: string }): ReactNod
   );
 }
 
-/** A value as the JSON that a developer knows. */
 export function JsonBlock({ value }: { readonly value: unknown }): ReactNode {
   return <CodeBlock>{JSON.stringify(value, undefined, 2)}</CodeBlock>;
 }
@@ -254,7 +252,6 @@ export function RemoveButton({ label, remove }: { readonly label: string; readon
   );
 }
 
-/** A value in full, and a button that copies it. */
 export function Copyable({ value }: { readonly value: string }): ReactNode {
   return (
     <Group gap={4} wrap="nowrap" maw="100%">

@@ -19,7 +19,6 @@ export function optionalObjectOf(text: string): Json {
   return text.trim() === '' ? {} : objectOf(text);
 }
 
-/** The value, or what is wrong with a JSON text. */
 export function orProblem<Value>(read: () => Value): { readonly value?: Value; readonly problem?: string } {
   try {
     return { value: read() };

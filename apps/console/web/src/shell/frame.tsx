@@ -68,7 +68,6 @@ export function Frame(): ReactNode {
   );
 }
 
-/** The first use of the palette loads it. */
 function usePalette() {
   const [loaded, setLoaded] = useState<{ readonly Palette: ComponentType<{ readonly appId: string | undefined }> }>();
   const { failed } = useNotices();

@@ -112,7 +112,6 @@ function openWays(session: Session | undefined, operator: Session['operator']): 
   return { byPassword: hasPasswords && operator.hasPassword, issuer: operator.isConnected ? issuer : null };
 }
 
-/** The open ways, the one of the form first. */
 function useWays(
   gate: Gate,
   open: OpenWays,

@@ -46,7 +46,6 @@ export function useAway(): readonly string[] {
   return useRead(consoleApi.getHealth, {}, { enabled, everyMs: AWAY_EVERY_MS }).data?.silent ?? [];
 }
 
-/** The pages that the operator may open. */
 export function usePages(appId: string | undefined): {
   readonly ofApplication: readonly (typeof OF_APPLICATION)[number][];
   readonly ofDeployment: readonly (typeof OF_DEPLOYMENT)[number][];

@@ -16,7 +16,6 @@ const LANGUAGES = ['en', 'zh'] as const;
 const THEMES = ['auto', 'light', 'dark'] as const;
 const THEME_ICONS: Readonly<Record<(typeof THEMES)[number], IconName>> = { auto: 'system', light: 'sun', dark: 'moon' };
 
-/** Profile, language, theme and the way out. */
 export function OperatorMenu(): ReactNode {
   const { texts: t } = useLanguage();
   const { operator } = useSession();
