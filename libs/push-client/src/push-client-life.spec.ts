@@ -153,10 +153,24 @@ describe('the push client, with what an application does to it,', () => {
         expect(bodies.slice(2)).toEqual([{ channels: 'new' }]);
         answer = () => new Promise((resolve) => setTimeout(resolve, 9_000, 200));
         const late = client.register({ lang: 'de' });
+        // The next connection waits for that save, and a stop for the connection.
+        FakeSocket.last.breaks();
+        await passes(2_000);
+        expect(bodies.at(-1)).toEqual({ channels: 'new', lang: 'de' });
         await client.stop();
         expect(client.state).toBe('stopped');
         await passes(9_000);
         await late;
+      });
+
+      it('saves the installation as it began before the changes, of which one that is refused blocks none', async () => {
+        make(changing({ channels: ['news'] })).start();
+        answer = ({ channels }) => (channels === 'bad name' ? 403 : 200);
+        await client.register({ channels: 'bad name' });
+        await settled();
+        expect([errors, FakeSocket.all.length]).toEqual([[expect.objectContaining({ status: 403 })], 1]);
+        await client.register(add('sports'));
+        expect(bodies).toEqual([{ channels: ['news'] }, { channels: 'bad name' }, add('sports')]);
       });
 
       it('forgets a change that the server refuses, and saves the others', async () => {
