@@ -39,7 +39,9 @@ describe('the room on the disk', () => {
     const folder = new DataFolder(mkdtempSync(join(tmpdir(), 'gatepost-room-')));
     mkdirSync(folder.file('postgres'));
     await expect(folder.assertRoom(0)).resolves.toBeUndefined();
-    await expect(folder.assertRoom(Infinity)).rejects.toThrow(`MiB are free for ${folder.file('postgres')}: free Infinity MiB`);
+    await expect(folder.assertRoom(Infinity)).rejects.toThrow(
+      `MiB are free for ${folder.file('postgres')}: free Infinity MiB`,
+    );
     rmSync(folder.path, { recursive: true });
   });
 });
