@@ -1,15 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import {
-  environment,
-  isSocketPathTooLong,
-  operatorSocketPath,
-  Secret,
-  serviceEnvironment,
-  type ServiceOptions,
-  StartError,
-} from '#bootstrap';
+import { environment, Secret, serviceEnvironment, type ServiceOptions, StartError } from '#bootstrap';
 import {
   accountsImportRpc,
   accountsIndexesRpc,
@@ -36,7 +28,6 @@ import {
   vendorsRpc,
 } from '#contracts';
 import { messageOf } from '#errors';
-import type { RpcTransport, ServedOperators } from '#messaging';
 import { accountsConfig, accountsEnvironment } from '../../accounts/src/accounts.config.js';
 import { AccountsModule } from '../../accounts/src/accounts.module.js';
 import { authLinkingConfig, authLinkingEnvironment } from '../../auth-linking/src/auth-linking.config.js';
@@ -52,7 +43,7 @@ import { MailModule } from '../../mail/src/mail.module.js';
 import { pushDeliveryConfig, pushDeliveryEnvironment } from '../../push-delivery/src/push-delivery.config.js';
 import { PushDeliveryModule } from '../../push-delivery/src/push-delivery.module.js';
 import type { DataFolder } from './data-folder/data-folder.js';
-import { DataFolderModule, serveOperatorsAlone } from './data-folder/data-folder.module.js';
+import { DataFolderModule } from './data-folder/data-folder.module.js';
 import { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { clusterFolder, postgresBinaries, postgresUser } from './embedded-postgres/postgres-files.js';
 
@@ -217,18 +208,3 @@ export const OPERATOR_CONTRACTS = [
   userSearchRpc,
   vendorsRpc,
 ].flatMap((group) => Object.values<RpcContract>(group));
-
-/** The operator socket is the lock: it answers as long as its process runs. @throws StartError if another server runs on the folder */
-export async function lockDataFolder(
-  { path }: DataFolder,
-  requester: () => RpcTransport | undefined,
-): Promise<ServedOperators> {
-  const socketPath = operatorSocketPath(path);
-  if (isSocketPathTooLong(socketPath))
-    throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);
-  const served = await serveOperatorsAlone(socketPath, OPERATOR_CONTRACTS, requester);
-  if (served !== undefined) return served;
-  throw new StartError(
-    `Gatepost is already running on the data in ${path}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
-  );
-}

@@ -13,11 +13,12 @@ import { gatewayConfig } from '../../gateway/src/gateway.config.js';
 import { mailDatabase } from '../../mail/src/mail.database.js';
 import { pushDatabase } from '../../push-delivery/src/push-delivery.database.js';
 import { DataFolder } from './data-folder/data-folder.js';
+import { lockDataFolder } from './data-folder/data-folder.module.js';
 import type { EmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import {
   consoleService,
   embeddedPostgres,
-  lockDataFolder,
+  OPERATOR_CONTRACTS,
   type StandaloneEnvironment,
   standaloneService,
 } from './services.js';
@@ -32,7 +33,7 @@ export async function startStandalone(env: StandaloneEnvironment): Promise<Runni
   let service: RunningService | undefined;
   let console: RunningService | undefined;
   let postgres: EmbeddedPostgres | undefined;
-  const lock = await lockDataFolder(folder, () => (service === undefined ? undefined : transport));
+  const lock = await lockDataFolder(folder, OPERATOR_CONTRACTS, () => (service ? transport : undefined));
   const stop = () =>
     runAll([
       // Together: each would otherwise serve for GATEPOST_DRAIN_SECONDS after the other one has ended.

@@ -151,17 +151,20 @@ interface UnneededRows {
   readonly set?: string;
   /** Rows at most; default: 500. */
   readonly limit?: number;
+  /** Gets the values of a column of the rows. */
+  readonly counted?: { readonly column: string; readonly count: (values: readonly string[]) => void };
 }
 
 /** Deletes or changes one batch of rows, without those that other transactions have locked. @returns whether more may be left */
 export async function cleanUp(database: Queryable, rows: UnneededRows): Promise<boolean> {
-  const { table, where, orderBy, values, set, limit = BATCH_SIZE } = rows;
+  const { table, where, orderBy, values, set, limit = BATCH_SIZE, counted } = rows;
   const order = orderBy === undefined ? '' : `ORDER BY ${orderBy}`;
-  const changed = await database.query(
+  const changed = await database.query<{ value: string }>(
     `${set === undefined ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${set}`} WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM ${table} WHERE ${where} ${order} LIMIT ${limit} FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+       SELECT ctid FROM ${table} WHERE ${where} ${order} LIMIT ${limit} FOR UPDATE SKIP LOCKED)) RETURNING ${counted?.column ?? `''`} AS value`,
     values,
   );
+  counted?.count(changed.map(({ value }) => value));
   return changed.length === limit;
 }
 

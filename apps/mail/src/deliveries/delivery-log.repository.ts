@@ -7,7 +7,7 @@ import { Metrics } from '#observability';
 import { MAIL_CONFIG, type MailConfig, MailDatabase } from '../mail.config.js';
 import { EXPIRED, WAITING, windowStart } from './deliveries.repository.js';
 import { DeliveryEntity } from './delivery.entity.js';
-import type { ClaimedRow, LoggedRow } from './delivery.rules.js';
+import type { ChannelName, ClaimedRow, LoggedRow } from './delivery.rules.js';
 
 const MAX_COUNTED = 10_000;
 
@@ -163,7 +163,14 @@ export function sampleWaiting(log: DeliveryLogRepository, metrics: Metrics): voi
 }
 
 const INTERVAL_MS = 60_000;
-const DROPPED_AS_EXPIRED = `status = 'dropped', last_error = '${EXPIRED}', sealed_content = NULL, settled_at = now()`;
+
+/** The sender claims none of a paused provider, or of an application at its limit. */
+const EXPIRING = {
+  table: 'mail.deliveries',
+  set: `status = 'dropped', last_error = '${EXPIRED}', sealed_content = NULL, settled_at = now()`,
+  where: `${WAITING} AND expires_at <= now() AND (lease IS NULL OR next_attempt_at <= now())`,
+  orderBy: 'expires_at',
+};
 
 const UNNEEDED = [
   // Operators can look up the result of a message for this time.
@@ -175,13 +182,6 @@ const UNNEEDED = [
     where: `status = 'dead' AND expires_at <= now() AND sealed_content IS NOT NULL`,
     orderBy: 'expires_at',
   },
-  // The sender claims none of a paused provider, or of an application at its limit.
-  {
-    table: 'mail.deliveries',
-    set: DROPPED_AS_EXPIRED,
-    where: `${WAITING} AND expires_at <= now() AND (lease IS NULL OR next_attempt_at <= now())`,
-    orderBy: 'expires_at',
-  },
   // Longer than the maximum delay of an event: a mail request that is older than the change has arrived by then.
   { table: 'mail.recipients', where: `noted_at < now() - interval '8 days'`, orderBy: 'noted_at' },
   // A window lasts one day at most.
@@ -191,6 +191,10 @@ const UNNEEDED = [
 @Injectable()
 export class RetentionJob extends CleanupJob {
   constructor(database: MailDatabase, metrics: Metrics) {
-    super({ name: 'mail-cleanup', intervalMs: INTERVAL_MS, metrics, database, unneeded: UNNEEDED });
+    const count = (channels: readonly string[]) => {
+      for (const channel of channels as ChannelName[]) metrics.deliveries.inc({ channel, outcome: 'dropped' });
+    };
+    const unneeded = [...UNNEEDED, { ...EXPIRING, counted: { column: 'channel', count } }];
+    super({ name: 'mail-cleanup', intervalMs: INTERVAL_MS, metrics, database, unneeded });
   }
 }

@@ -15,6 +15,7 @@ const WAITS = { settled: null, expires: '-1 hour' };
 describe('the retention of the mail service', () => {
   let databaseUrl: string;
   let database: MailDatabase;
+  const metrics = new Metrics();
   let retention: RetentionJob;
 
   const insert = async (status: string, { settled, expires }: { settled: string | null; expires: string }) => {
@@ -39,7 +40,7 @@ describe('the retention of the mail service', () => {
     const options = mailDatabase(databaseUrl, 2);
     await migrate(options);
     database = new MailDatabase(options);
-    retention = new RetentionJob(database, new Metrics());
+    retention = new RetentionJob(database, metrics);
   });
   afterAll(() => database.close());
   beforeEach(() => database.query('TRUNCATE mail.deliveries, mail.recipients, mail.allowances'));
@@ -71,6 +72,8 @@ describe('the retention of the mail service', () => {
           AND settled_at > now() - interval '1 minute'`,
     );
     expect(dropped.map(({ id }) => id).toSorted()).toEqual(expired.toSorted());
+    const counted = [{ labels: { channel: 'mail', outcome: 'dropped' }, value: 2 }];
+    expect((await metrics.deliveries.get()).values.filter(({ value }) => value > 0)).toMatchObject(counted);
     expect(
       (await left())
         .filter(({ content }) => content !== null)

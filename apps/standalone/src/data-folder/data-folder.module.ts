@@ -1,8 +1,9 @@
 import { rename, rm } from 'node:fs/promises';
 import { Controller, type DynamicModule, Inject, Module } from '@nestjs/common';
-import { type RpcData, type RpcReply, storedSecretsRpc } from '#contracts';
+import { isSocketPathTooLong, operatorSocketPath, StartError } from '#bootstrap';
+import { type RpcContract, type RpcData, type RpcReply, storedSecretsRpc } from '#contracts';
 import { type AppError, appError, messageOf } from '#errors';
-import { OperatorSocket, RpcHandler, type ServedOperators, serveOperators } from '#messaging';
+import { OperatorSocket, RpcHandler, type RpcTransport, type ServedOperators, serveOperators } from '#messaging';
 import { Readiness } from '#observability';
 import { DataFolder } from './data-folder.js';
 
@@ -76,12 +77,20 @@ export class DataFolderModule {
   }
 }
 
-/** As `serveOperators`, also where a killed process has left its socket. Undefined if another process serves there. */
-export async function serveOperatorsAlone(
-  ...service: Parameters<typeof serveOperators>
-): Promise<ServedOperators | undefined> {
-  return (
-    (await servedUnlessInUse(service)) ?? ((await removeStale(service[0])) ? servedUnlessInUse(service) : undefined)
+/** The operator socket is the lock: it answers as long as its process runs. @throws StartError if another server runs on the folder */
+export async function lockDataFolder(
+  { path }: DataFolder,
+  contracts: readonly RpcContract[],
+  requester: () => RpcTransport | undefined,
+): Promise<ServedOperators> {
+  const socketPath = operatorSocketPath(path);
+  if (isSocketPathTooLong(socketPath))
+    throw new StartError(`The path ${socketPath} is too long for a socket: choose a shorter GATEPOST_DATA_DIR.`);
+  const serve = () => servedUnlessInUse([socketPath, contracts, requester]);
+  const served = (await serve()) ?? ((await removeStale(socketPath)) ? await serve() : undefined);
+  if (served !== undefined) return served;
+  throw new StartError(
+    `Gatepost is already running on the data in ${path}: stop it first, or choose another GATEPOST_DATA_DIR and GATEPOST_PORT.`,
   );
 }
 
