@@ -83,3 +83,39 @@ describe('combined statements', () => {
     expect([first.mock.calls.length, second.mock.calls.length]).toEqual([1, 1]);
   });
 });
+
+describe('times', () => {
+  let database: Database;
+
+  beforeAll(async () => {
+    database = new Database({
+      url: await newDatabase(),
+      schema: 'public',
+      migrations: [],
+      poolSize: 1,
+      applicationName: 'test',
+    });
+  });
+  afterAll(() => database.close());
+
+  const TIMES = [
+    '2026-11-30T15:44:32.125937Z',
+    '2026-11-30T15:44:32.5Z',
+    '2026-02-28T23:59:59Z',
+    '1969-12-31T23:59:59.999999Z',
+    '0044-03-15T12:00:00Z',
+    '12026-11-30T15:44:32.125Z',
+    '2026-11-30T15:44:32Z BC',
+  ];
+
+  it.each(['UTC', 'Asia/Shanghai', 'Asia/Kolkata', 'America/St_Johns', 'America/New_York'])(
+    'are the same in the time zone %s of the connection',
+    async (zone) => {
+      await database.query(`SET TIME ZONE '${zone}'`);
+      const sql = `SELECT at, floor(extract(epoch FROM at) * 1000)::float8 AS ms FROM unnest($1::timestamptz[]) AS at`;
+      const rows = await database.query<{ at: Date; ms: number }>(sql, [TIMES], 'times');
+      expect(rows.map(({ at }) => at.getTime())).toEqual(rows.map(({ ms }) => ms));
+      expect(rows).toHaveLength(TIMES.length);
+    },
+  );
+});
