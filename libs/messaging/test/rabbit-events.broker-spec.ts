@@ -103,6 +103,26 @@ describe('events over RabbitMQ', () => {
     await declaring.close();
   });
 
+  it.each<[string, () => Promise<unknown>]>([
+    ['queue', () => channel.deleteQueue(topology.eventQueue('sample'))],
+    ['binding', () => channel.unbindQueue(topology.eventQueue('sample'), topology.eventExchange, pattern)],
+  ])('are not taken as published where the %s of their subscriber is gone, which returns', async (_, remove) => {
+    const declaring = openPublisher(namespace, Object.values(sampleEvents));
+    await eventually(() => {
+      expect(declaring.isConnected()).toBe(true);
+    });
+    await remove();
+    const body = '{"value":"kept"}';
+    await expect(declaring.publishEvent({ id: randomUUID(), pattern, body })).rejects.toThrow('no queue for sample');
+    const id = randomUUID();
+    await eventually(() => declaring.publishEvent({ id, pattern, body }));
+    await start();
+    await eventually(() => {
+      expect(behaviour.events).toEqual([{ id, payload: { value: 'kept' } }]);
+    });
+    await declaring.close();
+  });
+
   it('are retried where the queue for retries is gone, which returns', async () => {
     let attempts = 0;
     behaviour.onEvent = () => {

@@ -90,7 +90,7 @@ export function confirmedPublish(
       clearTimeout(timer);
       if (error instanceof Error) reject(error);
       else if (options.mandatory === true && takeReturn(channel, options))
-        reject(new UnroutableError(`the message broker has no queue ${routingKey}`));
+        reject(new UnroutableError(`the message broker has no queue for ${routingKey}`));
       else resolve();
     });
     const timer = setTimeout(() => {
@@ -199,8 +199,7 @@ export class Publisher {
     try {
       await confirmedPublish(channel, route, content, options);
     } catch (error) {
-      // amqplib holds an unconfirmed message, which the broker may never confirm, as long as the channel is open.
-      if (error instanceof UnconfirmedError && this.#blockedFor === undefined) this.#confirming.replace(channel, error);
+      if (this.#isWorn(error)) this.#confirming.replace(channel, error);
       throw error;
     } finally {
       this.release(content.length);
@@ -223,6 +222,12 @@ export class Publisher {
     await withTimeout(Promise.allSettled([this.#connection.close()]), timeoutMs);
     // A blocking broker does not read the close frame, and the open connection would keep the process alive.
     this.#socket?.destroy();
+  }
+
+  /** amqplib holds an unconfirmed message, which the broker may never confirm, as long as the channel is open. A new channel also declares the queues. */
+  #isWorn(error: unknown): error is Error {
+    if (error instanceof UnroutableError) return true;
+    return error instanceof UnconfirmedError && this.#blockedFor === undefined;
   }
 
   #problemOf(bytes: number): string | undefined {

@@ -41,9 +41,14 @@ export class RabbitTransport implements Transport {
   readonly #inboxes: NodeMailbox[] = [];
   readonly #listeners = new Map<string, BroadcastListener[]>();
   readonly #metrics: Metrics | undefined;
+  /** Patterns of the published events that a service receives. */
+  readonly #awaited: ReadonlySet<string>;
 
   constructor({ url, namespace, connectionName, metrics, publishes = [], retryDelaysMs }: RabbitTransportOptions) {
     this.#metrics = metrics;
+    this.#awaited = new Set(
+      publishes.filter(({ subscribers }) => subscribers.length > 0).map(({ pattern }) => pattern),
+    );
     this.#topology = new Topology(namespace, retryDelaysMs);
     this.#consuming = openConnection(url, `${connectionName} consumes`);
     this.#publisher = new Publisher(url, `${connectionName} publishes`, async (channel) => {
@@ -63,7 +68,9 @@ export class RabbitTransport implements Transport {
   async publishEvent({ id, pattern, body, ...origin }: EventMessage): Promise<void> {
     const route = { exchange: this.#topology.eventExchange, routingKey: pattern };
     const headers = originHeaders(origin);
-    await this.#publish(route, body, { persistent: true, messageId: id, type: pattern, headers });
+    // The broker would confirm and drop an event whose queue or binding is gone.
+    const mandatory = this.#awaited.has(pattern);
+    await this.#publish(route, body, { persistent: true, mandatory, messageId: id, type: pattern, headers });
   }
 
   broadcast(pattern: string, body: string): void {
