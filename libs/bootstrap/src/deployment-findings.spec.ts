@@ -76,7 +76,9 @@ describe('what is found on servers', () => {
   it('finds nothing if all is well', () => {
     const reports = [
       server('postgresql (accounts)', '16.4 (Debian)', { skewMs: -2_000 }),
+      server('postgresql (mail)', '16.4', { settings: { readOnly: 'off' } }),
       server('redis', '7.2.1', good),
+      server('redis', '7.2.1', { settings: { ...good.settings, memoryPercent: '89' } }),
     ];
     expect(deploymentFindings(reports)).toEqual([]);
     expect(versionFindings('rabbitmq', '4.0.2')).toEqual([]);
@@ -92,6 +94,8 @@ describe('what is found on servers', () => {
     [server('redis', '7.0.0', { ...good, skewMs: -2_001 }), /2 seconds behind/],
     [server('redis', '7.0.0', { settings: { maxmemoryPolicy: 'allkeys-lru', appendOnly: 'yes' } }), /allkeys-lru/],
     [server('redis', '7.0.0', { settings: { maxmemoryPolicy: 'noeviction', appendOnly: 'no' } }), /no AOF/],
+    [server('redis', '7.0.0', { settings: { ...good.settings, memoryPercent: '90' } }), /uses 90 % of its maxmemory/],
+    [server('postgresql (mail)', '16.1', { settings: { readOnly: 'on' } }), /\(mail\) is read-only: .* 503/],
     [report({ servers: [{ name: 'redis', problem: 'no answer', facts: null }] }), /does not reach redis: "no answer"/],
   ])('finds %#', (one, problem) => {
     expect(deploymentFindings([one]).map((finding) => finding.problem)).toEqual([expect.stringMatching(problem)]);

@@ -10,6 +10,7 @@ export interface Finding {
 
 /** Tolerated difference between the clocks of a deployment; leases, codes and links live much longer. */
 const MAX_SKEW_MS = 2_000;
+const NEARLY_FULL_PERCENT = 90;
 const SERVER_VERSIONS = 'docs/operations.md, "Running", lists the versions that Gatepost needs.';
 
 const OLDEST: Readonly<Record<string, { readonly needed: string; readonly maintained?: string }>> = {
@@ -154,6 +155,7 @@ function findingsOf(service: string, { name, problem, facts }: ServerReport, isP
     ...versionFindings(name, facts.version),
     ...skewFindings(service, name, facts.skewMs),
     ...redisFindings(name, facts.settings, isProduction),
+    ...readOnlyFindings(name, facts.settings),
   ];
 }
 
@@ -171,11 +173,16 @@ function skewFindings(service: string, name: string, skewMs: number): Finding[] 
 
 function redisFindings(
   name: string,
-  { maxmemoryPolicy, appendOnly }: Readonly<Record<string, string>> = {},
+  { maxmemoryPolicy, appendOnly, memoryPercent }: Readonly<Record<string, string>> = {},
   isProduction: boolean,
 ): Finding[] {
   if (kindOf(name) !== 'redis') return [];
   const findings: Finding[] = [];
+  if (Number(memoryPercent ?? 0) >= NEARLY_FULL_PERCENT)
+    findings.push({
+      problem: `${sentenceStart(name)} uses ${memoryPercent} % of its maxmemory: when it is full, pushes wait, and password logins are answered with 503.`,
+      remedy: 'Raise maxmemory.',
+    });
   if (maxmemoryPolicy !== 'noeviction')
     findings.push({
       problem: `${sentenceStart(name)} evicts keys when its memory is full (maxmemory-policy ${quoted(maxmemoryPolicy ?? '')}): locks, and messages that wait for devices.`,
@@ -187,6 +194,16 @@ function redisFindings(
       remedy: 'Set appendonly yes, and appendfsync everysec.',
     });
   return findings;
+}
+
+function readOnlyFindings(name: string, { readOnly }: Readonly<Record<string, string>> = {}): Finding[] {
+  if (readOnly !== 'on') return [];
+  return [
+    {
+      problem: `${name} is read-only: requests that write are answered with 503.`,
+      remedy: 'Make sure that its disk has room, then set default_transaction_read_only to off.',
+    },
+  ];
 }
 
 /** Escapes a text of unknown origin so that it cannot control a terminal. */

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { InjectRepository } from '@nestjs/typeorm';
+import pg from 'pg';
 import { Column, Entity, PrimaryColumn, type Repository } from 'typeorm';
 import { describe, expect, it } from 'vitest';
-import { Metrics, ObservabilityModule, Readiness } from '#observability';
+import { Metrics, ObservabilityModule, ProcessInfo, Readiness } from '#observability';
 import { newDatabase } from '#testing';
 import type { DatabaseOptions } from './data-source.js';
 import { Database } from './database.js';
@@ -36,6 +37,16 @@ const nameOf = async (database: Database) => {
   return row?.name;
 };
 
+/** Of all clients of the database, which connect again with its new settings. */
+async function endConnections(url: string): Promise<void> {
+  const administrator = new pg.Client({ connectionString: url });
+  await administrator.connect();
+  await administrator.query(
+    'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  );
+  await administrator.end();
+}
+
 describe('two databases in one process', () => {
   const start = async (first: DatabaseOptions, second: DatabaseOptions) => {
     const module = await Test.createTestingModule({
@@ -62,6 +73,8 @@ describe('two databases in one process', () => {
     const app = await start(options('one'), options('two'));
     const { database, other, notes, otherNotes } = app.get(User);
     const problems = () => app.get(Readiness).problems();
+    const readOnly = async () =>
+      (await app.get(ProcessInfo).servers()).map(({ facts }) => facts?.settings?.['readOnly']);
     expect(await Promise.all([nameOf(database), nameOf(other)])).toEqual(['test-one', 'test-two']);
     expect(await problems()).toEqual([
       expect.stringMatching(/^postgresql \(one\): schema one is not migrated/),
@@ -84,6 +97,10 @@ describe('two databases in one process', () => {
       [{ id: 'a', text: 'of one' }],
       [{ id: 'a', text: 'of two' }],
     ]);
+    expect(await readOnly()).toEqual(['off', 'off']);
+    await database.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`);
+    await endConnections(url);
+    expect(await readOnly()).toEqual(['on', 'on']);
     await app.close();
     for (const closed of [database, other])
       await expect(closed.query('SELECT 1')).rejects.toMatchObject({ errorName: 'SERVICE_UNAVAILABLE' });

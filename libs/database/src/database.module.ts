@@ -57,10 +57,12 @@ export class DatabaseModule implements OnApplicationShutdown {
 
   async #describe(): Promise<ServerInfo> {
     const asked = Date.now();
-    const [row] = await this.database.query<{ version: string; now: Date }>(
-      `SELECT current_setting('server_version') AS version, clock_timestamp()::timestamptz(3) AS now`,
+    const [row] = await this.database.query<{ version: string; now: Date; readOnly: string }>(
+      `SELECT current_setting('server_version') AS version, clock_timestamp()::timestamptz(3) AS now,
+              current_setting('transaction_read_only') AS "readOnly"`,
     );
-    return { version: row?.version ?? '', skewMs: skewOf(row?.now.getTime() ?? asked, asked, Date.now()) };
+    const skewMs = skewOf(row?.now.getTime() ?? asked, asked, Date.now());
+    return { version: row?.version ?? '', skewMs, settings: { readOnly: row?.readOnly ?? '' } };
   }
 
   async #check(): Promise<void> {

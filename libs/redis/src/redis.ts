@@ -280,9 +280,11 @@ export class RedisModule implements OnApplicationShutdown {
 async function factsFrom(describe: () => Promise<RedisDescription>): Promise<ServerInfo> {
   const asked = Date.now();
   const { info, time } = await describe();
+  const [used, limit] = ['used_memory', 'maxmemory'].map((name) => Number(info.get(name) ?? 0)) as [number, number];
   const settings = {
     maxmemoryPolicy: info.get('maxmemory_policy') ?? '',
     appendOnly: info.get('aof_enabled') === '1' ? 'yes' : 'no',
+    ...(limit > 0 ? { memoryPercent: String(Math.min(100, Math.floor((used / limit) * 100))) } : {}),
   };
   return { version: info.get('redis_version') ?? '', skewMs: skewOf(time, asked, Date.now()), settings };
 }
