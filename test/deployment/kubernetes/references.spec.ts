@@ -171,6 +171,8 @@ describe.each(overlays)('in %s', (overlay) => {
     const keys = (pattern: RegExp) => new Set([...example.matchAll(pattern)].map(([, key]) => key ?? ''));
     expect(keys(/^([A-Z_]+)=/gm)).toEqual(required);
     expect(keys(/^# ([A-Z_]+)=/gm)).toEqual(optional);
+    // redis-cli, which backs Redis up, would log in as the user "" of a URL without one, and be refused.
+    expect(example).toMatch(/^REDIS_URL=redis:\/\/default:/m);
   });
 });
 
