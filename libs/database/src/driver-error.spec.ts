@@ -8,15 +8,21 @@ const ofServer = (code: string) => Object.assign(new DatabaseError('of the serve
 const translated = (error: Error) => translateDriverError(error, 'SELECT 1');
 
 describe('a failure of a statement', () => {
-  it.each(['ECONNREFUSED', 'ENETUNREACH', 'ENETDOWN', 'EHOSTUNREACH', 'EHOSTDOWN', 'ECONNABORTED', 'EADDRNOTAVAIL'])(
-    'of the network (%s) is an outage of the server',
-    (code) => {
-      const error = translated(ofNetwork(code));
-      expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
-      expect(isServerAway(error)).toBe(true);
-      expect(isInterrupted(error)).toBe(true);
-    },
-  );
+  it.each([
+    'ECONNREFUSED',
+    'ENETUNREACH',
+    'ENETDOWN',
+    'EHOSTUNREACH',
+    'EHOSTDOWN',
+    'ECONNABORTED',
+    'EADDRNOTAVAIL',
+    'EAI_FAIL',
+  ])('of the network (%s) is an outage of the server', (code) => {
+    const error = translated(ofNetwork(code));
+    expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
+    expect(isServerAway(error)).toBe(true);
+    expect(isInterrupted(error)).toBe(true);
+  });
 
   it.each([
     ['57P01', true, true],
@@ -48,6 +54,15 @@ describe('a failure of a statement', () => {
     'of TLS or of the login ($message) is no outage, so that it is logged, and no failure of the statement',
     (thrown) => {
       const error = translated(thrown);
+      expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
+      expect([isServerAway(error), isInterrupted(error)]).toEqual([false, true]);
+    },
+  );
+
+  it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'EACCES', 'EPERM', 'EPROTO'])(
+    'to open a connection on this system (%s) is temporary, and logged',
+    (code) => {
+      const error = translated(ofNetwork(code));
       expect(isAppError(error, 'SERVICE_UNAVAILABLE')).toBe(true);
       expect([isServerAway(error), isInterrupted(error)]).toEqual([false, true]);
     },

@@ -6,15 +6,15 @@ import { isChangedPlan } from './statement.js';
 const TRANSIENT_SQLSTATE = /^(08|53|57|58)|^(40001|40P01|55P03|25006|25P03)$/;
 /** Of these, the codes of a missing connection: class 08, a server that stops or starts. */
 const AWAY_SQLSTATE = /^(08|57P0[123])/;
-/** Codes and texts of refused connections: the login, the database or TLS. They end once an operator acts, so each is logged. */
+/** Codes and texts of refused connections: the login, the database, TLS, this system. They end once an operator acts, so each is logged. */
 const REFUSED_CONNECTION =
-  /^(28|3D000$|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL: )|SSL connection/;
+  /^(28|3D000$|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL: |E(MFILE|NFILE|NOBUFS|ACCES|PERM|PROTO)$)|SSL connection/;
 /** PostgreSQL's function that refuses a login to a database which accepts none (55000), or for want of the privilege CONNECT (42501). */
 const REFUSING_ROUTINE = 'CheckMyDatabase';
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
 const NETWORK_CODE =
-  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ENOENT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/;
+  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_(AGAIN|FAIL)|ENOENT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/;
 /** Texts of node-postgres errors that have no code. */
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;
@@ -55,6 +55,7 @@ const CONDITIONS = new Map([
   ['53400', 'configuration limit exceeded'],
   ['55000', 'the database accepts no connections'],
   [QUERY_CANCELED, 'query canceled'],
+  ['EMFILE', 'too many open files of this process'],
 ]);
 
 class TransientFailure extends Error {
