@@ -7,7 +7,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { jwtVerify } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
-import { accountsRpc, type Application, applicationSettings, broadcastContracts } from '#contracts';
+import { accountsRpc, type Application, applicationSettings, broadcastContracts, objectsRpc } from '#contracts';
 import { appError } from '#errors';
 import { Broadcasts } from '#messaging';
 import { eventually, type FakeTransport } from '#testing';
@@ -313,6 +313,33 @@ describe('requests that Gatepost does not serve', () => {
     expect(second).toEqual({ success: user });
     expect(third).toEqual({ error: { code: 101, error: 'none' } });
     expect(target.received.map(({ url }) => url)).toEqual([`${POST}/1`, `${POST}/error`]);
+  });
+
+  it('can be joint saves of other classes, as iOS and Java send them', async () => {
+    const path = '/1.1/batch/save';
+    const add = (url: string) => ({ method: 'POST', path: url, body: { __internalId: url, title: '文' } });
+    const [post, user] = [add(POST), add('/1.1/users')];
+    const save = (...requests: unknown[]) =>
+      answerOf(path, { method: 'POST', body: JSON.stringify({ requests }, undefined, 2) });
+    const bytes = Buffer.byteLength(JSON.stringify({ requests: [post, post] }));
+    expect(await save(post, post)).toEqual([200, { method: 'POST', url: path, bytes }]);
+    expect(JSON.parse(target.last.body)).toEqual({ requests: [post, post] });
+    expect(await save(add(`${POST}/error`))).toMatchObject([200, { url: path }]);
+
+    target.received.length = 0;
+    services.answer(objectsRpc.saveAll, () => {
+      throw appError('NOT_FOUND');
+    });
+    await set({ forwardUrl: target.url, forwardPaths: ['/1.1/*'] });
+    expect((await answerOf(path, { method: 'POST' }))[0]).toBe(400);
+    for (const others of [[user], ['/1.1/classes/%5FUser'], ['/1.1/classes/a/../_User'], ['/1.1/users/a'], [1]])
+      expect((await save(post, ...others.map((one) => (typeof one === 'string' ? add(one) : one))))[0]).not.toBe(200);
+    const nested = { requests: [{ method: 'POST', path, body: { requests: [post] } }] };
+    const [, answers] = await answerOf('/1.1/batch', { method: 'POST', body: JSON.stringify(nested) });
+    expect(answers).toMatchObject([{ error: { code: 1 } }]);
+    await set({});
+    expect(await save(post)).toMatchObject([404, { code: 101 }]);
+    expect(target.received).toEqual([]);
   });
 
   it('cannot break the form of a batch', async () => {

@@ -1,4 +1,4 @@
-import { Controller, HttpCode, HttpStatus, Inject, Post, Req, Res } from '@nestjs/common';
+import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { JSON_TYPE } from '#bootstrap';
@@ -15,6 +15,7 @@ import { appError, type ErrorName } from '#errors';
 import { RpcClient } from '#messaging';
 import { installationClass } from '#objects';
 import { hasAuthData, limitsOfChange, LOGIN_ERRORS, usersEndpoints } from '../accounts/users.endpoints.js';
+import { Forwarder } from '../forwarding/forwarder.js';
 import { GATEWAY_CONFIG, type GatewayConfig } from '../gateway.config.js';
 import { JsonBody, RequestCaller } from '../http/request.decorators.js';
 import { originsOf } from '../http/sub-request.js';
@@ -86,6 +87,8 @@ const savingErrors = SAVING_ENDPOINTS.flatMap(({ errors }) => errors).filter(
   (name) => !(LOGIN_ERRORS as readonly ErrorName[]).includes(name),
 );
 
+const FORWARDING_ERRORS = ['FORWARD_FAILED', 'FORWARD_LOOP', 'FORWARD_TIMED_OUT'] as const;
+
 const batchEndpoints = describeEndpoints('Batch', {
   run: {
     summary: 'Send several requests at once',
@@ -99,7 +102,7 @@ const batchEndpoints = describeEndpoints('Batch', {
   save: {
     summary: 'Save several objects, all or none',
     description:
-      'If a write fails, the response is its error, and nothing is changed. Several changes of one object are applied in their order. Installations cannot be saved together with other objects.',
+      'If a write fails, the response is its error, and nothing is changed. Several changes of one object are applied in their order. Installations cannot be saved together with other objects. A request that names other classes only is forwarded (setting `forwardUrl`).',
     credentials: 'application',
     body: z.looseObject({ requests: z.array(write).max(MAX_SAVED_OBJECTS) }),
     answers: {
@@ -108,7 +111,7 @@ const batchEndpoints = describeEndpoints('Batch', {
         body: z.record(z.string(), z.record(z.string(), z.unknown())),
       },
     },
-    errors: [...new Set(['NOT_SUPPORTED' as const, ...savingErrors])],
+    errors: [...new Set(['NOT_SUPPORTED' as const, ...FORWARDING_ERRORS, ...savingErrors])],
   },
 });
 
@@ -140,27 +143,28 @@ export class BatchSaveController {
   constructor(
     private readonly rpc: RpcClient,
     private readonly principals: Principals,
+    private readonly forwarder: Forwarder,
     private readonly limits: RequestLimits,
   ) {}
 
   @Post()
-  @HttpCode(HttpStatus.OK)
   @Endpoint(batchEndpoints.save)
   async save(
     @RequestCaller() caller: Caller,
     @JsonBody() body: JsonObject,
     @Req() request: FastifyRequest,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<JsonObject> {
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     assertNotWithinBatch(request);
+    if (await this.forwarder.forward(request, reply, caller)) return;
     const writes = parseWrites(body);
-    if (writes.length === 0) return {};
     await this.limits.countEach(request, reply, writes.map(groupsOf));
-    return resultsById(await this.#saveAll(caller, writes));
+    void reply.code(200).send(resultsById(await this.#saveAll(caller, writes)));
   }
 
   /** @throws AppError NOT_SUPPORTED where the writes belong to several services; else the error of the first write that fails */
   #saveAll(caller: Caller, writes: ObjectWrite[]): Promise<SavedObject[]> {
+    if (writes.length === 0) return Promise.resolve([]);
     const count = writes.filter(isInstallation).length;
     if (count === 0) return this.#saveObjects(caller, writes);
     if (count === writes.length) return this.#saveInstallations(caller, writes);

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CLASS_NAMES } from '#contracts';
 import { appError } from '#errors';
 import { MAX_MESSAGE_BYTES } from '#messaging';
+import { isJsonObject } from '#objects';
 import type { StreamedAnswer } from '#outbound';
 import { originsOf, OVERRIDE_PATH } from '../http/sub-request.js';
 
@@ -81,6 +82,17 @@ export function isForwarded({ method, url }: { method: string; url: string }, pa
   if (parts === undefined || parts.some((part, index) => part === 'classes' && OWN_CLASSES.has(parts[index + 1] ?? '')))
     return false;
   return patterns.some((pattern) => fits(parts, pattern.slice(1).split('/')));
+}
+
+const CLASSES = '/1.1/classes/';
+
+/** Whether all objects of a joint save are of other classes that `forwardPaths` contains. Objects of two servers cannot be saved all or none. */
+export function isForwardedSave(body: unknown, patterns: readonly string[]): boolean {
+  const requests = isJsonObject(body) && Array.isArray(body['requests']) ? body['requests'] : [];
+  const paths = requests.map((request) => (isJsonObject(request) ? request['path'] : undefined));
+  const isOfAnother = (path: unknown) =>
+    typeof path === 'string' && path.startsWith(CLASSES) && isForwarded({ method: 'POST', url: path }, patterns);
+  return paths.length > 0 && paths.every(isOfAnother);
 }
 
 /** The decoded parts of the path; undefined where a part is empty, a dot segment, or contains a character that separates parts. */

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -16,6 +18,7 @@ import {
   headersForClient,
   headersForTarget,
   isForwarded,
+  isForwardedSave,
   sendBuffered,
 } from './forward-policy.js';
 
@@ -76,11 +79,11 @@ export class Forwarder implements OnApplicationShutdown {
     this.#ownOrigin = new URL(baseUrl).origin;
   }
 
-  /** @returns false where nothing is forwarded @throws AppError FORWARD_LOOP, FORWARD_FAILED, FORWARD_TIMED_OUT, PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE */
+  /** A joint save comes with its body, which has been read. @returns false where nothing is forwarded @throws AppError FORWARD_LOOP, FORWARD_FAILED, FORWARD_TIMED_OUT, PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE */
   async forward(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<boolean> {
     const application = await this.applications.find(caller.appId);
     const { forwardUrl, forwardPaths } = application?.settings ?? { forwardUrl: '', forwardPaths: [] };
-    if (application === null || forwardUrl === '' || !isForwarded(request, forwardPaths)) return false;
+    if (application === null || forwardUrl === '' || !isForOther(request, forwardPaths)) return false;
     request.isForwarded = true;
     const target = new URL(forwardUrl);
     if (hasBeenForwarded(request.headers) || target.origin === this.#ownOrigin) throw appError('FORWARD_LOOP');
@@ -99,9 +102,10 @@ export class Forwarder implements OnApplicationShutdown {
     reply: FastifyReply,
     { target, identity }: { target: URL; identity: string | undefined },
   ): Promise<void> {
-    const { method, url, headers, id: requestId, clientAddress } = request;
+    const { method, url, id: requestId, clientAddress } = request;
     const isReadHere = originsOf(request).length > 0;
     const body = new ClientBody(request.raw, this.#maxBodyBytes);
+    const { headers, content } = request.is404 ? streamed(request, body) : written(request);
     const exchange = new Exchange(request);
     reply.raw.once('close', () => {
       body.discard();
@@ -111,7 +115,7 @@ export class Forwarder implements OnApplicationShutdown {
         method,
         path: `${target.pathname.replace(/\/+$/, '')}${url}`,
         headers: headersForTarget(headers, { requestId, clientAddress, identity, isReadHere }),
-        body: hasBody(headers) ? body.read() : undefined,
+        body: content,
         signal: exchange.signal,
       });
       answer.body.once('close', () => {
@@ -149,6 +153,26 @@ export class Forwarder implements OnApplicationShutdown {
     if (caller.sessionToken === undefined) return ANONYMOUS;
     return (await this.rpc.call(accountsRpc.resolvePrincipal, { caller })).principal;
   }
+}
+
+function isForOther(request: FastifyRequest, patterns: readonly string[]): boolean {
+  return request.is404 ? isForwarded(request, patterns) : isForwardedSave(request.body, patterns);
+}
+
+interface Outgoing {
+  readonly headers: IncomingHttpHeaders;
+  readonly content: AsyncIterable<Uint8Array> | undefined;
+}
+
+function streamed({ headers }: FastifyRequest, body: ClientBody): Outgoing {
+  return { headers, content: hasBody(headers) ? body.read() : undefined };
+}
+
+/** A body that has been read here has another length once it is JSON again. */
+function written({ headers, body }: FastifyRequest): Outgoing {
+  const { 'transfer-encoding': _, ...others } = headers;
+  const bytes = Buffer.from(JSON.stringify(body));
+  return { headers: { ...others, 'content-length': String(bytes.length) }, content: Readable.from([bytes]) };
 }
 
 function rolesThatFit(roles: readonly string[]): string[] {
