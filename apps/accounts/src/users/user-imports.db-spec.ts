@@ -336,10 +336,15 @@ describe('an import of users', () => {
       row('a', 2, { email: 'y@b.co' }),
       row('b', 1, { email: 'x@b.co' }),
       row('a', 1, { email: 'z@b.co' }),
+      ...[row('c', 1), row('c', 2, { createdAt: null }), row('c', 2)],
     ];
-    const expected = ['imported', 'imported', 'imported', 'unchanged'];
-    expect(await imported(rows, { isPreview: true, batchSize })).toEqual(expected);
-    expect(await imported(rows, { batchSize })).toEqual(expected);
+    const again = ['imported_without createdAt:', 'unchanged'];
+    const expected = ['imported', 'imported', 'imported', 'unchanged', 'imported', ...again];
+    for (const isPreview of [true, false]) {
+      expect(await imported(rows, { isPreview, batchSize })).toEqual(expected);
+    }
+    const later = [row('c', 3, { createdAt: null }), row('c', 3)];
+    expect(await imported(later, { isPreview: true, batchSize })).toEqual(again);
     const a = await stored('a');
     expect([a.email, sessions.reveal(a)]).toEqual(['y@b.co', 't']);
     expect(a.passwordHash).toMatch(/^imported:/);

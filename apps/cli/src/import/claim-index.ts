@@ -152,9 +152,10 @@ export class ClaimIndex {
   }
 
   #add(object: ImportedObject, known: number): number {
-    const { objectId } = object;
+    const { objectId, isCreationUnknown = false } = object;
     const number = known === EMPTY ? this.#objects.add(objectId) : this.#objects.addVersion(known);
-    this.#objects.setTimes(number, object);
+    const creation = isCreationUnknown && known !== EMPTY ? this.#objects.timesOf(known) : object;
+    this.#objects.setTimes(number, { createdAt: creation.createdAt, updatedAt: object.updatedAt });
     this.#claims.set(objectClaim(objectId), number);
     return number;
   }

@@ -202,8 +202,10 @@ export class ObjectImporter<Row extends ObjectRow> {
       ]),
     );
     for (const { objectId, createdAt, updatedAt, lacks = [] } of earlier?.objects ?? []) {
-      const times = { createdAt: new Date(createdAt), changedAt: new Date(updatedAt) };
-      known.set(objectId, { ...known.get(objectId), ...times, lacks });
+      const stored = known.get(objectId);
+      // An earlier row of the preview may lack its creation.
+      const times = { createdAt: stored?.createdAt ?? new Date(createdAt), changedAt: new Date(updatedAt) };
+      known.set(objectId, { ...stored, ...times, lacks });
     }
     const all = new Map([...held, ...owners, ...(earlier?.owners ?? [])]);
     return decideImports(objects, { className, limitBytes, owners: all, known });
