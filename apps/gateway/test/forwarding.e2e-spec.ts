@@ -128,6 +128,14 @@ describe('requests that Gatepost does not serve', () => {
     expect((await send(`${POST}/nothing`)).status).toBe(204);
   });
 
+  it.each([
+    ['POST', '/1.1/users/friendshipRequests'],
+    ['PUT', '/1.1/users/friendshipRequests/5a/accept'],
+    ['GET', '/1.1/users/self/friends'],
+  ])('can be those of friends, which begin as paths of users: %s %s', async (method, path) => {
+    expect(await answerOf(path, { method })).toEqual([200, { method, url: path, bytes: 0 }]);
+  });
+
   it('can be scans, but not of the classes of Gatepost', async () => {
     const path = '/1.1/scan/classes/Post?limit=1';
     expect(await answerOf(path)).toEqual([200, { method: 'GET', url: path, bytes: 0 }]);

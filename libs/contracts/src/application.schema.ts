@@ -119,6 +119,9 @@ const FORWARD_PATHS = [
   '/1.1/users/*/followers',
   '/1.1/users/*/followees',
   '/1.1/users/*/followersAndFollowees',
+  '/1.1/users/friendshipRequests',
+  '/1.1/users/friendshipRequests/*',
+  '/1.1/users/self/*',
   '/1.1/requestCaptcha',
   '/1.1/verifyCaptcha',
 ];
