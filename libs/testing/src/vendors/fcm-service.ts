@@ -63,6 +63,7 @@ interface FcmDelivery {
 interface Refusal {
   readonly status: number;
   readonly code: string;
+  readonly message?: string;
   /** The code of FcmError. */
   readonly fcmCode?: string;
   /** The field with a mistake. */
@@ -71,6 +72,11 @@ interface Refusal {
 
 const TYPES = 'type.googleapis.com/google';
 const INVALID_MESSAGE: Refusal = { status: 400, code: 'INVALID_ARGUMENT', field: 'message' };
+/** FCM names no field. */
+const TOO_BIG: Refusal = {
+  ...{ status: 400, code: 'INVALID_ARGUMENT', fcmCode: 'INVALID_ARGUMENT' },
+  message: 'Android message is too big',
+};
 
 /**
  * A local stand-in of Firebase Cloud Messaging and Google's sign-in, as strict as their documentation. The token decides what happens:
@@ -171,13 +177,13 @@ export class FcmService {
       stream.end(JSON.stringify({ name: `projects/${PROJECT}/messages/${randomUUID()}` }));
       return;
     }
-    const { status, code, fcmCode, field } = refusal;
+    const { status, code, message = code, fcmCode, field } = refusal;
     const details = [
       ...(fcmCode === undefined ? [] : [{ '@type': `${TYPES}.firebase.fcm.v1.FcmError`, errorCode: fcmCode }]),
       ...(field === undefined ? [] : [{ '@type': `${TYPES}.rpc.BadRequest`, fieldViolations: [{ field }] }]),
     ];
     stream.respond({ ':status': status, 'content-type': 'application/json' });
-    stream.end(JSON.stringify({ error: { code: status, message: code, status: code, details } }));
+    stream.end(JSON.stringify({ error: { code: status, message, status: code, details } }));
   }
 
   #refusalOf(headers: IncomingHttpHeaders, body: string): Refusal | undefined {
@@ -186,9 +192,11 @@ export class FcmService {
     if (headers[':path'] !== `/v1/projects/${PROJECT}/messages:send`) return { status: 403, code: 'PERMISSION_DENIED' };
     const parsed = request.safeParse(JSON.parse(body));
     if (!parsed.success) return INVALID_MESSAGE;
-    const { notification: shown, data } = parsed.data.message;
-    const size = Buffer.byteLength(JSON.stringify({ notification: shown, data }));
-    return size > MAX_BYTES ? INVALID_MESSAGE : undefined;
+    const { notification: shown, data, android } = parsed.data.message;
+    const { tag: _tag, ...own } = android?.notification ?? {};
+    const notification = { ...shown, ...own };
+    const size = Buffer.byteLength(JSON.stringify({ notification, data }));
+    return size > MAX_BYTES ? TOO_BIG : undefined;
   }
 
   #accept(body: string): Refusal | undefined {

@@ -12,6 +12,7 @@ import {
   objectOr,
   type Outcome,
   retryAfterMs,
+  textOr,
   type VendorChannel,
   type VendorPush,
   type VendorTarget,
@@ -30,6 +31,9 @@ const QUOTA_BACK_OFF_MS = 60_000;
 /** Devices in a row with a 429 after which the quota of the project may be used up. */
 const MAX_REFUSED_DEVICES = 3;
 const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR';
+const OTHER_PROJECT = 'SENDER_ID_MISMATCH';
+/** FCM gives a message that is too large the same code, without a field. */
+const ABOUT_TOKEN = /registration token/i;
 
 /** Distinguishes the quota of the project from the rate of a device: FCM has one answer for both. */
 class QuotaRefusals {
@@ -226,7 +230,8 @@ export function fcmOutcome(status: number, text: string, backOffMs: number | und
   if (status === 429 || status >= 500) return laterAfter(status, reason, backOffMs);
   // The project has no key of Apple or of browsers for this token, so its other tokens work.
   if (reason === THIRD_PARTY) return { kind: 'rejected', reason };
-  const isCredentials = status === 401 || reason === 'PERMISSION_DENIED';
+  // Google refuses networks and countries, too, with 403 and a page.
+  const isCredentials = status === 401 || (status === 403 && reason !== OTHER_PROJECT);
   return isCredentials ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
 }
 
@@ -245,6 +250,9 @@ function fcmReason(text: string, status: number): { reason: string; isAboutToken
   const code = details.map((detail) => detail['errorCode']).find((one) => typeof one === 'string') ?? error['status'];
   const reason = typeof code === 'string' && CODE.test(code) ? code : `status ${status}`;
   const violations = details.flatMap((detail) => detail['fieldViolations'] ?? []);
-  const isOfToken = violations.every((violation) => objectOr(violation)['field'] === 'message.token');
+  const isOfToken =
+    violations.length === 0
+      ? ABOUT_TOKEN.test(textOr(error['message'], ''))
+      : violations.every((violation) => objectOr(violation)['field'] === 'message.token');
   return { reason, isAboutToken: details.some((detail) => 'errorCode' in detail) && isOfToken };
 }

@@ -68,17 +68,30 @@ describe('a message for FCM', () => {
 });
 
 describe('an answer of FCM', () => {
-  const answer = (status: string, errorCode?: string, details: object[] = []) =>
-    JSON.stringify({ error: { status, details: [...(errorCode === undefined ? [] : [{ errorCode }]), ...details] } });
+  const answer = (status: string, errorCode?: string, details: object[] = [], message = '') =>
+    JSON.stringify({
+      error: { status, message, details: [...(errorCode === undefined ? [] : [{ errorCode }]), ...details] },
+    });
   const violating = (...fields: string[]) => ({ fieldViolations: fields.map((field) => ({ field })) });
 
   it.each([
     [404, answer('NOT_FOUND', 'UNREGISTERED'), undefined, { kind: 'invalid', reason: 'UNREGISTERED' }],
     [
       400,
-      answer('INVALID_ARGUMENT', 'INVALID_ARGUMENT'),
+      answer(
+        'INVALID_ARGUMENT',
+        'INVALID_ARGUMENT',
+        [],
+        'The registration token is not a valid FCM registration token',
+      ),
       undefined,
       { kind: 'invalid', reason: 'INVALID_ARGUMENT', isDoubtful: true },
+    ],
+    [
+      400,
+      answer('INVALID_ARGUMENT', 'INVALID_ARGUMENT', [], 'Android message is too big'),
+      undefined,
+      { kind: 'rejected', reason: 'INVALID_ARGUMENT' },
     ],
     [
       400,
@@ -105,6 +118,7 @@ describe('an answer of FCM', () => {
       { kind: 'rejected', reason: 'SENDER_ID_MISMATCH' },
     ],
     [403, answer('PERMISSION_DENIED'), undefined, { kind: 'credentials', reason: 'PERMISSION_DENIED' }],
+    [403, '<html>', undefined, { kind: 'credentials', reason: 'status 403' }],
     [401, answer('UNAUTHENTICATED'), undefined, { kind: 'credentials', reason: 'UNAUTHENTICATED' }],
     [
       401,
