@@ -117,6 +117,7 @@ describe('an answer of APNs', () => {
     [400, answer('BadDeviceToken'), { kind: 'invalid', reason: 'BadDeviceToken', isDoubtful: true }],
     [400, answer('DeviceTokenNotForTopic'), { kind: 'rejected', reason: 'DeviceTokenNotForTopic' }],
     [403, answer('InvalidProviderToken'), { kind: 'credentials', reason: 'InvalidProviderToken' }],
+    [403, answer('ReasonOfTomorrow'), { kind: 'credentials', reason: 'ReasonOfTomorrow' }],
     [429, answer('TooManyRequests'), { kind: 'later', reason: 'TooManyRequests', scope: 'device' }],
     [
       429,

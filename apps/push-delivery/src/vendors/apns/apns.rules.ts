@@ -159,20 +159,7 @@ const REASON = /^[A-Za-z]{1,40}$/;
 const TIMES_END = Date.UTC(2100, 0);
 /** After a second provider token the connection cannot be used for this time. */
 const TOKEN_BACK_OFF_MS = 20 * 60_000;
-const CREDENTIALS: Outcome['kind'] = 'credentials';
-
-const KINDS: ReadonlyMap<string, Outcome['kind']> = new Map([
-  ['InvalidProviderToken', CREDENTIALS],
-  ['MissingProviderToken', CREDENTIALS],
-  ['ExpiredProviderToken', CREDENTIALS],
-  ['BadCertificate', CREDENTIALS],
-  ['BadCertificateEnvironment', CREDENTIALS],
-  ['Forbidden', CREDENTIALS],
-  ['UnrelatedKeyIdInToken', CREDENTIALS],
-  ['BadEnvironmentKeyIdInToken', CREDENTIALS],
-  ['BadEnvironmentKeyInToken', CREDENTIALS],
-  ['IdleTimeout', 'later'],
-]);
+const IDLE = 'IdleTimeout';
 
 export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', retryAfterMs?: number): Outcome {
   if (status === 200) return { kind: 'accepted' };
@@ -180,8 +167,9 @@ export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', 
   if (status === 410) return { kind: 'invalid', reason, ...(timestamp === undefined ? {} : { since: timestamp }) };
   // Apple gives the same answer for a token of the other environment.
   if (reason === 'BadDeviceToken' && prod === 'prod') return { kind: 'invalid', reason, isDoubtful: true };
-  if (KINDS.get(reason) === CREDENTIALS) return { kind: 'credentials', reason };
-  const isLater = status >= 500 || status === 429 || KINDS.get(reason) === 'later';
+  // Every 403 is about the sender, whatever its reason: Apple adds reasons.
+  if (status === 403) return { kind: 'credentials', reason };
+  const isLater = status >= 500 || status === 429 || reason === IDLE;
   return isLater ? laterBecause(reason, retryAfterMs) : { kind: 'rejected', reason };
 }
 
