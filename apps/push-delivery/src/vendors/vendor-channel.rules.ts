@@ -109,11 +109,21 @@ export function textsIn(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-export function cut(text: string, limit: number): string {
-  if (text.length <= limit) return text;
-  const start = text.slice(0, limit - 1);
-  return `${/[\uD800-\uDBFF]$/.test(start) ? start.slice(0, -1) : start}…`;
+/** @param isDouble whether the vendor counts characters beyond ASCII, such as Chinese ones, as two */
+export function cut(text: string, limit: number, isDouble = false): string {
+  const widthOf = (part: string) => part.length + (isDouble ? part.replaceAll(/[\0-\x7f]/g, '').length : 0);
+  if (widthOf(text) <= limit) return text;
+  let left = limit - widthOf(ELLIPSIS);
+  let kept = '';
+  for (const character of text) {
+    left -= widthOf(character);
+    if (left < 0) break;
+    kept += character;
+  }
+  return `${kept}${ELLIPSIS}`;
 }
+
+const ELLIPSIS = '…';
 
 /** Bounded, because the code becomes a key of the push's record. */
 export function codeOf(value: JsonValue | undefined): string {

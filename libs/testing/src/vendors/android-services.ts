@@ -217,7 +217,7 @@ export class AndroidServices {
   #vivoProblem({ headers }: Call, message: Json): number {
     if (this.#accessTokens.get(String(headers['authtoken'])) !== 'vivo') return 10_000;
     const { title, content, timeToLive } = message as { title: string; content: string; timeToLive: number };
-    if (title.length > CHARACTERS.vivoTitle || content.length > CHARACTERS.vivoText) return 10_045;
+    if (widthOf(title) > CHARACTERS.vivoTitle || widthOf(content) > CHARACTERS.vivoText) return 10_045;
     return timeToLive < 60 || timeToLive > 86_400 ? 10_043 : 0;
   }
 
@@ -293,6 +293,11 @@ export class AndroidServices {
 
 function isLonger(plain: string | undefined, limit: number): boolean {
   return plain !== undefined && plain.length > limit;
+}
+
+/** For vivo, a Chinese character counts as two. */
+function widthOf(plain: string): number {
+  return [...plain].reduce((sum, character) => sum + (character <= '~' ? 1 : 2), 0);
 }
 
 /** A notification of Huawei and Honor has a title and a text, in either place; a message without one is a data message. */

@@ -178,7 +178,9 @@ describe('a message for an Android vendor', () => {
     expect(await oppo({ content: 'C'.repeat(200) })).toMatchObject({ style: 2, content: `${'C'.repeat(127)}…` });
     expect(await oppo({ content: 'C'.repeat(60), style: 1 })).toMatchObject({ content: `${'C'.repeat(49)}…` });
     const vivo = await requested('vivo', { ...DATA, vivo: { content: 'C'.repeat(101) } });
-    expect(vivo.json).toMatchObject({ title: 'Canteen', content: `${'C'.repeat(99)}…` });
+    expect(vivo.json).toMatchObject({ title: 'Canteen', content: `${'C'.repeat(98)}…` });
+    const chinese = await requested('vivo', { alert: '午'.repeat(51), title: '餐'.repeat(20) });
+    expect(chinese.json).toMatchObject({ title: '餐'.repeat(20), content: `${'午'.repeat(49)}…` });
     const meizu = await requested('meizu', {
       ...DATA,
       mz: { noticeBarInfo: { content: 'C'.repeat(101), noticeBarType: 1 } },

@@ -182,7 +182,7 @@ function vivoMessage({ message }: AndroidSend, appId: string, category: string |
     notifyId: Math.max(1, notifyId),
     ...(JSON.stringify(map).length > VIVO_MAX_MAP ? {} : { clientCustomMap: map }),
   };
-  return { ...merged(base, own), title: cut(title, VIVO_MAX_TITLE), content: cut(text, VIVO_MAX_TEXT) };
+  return { ...merged(base, own), title: cut(title, VIVO_MAX_TITLE, true), content: cut(text, VIVO_MAX_TEXT, true) };
 }
 
 function vivoOutcomes(
