@@ -1,4 +1,5 @@
-import { importPKCS8, SignJWT } from 'jose';
+import { createPrivateKey } from 'node:crypto';
+import { SignJWT } from 'jose';
 import type { Clock } from '#bootstrap';
 import type { VendorCredentials } from '#contracts';
 
@@ -81,7 +82,7 @@ export class ProviderToken {
 
   async #sign(issuedAt: Date): Promise<string> {
     const { teamId, keyId, privateKey } = this.credentials;
-    const key = await importPKCS8(privateKey.trim(), 'ES256');
+    const key = createPrivateKey(privateKey);
     const protectedHeader = { alg: 'ES256', kid: keyId };
     return new SignJWT({}).setProtectedHeader(protectedHeader).setIssuer(teamId).setIssuedAt(issuedAt).sign(key);
   }

@@ -1,8 +1,9 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { decodeJwt } from 'jose';
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { decodeJwt, jwtVerify } from 'jose';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Clock } from '#bootstrap';
 import { PUSH as push } from '../../../test/vendor-push.js';
+import { ProviderToken } from '../access-tokens.js';
 import { Http2Client } from '../http2-client.js';
 import type { VendorTarget } from '../vendor-channel.rules.js';
 import { ApnsChannel } from './apns.channel.js';
@@ -44,6 +45,19 @@ describe('the provider token of the channel to Apple', () => {
   afterEach(() => {
     channel.close();
     vi.restoreAllMocks();
+  });
+
+  it.each([
+    ['of OpenSSL', (key: KeyObject) => key.export({ type: 'sec1', format: 'pem' }).toString()],
+    [
+      'of a certificate store',
+      (key: KeyObject) => `Bag Attributes\n${key.export({ type: 'pkcs8', format: 'pem' }).toString()}`,
+    ],
+  ])('is signed with a key in the form %s', async (_, formOf) => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    const credentials = { teamId: 'TEAM123456', keyId: 'KEY1234567', privateKey: formOf(privateKey) };
+    const token = await new ProviderToken(credentials, new Clock()).get();
+    expect((await jwtVerify(token, createPublicKey(privateKey))).payload.iss).toBe('TEAM123456');
   });
 
   it('is used for 40 minutes', async () => {
