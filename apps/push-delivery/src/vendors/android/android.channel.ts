@@ -6,6 +6,7 @@ import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import {
   ANDROID_VENDORS,
   type CheckProblem,
+  codeOf,
   objectIn,
   objectOr,
   type Outcome,
@@ -132,7 +133,7 @@ export class AndroidChannel implements VendorChannel {
     } catch (error) {
       if (!(error instanceof RefusedError))
         return { isRefusal: false, text: `No answer from the vendor: ${(error as Error).message}.` };
-      const text = `The vendor does not accept the ids and the secret: compare them with its console. (${error.message})`;
+      const text = `The vendor does not accept the ids and the secret: compare them with its console, and the clock of this server with the time. (${error.message})`;
       return { isRefusal: true, text };
     }
   }
@@ -180,7 +181,7 @@ export class AndroidChannel implements VendorChannel {
     const answer = await this.#call(protocol.signIn.call(clock.now()));
     if (answer.status >= 500 || answer.status === 429) throw new NoTokenError(answer);
     const access = protocol.signIn.tokenOf(answer);
-    if (access === undefined || !/^[\x21-\x7e]+$/.test(access.token)) throw new RefusedError('the sign-in is refused');
+    if (access === undefined || !/^[\x21-\x7e]+$/.test(access.token)) throw new RefusedError(signInRefusal(answer));
     return access;
   }
 
@@ -251,6 +252,12 @@ export function byStatus(answer: VendorAnswer, code: string): Outcome {
   const reason = code === '' ? `status ${status}` : `code ${code}`;
   if (status === 429 || status >= 500) return laterFor(answer, reason);
   return status === 401 || status === 403 ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
+}
+
+/** With the name or number that the vendor gives to the mistake, such as a wrong time. */
+function signInRefusal({ status, body }: VendorAnswer): string {
+  const { code, result, error } = body;
+  return `sign-in refused: ${codeOf(error ?? code ?? result) || `status ${status}`}`;
 }
 
 /** The vendor asks for fewer requests, and perhaps for none for a while. */

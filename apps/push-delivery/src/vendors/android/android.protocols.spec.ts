@@ -238,6 +238,30 @@ describe('an answer of an Android vendor', () => {
   );
 });
 
+describe('a refusal of the credentials', () => {
+  const outcomesOf = async (name: string, text: string, status = 200) => {
+    const outbound = { send: () => Promise.resolve({ status, text }) } as unknown as OutboundClient;
+    const channel = new AndroidChannel({ protocol: protocolOf(name), outbound, clock: new Clock(), title: 'Shop' });
+    const target = { objectId: 'i', token: 'a', platform: 'android', topic: null, badge: null };
+    return { outcomes: await channel.send(PUSH, [target]), problem: await channel.check() };
+  };
+
+  it.each([
+    ['huawei', '{"error":1101,"sub_error":20044}', 400, 'sign-in refused: 1101'],
+    ['honor', '{"error":"unauthorized_client"}', 401, 'sign-in refused: unauthorized_client'],
+    ['oppo', '{"code":14,"message":"Invalid sign"}', 200, 'sign-in refused: 14'],
+    ['vivo', '{"result":10050,"desc":"sign"}', 200, 'sign-in refused: 10050'],
+    ['vivo', '<html>', 404, 'sign-in refused: status 404'],
+    ['xiaomi', '{"code":21301}', 200, 'code 21301'],
+    ['xiaomi', '{"code":22022}', 200, 'code 22022'],
+    ['meizu', '{"code":"1006"}', 200, 'code 1006'],
+  ])('of %s, %s, keeps the devices, and its reason is shown', async (name, text, status, reason) => {
+    const { outcomes, problem } = await outcomesOf(name, text, status);
+    expect(outcomes).toEqual([{ kind: 'credentials', reason }]);
+    expect(problem).toMatchObject({ isRefusal: true, text: expect.stringContaining(`(${reason})`) as unknown });
+  });
+});
+
 describe('a text that is too long', () => {
   it('is cut between characters', () => {
     fc.assert(

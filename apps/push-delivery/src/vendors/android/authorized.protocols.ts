@@ -155,7 +155,8 @@ const FIELDS = ['pass_through', 'notify_type', 'notify_id', 'time_to_live', 'tim
 
 const XIAOMI_ALL_INVALID = '20301';
 const XIAOMI_LATER = new Set(['10001', '10002', '10003', '10027', '10037']);
-const XIAOMI_CREDENTIALS = '21301';
+/** The secret, or the application with its package name. */
+const XIAOMI_CREDENTIALS = new Set(['21301', '22000', '22006', '22007', '22022']);
 const NONE_LEFT = '10035';
 /** Nothing more is accepted before midnight in Beijing. */
 const DAY_LIMITS = new Set(['10034', '200001']);
@@ -199,7 +200,7 @@ export function xiaomiProtocol(
       const reason = `code ${code}`;
       if (code === '0') return acceptedBut(tokens, badTokens(objectOr(answer.body['data'])), 'bad_regids');
       if (code === XIAOMI_ALL_INVALID) return forAll(tokens, { kind: 'invalid', reason, isDoubtful: true });
-      if (code === XIAOMI_CREDENTIALS) return forAll(tokens, { kind: 'credentials', reason });
+      if (XIAOMI_CREDENTIALS.has(code)) return forAll(tokens, { kind: 'credentials', reason });
       if (XIAOMI_LATER.has(code)) return forAll(tokens, laterFor(answer, reason));
       if (DAY_LIMITS.has(code)) return forAll(tokens, { kind: 'rejected', reason: 'the limit of the day' });
       return forAll(tokens, byStatus(answer, code));

@@ -1,4 +1,5 @@
-import { importPKCS8, SignJWT } from 'jose';
+import { createPrivateKey } from 'node:crypto';
+import { SignJWT } from 'jose';
 import type { Clock } from '#bootstrap';
 import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
@@ -7,6 +8,7 @@ import { type AccessToken, AccessTokens } from '../access-tokens.js';
 import { Http2Client, Http2Error, outcomeWithoutAnswer } from '../http2-client.js';
 import {
   type CheckProblem,
+  codeOf,
   merged,
   objectIn,
   objectOr,
@@ -115,7 +117,7 @@ export class FcmChannel implements VendorChannel {
         return { isRefusal: false, text: `No answer from Google: ${(error as Error).message}.` };
       return {
         isRefusal: true,
-        text: `serviceAccount: Google does not accept it. Its key may have expired or been deleted: generate a new private key in the Firebase console (Project settings, Service accounts). (${error.message})`,
+        text: `serviceAccount: Google does not accept it. Its key may have expired or been deleted: generate a new private key in the Firebase console (Project settings, Service accounts). Or the clock of this server is wrong. (${error.message})`,
       };
     }
   }
@@ -157,14 +159,13 @@ function outcomeOf({ isRefused, backOffMs }: SignInError): Outcome {
 }
 
 async function signIn({ account, tokenUrl, outbound, clock }: FcmOptions): Promise<AccessToken> {
-  const key = await importPKCS8(account.private_key, 'RS256');
   const assertion = await new SignJWT({ scope: SCOPE })
     .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
     .setIssuer(account.client_email)
     .setAudience(tokenUrl)
     .setIssuedAt()
     .setExpirationTime('1h')
-    .sign(key);
+    .sign(createPrivateKey(account.private_key));
   const body = new URLSearchParams({ grant_type: GRANT, assertion }).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const answer = await outbound.send(new URL(tokenUrl), { method: 'POST', headers, body }).catch((error: unknown) => {
@@ -172,9 +173,9 @@ async function signIn({ account, tokenUrl, outbound, clock }: FcmOptions): Promi
   });
   if (answer.status >= 500 || answer.status === 429)
     throw new SignInError(false, `status ${answer.status}`, retryAfterMs(answer.retryAfter, clock.now()));
-  const { access_token: token, expires_in: seconds } = objectIn(answer.text);
+  const { access_token: token, expires_in: seconds, error } = objectIn(answer.text);
   if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-    throw new SignInError(true, `status ${answer.status}`);
+    throw new SignInError(true, codeOf(error) || `status ${answer.status}`);
   return { token, seconds: typeof seconds === 'number' ? seconds : 3_600 };
 }
 
