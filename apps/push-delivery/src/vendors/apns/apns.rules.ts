@@ -101,7 +101,11 @@ function nativePayload(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([name]) => !consumed.has(name)));
 }
 
-function payloadOf(data: JsonObject): JsonObject {
+/** SDKs send `null` for an omitted member. */
+function payloadOf(given: JsonObject): JsonObject {
+  const data = Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== null || !CONSUMED.has(name)),
+  );
   const aps: JsonObject = {};
   const alert = alertOf(data);
   if (alert !== undefined) aps['alert'] = alert;
