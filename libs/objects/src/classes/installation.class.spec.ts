@@ -37,6 +37,12 @@ describe('installationClass.parse', () => {
     expect(applyChanges(stored, custom)).toEqual({ badge });
   });
 
+  it.each(['badge', 'registrationId', 'vendor', 'webPush'])('removes %s where it is null', (name) => {
+    expect(installationClass.parse({ [name]: null }, false).custom).toEqual([
+      { path: [name], operation: { kind: 'delete' } },
+    ]);
+  });
+
   it('applies several operations on channels in order', () => {
     const ops = [
       { __op: 'AddUnique', objects: ['a'] },

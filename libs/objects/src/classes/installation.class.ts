@@ -122,12 +122,15 @@ function addressFormat(name: string, { pattern, problem, description }: AddressF
   return { schema, responseSchema: z.string().describe(description), parse };
 }
 
+function isRemoval(operation: FieldChange['operation']): boolean {
+  return operation.kind === 'delete' || (operation.kind === 'set' && operation.value === null);
+}
+
 function parseBadgeChange(change: FieldChange): FieldChange {
   const { path, operation } = change;
   const problem = 'The value must be a whole number from 0 on, or the operation Increment.';
   if (path.length > 1) throw incorrect('badge', problem);
-  if (operation.kind === 'delete') return change;
-  if (operation.kind === 'set' && operation.value === null) return { path, operation: { kind: 'delete' } };
+  if (isRemoval(operation)) return { path, operation: { kind: 'delete' } };
   if (operation.kind === 'increment' && Number.isSafeInteger(operation.amount))
     return { path, operation: { ...operation, atLeast: 0 } };
   const isNumber = operation.kind === 'set' && Number.isSafeInteger(operation.value) && Number(operation.value) >= 0;
@@ -175,7 +178,7 @@ const ADDRESS_FORMATS = {
 /** A subscription is stored as a whole: its endpoint and its keys belong together. */
 function parseWebPushChange(change: FieldChange): FieldChange {
   const { path, operation } = change;
-  if (operation.kind === 'delete' && path.length === 1) return change;
+  if (path.length === 1 && isRemoval(operation)) return { path, operation: { kind: 'delete' } };
   if (path.length > 1 || operation.kind !== 'set')
     throw incorrect('webPush', 'The field can only be changed as a whole.');
   const { success, data } = webPush.safeParse(operation.value);
