@@ -165,11 +165,18 @@ const COUNT_BADGES_UP = `
    WHERE i.app_id = $1 AND i.object_id = ANY ($2)
   RETURNING i.object_id AS "objectId", (i.fields->>'badge')::int AS badge`;
 
+const MAX_REASONS = 32;
+const OTHERS = 'other reasons';
+
+/** SQL. Servers that devices have chosen name reasons, too: the rarest beyond the limit are counted together. */
 export const sumOf = (one: string, other: string): string => `
   (SELECT coalesce(jsonb_object_agg(key, total), '{}')
-     FROM (SELECT key, sum(value::int) AS total
-             FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every
-            GROUP BY key) AS summed)`;
+     FROM (SELECT CASE WHEN place <= ${MAX_REASONS} THEN key ELSE '${OTHERS}' END AS key, sum(total) AS total
+             FROM (SELECT key, sum(value::int) AS total,
+                          row_number() OVER (ORDER BY key = '${OTHERS}' DESC, sum(value::int) DESC, key) AS place
+                     FROM (SELECT * FROM jsonb_each_text(${one}) UNION ALL SELECT * FROM jsonb_each_text(${other})) AS every
+                    GROUP BY key) AS summed
+            GROUP BY 1) AS bounded)`;
 
 /** SQL: the expiry of the push, at most a day from now. */
 export const END = `least(push.expires_at, now() + interval '1 day')`;

@@ -112,6 +112,14 @@ describe('the settlement of a batch', () => {
   beforeEach(() => database.query('DELETE FROM push.vendor_batches'));
   afterAll(() => database.close());
 
+  it('names the most frequent reasons alone, and counts the others together', async () => {
+    await useLane('web-push/_default//prod');
+    const rare = Array.from({ length: 50 }, (_, place): Outcome => ({ kind: 'rejected', reason: `reason${place}` }));
+    const { counts } = await settle([...rare, ...times(3, { kind: 'rejected', reason: 'status 403' })]);
+    const { 'status 403': frequent, 'other reasons': others, ...named } = counts?.reasons ?? {};
+    expect([frequent, others, Object.keys(named).length, counts?.rejected]).toEqual([3, 20, 30, 53]);
+  });
+
   it('removes no token in doubt before the vendor has accepted one with these credentials', async () => {
     await useLane('fcm/_default//prod');
     const first = await settle([doubtful]);
