@@ -120,7 +120,7 @@ describe('dead letters', () => {
     await channel.waitForConfirms();
     const moved: DeadLetter[] = [];
     await expect(letters.replay('absent', (letter) => moved.push(letter))).rejects.toThrow(
-      `no queue ${topology.eventQueue('absent')}`,
+      `no queue for ${topology.eventQueue('absent')}`,
     );
     expect(moved).toEqual([]);
     await eventually(async () => {
