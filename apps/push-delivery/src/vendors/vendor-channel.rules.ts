@@ -109,9 +109,8 @@ export function textsIn(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
-/** @param isDouble whether the vendor counts characters beyond ASCII, such as Chinese ones, as two */
-export function cut(text: string, limit: number, isDouble = false): string {
-  const widthOf = (part: string) => part.length + (isDouble ? part.replaceAll(/[\0-\x7f]/g, '').length : 0);
+export function cut(text: string, limit: number, countsChineseTwice = false): string {
+  const widthOf = (part: string) => part.length + (countsChineseTwice ? part.replaceAll(/[ -~]/g, '').length : 0);
   if (widthOf(text) <= limit) return text;
   let left = limit - widthOf(ELLIPSIS);
   let kept = '';

@@ -295,9 +295,8 @@ function isLonger(plain: string | undefined, limit: number): boolean {
   return plain !== undefined && plain.length > limit;
 }
 
-/** For vivo, a Chinese character counts as two. */
 function widthOf(plain: string): number {
-  return [...plain].reduce((sum, character) => sum + (character <= '~' ? 1 : 2), 0);
+  return plain.length + plain.replaceAll(/[ -~]/g, '').length;
 }
 
 /** A notification of Huawei and Honor has a title and a text, in either place; a message without one is a data message. */

@@ -72,7 +72,6 @@ interface Refusal {
 
 const TYPES = 'type.googleapis.com/google';
 const INVALID_MESSAGE: Refusal = { status: 400, code: 'INVALID_ARGUMENT', field: 'message' };
-/** FCM names no field. */
 const TOO_BIG: Refusal = {
   ...{ status: 400, code: 'INVALID_ARGUMENT', fcmCode: 'INVALID_ARGUMENT' },
   message: 'Android message is too big',

@@ -254,7 +254,6 @@ export function byStatus(answer: VendorAnswer, code: string): Outcome {
   return status === 401 || status === 403 ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
 }
 
-/** With the name or number that the vendor gives to the mistake, such as a wrong time. */
 function signInRefusal({ status, body }: VendorAnswer): string {
   const { code, result, error } = body;
   return `sign-in refused: ${codeOf(error ?? code ?? result) || `status ${status}`}`;

@@ -155,7 +155,6 @@ const FIELDS = ['pass_through', 'notify_type', 'notify_id', 'time_to_live', 'tim
 
 const XIAOMI_ALL_INVALID = '20301';
 const XIAOMI_LATER = new Set(['10001', '10002', '10003', '10027', '10037']);
-/** The secret, or the application with its package name. */
 const XIAOMI_CREDENTIALS = new Set(['21301', '22000', '22006', '22007', '22022']);
 const NONE_LEFT = '10035';
 /** Nothing more is accepted before midnight in Beijing. */

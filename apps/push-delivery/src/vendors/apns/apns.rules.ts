@@ -101,7 +101,6 @@ function nativePayload(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([name]) => !consumed.has(name)));
 }
 
-/** SDKs send `null` for an omitted member. */
 function payloadOf(given: JsonObject): JsonObject {
   const data = Object.fromEntries(
     Object.entries(given).filter(([name, value]) => value !== null || !CONSUMED.has(name)),
@@ -171,7 +170,6 @@ export function apnsOutcome(status: number, text: string, prod: 'dev' | 'prod', 
   if (status === 410) return { kind: 'invalid', reason, ...(timestamp === undefined ? {} : { since: timestamp }) };
   // Apple gives the same answer for a token of the other environment.
   if (reason === 'BadDeviceToken' && prod === 'prod') return { kind: 'invalid', reason, isDoubtful: true };
-  // Every 403 is about the sender, whatever its reason: Apple adds reasons.
   if (status === 403) return { kind: 'credentials', reason };
   const isLater = status >= 500 || status === 429 || reason === IDLE;
   return isLater ? laterBecause(reason, retryAfterMs) : { kind: 'rejected', reason };

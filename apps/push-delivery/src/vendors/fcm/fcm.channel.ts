@@ -32,8 +32,8 @@ const CODE = /^[A-Z_]{1,40}$/;
 const QUOTA_BACK_OFF_MS = 60_000;
 /** Devices in a row with a 429 after which the quota of the project may be used up. */
 const MAX_REFUSED_DEVICES = 3;
-const THIRD_PARTY = 'THIRD_PARTY_AUTH_ERROR';
-const OTHER_PROJECT = 'SENDER_ID_MISMATCH';
+/** The project has no key of Apple or of browsers for this token, or another project has its app: other tokens work. */
+const OF_TOKEN = new Set(['THIRD_PARTY_AUTH_ERROR', 'SENDER_ID_MISMATCH']);
 /** FCM gives a message that is too large the same code, without a field. */
 const ABOUT_TOKEN = /registration token/i;
 
@@ -229,11 +229,8 @@ export function fcmOutcome(status: number, text: string, backOffMs: number | und
   if (reason === 'UNREGISTERED') return { kind: 'invalid', reason };
   if (reason === 'INVALID_ARGUMENT' && isAboutToken) return { kind: 'invalid', reason, isDoubtful: true };
   if (status === 429 || status >= 500) return laterAfter(status, reason, backOffMs);
-  // The project has no key of Apple or of browsers for this token, so its other tokens work.
-  if (reason === THIRD_PARTY) return { kind: 'rejected', reason };
-  // Google refuses networks and countries, too, with 403 and a page.
-  const isCredentials = status === 401 || (status === 403 && reason !== OTHER_PROJECT);
-  return isCredentials ? { kind: 'credentials', reason } : { kind: 'rejected', reason };
+  if (OF_TOKEN.has(reason)) return { kind: 'rejected', reason };
+  return { kind: status === 401 || status === 403 ? 'credentials' : 'rejected', reason };
 }
 
 /** A 429 without a time may be for the rate of one device, 240 messages a minute. */
