@@ -168,7 +168,6 @@ function streamed({ headers }: FastifyRequest, body: ClientBody): Outgoing {
   return { headers, content: hasBody(headers) ? body.read() : undefined };
 }
 
-/** A body that has been read here has another length once it is JSON again. */
 function written({ headers, body }: FastifyRequest): Outgoing {
   const { 'transfer-encoding': _, ...others } = headers;
   const bytes = Buffer.from(JSON.stringify(body));
