@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { appClient, masterClient, signUp, unique, useServer } from '#testing';
+import { appClient, masterClient, setSetting, signUp, unique, useServer } from '#testing';
 import { type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
 import { answer, isAsked } from './suites/page-requests.js';
 
@@ -133,4 +133,119 @@ it('a push to single devices counts those with these ids, and the palette opens 
     await page.keyboard.press('Enter');
     await page.waitForURL(`**/${path}`);
   }
+});
+
+describe('Undo in History', () => {
+  const CHANGED_SINCE = 'The object has changed since, so nothing was written.';
+  const saved = async (page: Page) => {
+    await button(page, 'Save').click();
+    await page.getByText('Saved.').waitFor();
+  };
+  /** Undoes an act in the log of the page. The newest is the first. */
+  const undo = async (page: Page, act: string, index = 0) => {
+    const log = page.getByRole('table', { name: 'Audit log' });
+    await log.getByRole('button', { name: act }).nth(index).click();
+    await log.getByRole('button', { name: 'Undo' }).click();
+  };
+  const isBack = (page: Page) => page.getByText('The former value is back.').waitFor();
+
+  it('brings an address back as verified, which is an act of its own', async () => {
+    const master = masterClient(server());
+    const contact = { email: `${unique('ada')}@example.com` };
+    const { id } = await signUp(appClient(server()), contact);
+    await master.put(`/1.1/users/${id}`, { emailVerified: true });
+    const page = await open(`users/${id}`);
+    const email = page.getByLabel('E-mail', { exact: true });
+    await email.fill(`${unique('other')}@example.com`);
+    await saved(page);
+    // What others have done with other fields does not matter.
+    await master.put(`/1.1/users/${id}`, { level: 5 });
+    await page.getByRole('tab', { name: 'History' }).click();
+    await undo(page, 'User changed');
+    await isBack(page);
+    expect((await master.get(`/1.1/users/${id}`)).body).toMatchObject({ ...contact, emailVerified: true, level: 5 });
+    const acts = page.getByRole('table', { name: 'Audit log' }).getByRole('button', { name: 'User changed' });
+    await expect.poll(() => acts.count()).toBe(2);
+    await page.reload();
+    await undo(page, 'User changed');
+    await isBack(page);
+    expect((await master.get(`/1.1/users/${id}`)).body['email']).not.toBe(contact.email);
+  });
+
+  it('writes no field of a user, and no access list, over what another has written since', async () => {
+    const master = masterClient(server());
+    const { id } = await signUp(appClient(server()), { level: 1 });
+    const page = await open(`users/${id}`);
+    await page.getByLabel('Own fields').fill('{"level": 2}');
+    await saved(page);
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByLabel('User id or role').fill('*');
+    await button(page, 'Add').click();
+    await saved(page);
+    const theirs = { level: 3, ACL: { [id]: { read: true } } };
+    await master.put(`/1.1/users/${id}`, theirs);
+    await page.getByRole('tab', { name: 'History' }).click();
+    for (const index of [0, 1]) {
+      await undo(page, 'User changed', index);
+      await page.getByText(CHANGED_SINCE).nth(index).waitFor();
+    }
+    expect((await master.get(`/1.1/users/${id}?returnACL=true`)).body).toMatchObject(theirs);
+  });
+
+  it('takes a new member out of a role, once', async () => {
+    const { id } = await signUp(appClient(server()));
+    const role = { name: unique('role').replaceAll('-', '_'), ACL: {} };
+    const roleId = String((await masterClient(server()).post('/1.1/roles', role)).body['objectId']);
+    const page = await open(`roles/${roleId}`);
+    await page.getByLabel('User name or id', { exact: true }).fill(id);
+    await button(page, 'Add').first().click();
+    const members = page.getByRole('table', { name: 'Users of the role' }).getByRole('rowheader');
+    await expect.poll(() => members.count()).toBe(1);
+    await undo(page, 'Role changed');
+    await isBack(page);
+    await expect.poll(() => members.count()).toBe(0);
+    await page.reload();
+    await undo(page, 'Role changed', 1);
+    await page.getByText(CHANGED_SINCE).waitFor();
+  });
+
+  it('of the first own template brings the built-in one back, and of that one the own', async () => {
+    const page = await open('templates/resetPassword/en');
+    await page.getByRole('textbox', { name: 'Subject' }).fill('A subject of our own');
+    await saved(page);
+    await undo(page, 'Template changed');
+    await isBack(page);
+    await page.getByText('built in', { exact: true }).first().waitFor();
+    await page.reload();
+    await undo(page, 'Template reset');
+    await isBack(page);
+    await expect.poll(() => page.getByRole('textbox', { name: 'Subject' }).inputValue()).toBe('A subject of our own');
+  });
+
+  it('of a setting and of a class permission stands in the audit log, and comes too late after another change', async () => {
+    const page = await open('settings');
+    const field = page.getByLabel('mailLanguage');
+    const stored = await field.inputValue();
+    await field.fill('de');
+    await saved(page);
+    await page.goto(operator().urlOf('/audit?action=changeSetting'));
+    await undo(page, 'Setting changed');
+    await isBack(page);
+    await page.goto(operator().urlOf('settings'));
+    await expect.poll(() => field.inputValue()).toBe(stored);
+    await setSetting(server(), server().app, 'mailLanguage', 'it');
+    await page.goto(operator().urlOf('/audit?action=changeSetting'));
+    // The act of the command line is above the undo.
+    await undo(page, 'Setting changed', 1);
+    await page.getByText(CHANGED_SINCE).waitFor();
+    await setSetting(server(), server().app, 'mailLanguage', stored);
+
+    await page.goto(operator().urlOf('permissions'));
+    await button(page, 'Change _Role: Read one').click();
+    await page.getByRole('dialog').getByLabel('Who may').selectOption('only the master key');
+    await saved(page);
+    await page.goto(operator().urlOf('/audit?action=changeClassPermission'));
+    await undo(page, 'Class permission changed');
+    await isBack(page);
+  });
 });

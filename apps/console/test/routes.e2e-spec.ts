@@ -395,6 +395,7 @@ function requestOf(route: ConsoleRoute, appId: string) {
 const vendor = { vendor: 'apns', profile: '_default' };
 const fields = { privateKey: CANARY };
 const BODIES = new Map<ConsoleRoute, object>([
+  [consoleApi.changeUser, { updatedAt: '2026-01-01T00:00:00.000Z' }],
   [consoleApi.setPlatform, { kind: 'weixin', fields }],
   [consoleApi.setTextMessageProvider, { kind: 'webhook', fields }],
   [consoleApi.setVendor, { ...vendor, fields }],

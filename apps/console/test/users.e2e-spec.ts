@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { consoleApi, type ConsoleRoute, type Role, ROLES } from '#console-api';
-import { type FoundUser, lockoutsRpc, objectsRpc, userSearchRpc } from '#contracts';
+import { CHANGED_SINCE, consoleApi, type ConsoleRoute, type Role, ROLES } from '#console-api';
+import { accountsRpc, type FoundUser, lockoutsRpc, objectsRpc, userSearchRpc } from '#contracts';
 import { appError } from '#errors';
 import { TestConsole, type Visitor } from './console-service.js';
 
@@ -118,6 +118,101 @@ it('an access list of a role is written only where the role is as the operator h
   expect(console.transport.requestsOf(objectsRpc.update)).toMatchObject([
     { where: { updatedAt: { __type: 'Date', iso: updatedAt } } },
   ]);
+});
+
+describe('an undo', () => {
+  const user = { objectId: 'u1', updatedAt: at, level: 1, token: 'former' };
+  const changeUser = (body: unknown) =>
+    owner.call(consoleApi.changeUser, { params: { appId: APP, userId: 'u1' }, body });
+  const newest = async (visitor: Visitor) => {
+    const { body } = await visitor.call(consoleApi.listAudit, { query: { appId: APP, limit: '1' } });
+    return (body['items'] as { undo: unknown; outcome: string }[])[0];
+  };
+
+  beforeEach(() => {
+    const state = { linkedAccounts: [], roles: [], hasPassword: true };
+    const lockout = { lockedUntil: null, lockedSince: null, failures: 0, failedLogins: [] };
+    console.transport.answer(userSearchRpc.describe, () => ({ user, lockout, ...state }));
+    console.transport.answer(accountsRpc.updateUser, ({ changes }) => ({ result: { updatedAt: at, ...changes } }));
+    console.transport.answer(objectsRpc.get, () => ({
+      object: { objectId: 'role1', name: 'staff', ACL: { '*': { read: true } }, createdAt: at, updatedAt: at },
+    }));
+    console.transport.answer(objectsRpc.update, () => ({ result: {} }));
+  });
+
+  it('of a user writes the former value over the written one, at the time of the user that was compared', async () => {
+    const { body } = await changeUser({ updatedAt: at, changes: { level: 2, score: 7 } });
+    const undo = {
+      action: 'changeUser',
+      params: { appId: APP, userId: 'u1' },
+      body: { changes: { level: 1, score: { __op: 'Delete' } }, former: { level: 2, score: 7 } },
+    };
+    expect(body['undo']).toEqual(undo);
+    expect(await newest(owner)).toMatchObject({ outcome: 'done', undo });
+    expect(await newest(operators.get('developer')!)).toMatchObject({ undo });
+
+    console.transport.calls.length = 0;
+    expect((await changeUser({ changes: { level: 3 }, former: { level: 1 } })).status).toBe(200);
+    expect(console.transport.requestsOf(accountsRpc.updateUser)).toMatchObject([
+      { where: { updatedAt: { iso: user.updatedAt } } },
+    ]);
+  });
+
+  it.each([{ level: 2 }, { level: { __op: 'Delete' } }, { level: 1, score: null }])(
+    'over %j of a user, where another value is stored, writes nothing',
+    async (former) => {
+      const { status, body } = await changeUser({ changes: { level: 3 }, former });
+      expect([status, body['name'], body['error']]).toEqual([400, 'NO_EFFECT', CHANGED_SINCE]);
+      expect(console.transport.requestsOf(accountsRpc.updateUser)).toEqual([]);
+      expect(await newest(owner)).toMatchObject({ outcome: 'refused', undo: null });
+    },
+  );
+
+  it('that holds a secret is in the answer, and not in the entry', async () => {
+    const { body } = await changeUser({ updatedAt: at, changes: { token: 'new' } });
+    expect(body['undo']).toMatchObject({ body: { changes: { token: 'former' } } });
+    expect(await newest(owner)).toMatchObject({ outcome: 'done', undo: null });
+  });
+
+  it('needs either the time of a user or former values', async () => {
+    for (const given of [{}, { updatedAt: at, former: {} }])
+      expect(await changeUser({ changes: {}, ...given })).toMatchObject({ status: 400 });
+  });
+
+  describe('of a role', () => {
+    const changeRole = (body: unknown) =>
+      owner.call(consoleApi.changeRole, { params: { appId: APP, roleId: 'role1' }, body });
+
+    beforeEach(() => {
+      console.transport.answer(objectsRpc.find, ({ where }) => ({
+        results: JSON.stringify(where).includes('$in') ? [{ objectId: 'member' }] : [],
+      }));
+    });
+
+    it('concerns the members that have changed only', async () => {
+      const { body } = await changeRole({ addUsers: ['member', 'new'], removeUsers: ['member', 'stranger'] });
+      expect(body['undo']).toMatchObject({ body: { addUsers: ['member'], removeUsers: ['new'], former: {} } });
+      expect((await changeRole({ addUsers: ['member'] })).body['undo']).toBeNull();
+    });
+
+    it('is one conditional write', async () => {
+      expect((await changeRole({ addUsers: ['new'], removeUsers: ['member'], former: {} })).status).toBe(200);
+      const ops = [{ __op: 'AddRelation' }, { __op: 'RemoveRelation' }];
+      expect(console.transport.requestsOf(objectsRpc.update)).toMatchObject([
+        { changes: { users: { __op: 'Batch', ops } }, where: { updatedAt: { iso: at } } },
+      ]);
+    });
+
+    it.each([
+      { removeUsers: ['member', 'gone'], former: {} },
+      { addUsers: ['member'], former: {} },
+      { ACL: {}, former: { ACL: { '*': { write: true } } } },
+    ])('as %j, which does not fit, writes nothing', async (change) => {
+      const { status, body } = await changeRole(change);
+      expect([status, body['error']]).toEqual([400, CHANGED_SINCE]);
+      expect(console.transport.requestsOf(objectsRpc.update)).toEqual([]);
+    });
+  });
 });
 
 describe('a page of users', () => {

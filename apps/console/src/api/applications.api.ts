@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { appId, count, ofApp, route, time, total } from './route.js';
+import { appId, count, ofApp, route, time, total, undo } from './route.js';
 
 const listedApplication = z.object({ id: appId, name: z.string(), createdAt: time });
 
@@ -163,7 +163,7 @@ export const applicationsApi = {
     needsProof: true,
     params: ofApp.extend({ name: z.string().regex(/^[A-Za-z]{1,60}$/) }),
     body: z.strictObject({ value: z.string().max(10_000), former: z.string().max(10_000).optional() }),
-    reply: oneApplication,
+    reply: oneApplication.extend({ undo }),
   }),
   rotateKeys: route({
     method: 'POST',
@@ -199,6 +199,6 @@ export const applicationsApi = {
       permission: classPermission,
       former: classPermission.optional(),
     }),
-    reply: oneApplication,
+    reply: oneApplication.extend({ undo }),
   }),
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, cursor, exportRoute, flag, limit, ofApp, pageOf, route, time } from './route.js';
+import { count, cursor, exportRoute, flag, limit, ofApp, pageOf, route, time, undo } from './route.js';
 
 export const MESSAGE_STATUSES = ['queued', 'failed', 'sent', 'dead', 'dropped'] as const;
 export const TEMPLATE_KINDS = ['verifyEmail', 'resetPassword'] as const;
@@ -125,7 +125,7 @@ export const messagesApi = {
     needsProof: true,
     params: ofTemplate,
     body: givenParts.extend({ former: parts.optional() }),
-    reply: z.object({ template }),
+    reply: z.object({ template, undo }),
   }),
   /** Back to the built-in template. Fails with NOT_FOUND, or with NO_EFFECT where the stored parts are not `former`. */
   resetTemplate: route({

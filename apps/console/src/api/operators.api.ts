@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { grant, grants, operatorAddress, operatorId, operatorName } from './access.api.js';
-import { count, cursor, exportRoute, limit, pageOf, route, time } from './route.js';
+import { count, cursor, exportRoute, limit, pageOf, route, time, undo } from './route.js';
 
 /** `invited`: without a way to sign in yet. `disabled`: cannot sign in. */
 export const OPERATOR_STATES = ['active', 'invited', 'disabled'] as const;
@@ -124,7 +124,7 @@ export const operatorsApi = {
     path: '/audit',
     access: 'operator',
     query: auditFilters.extend({ after: cursor.optional(), limit }),
-    reply: pageOf(auditEntry),
+    reply: pageOf(auditEntry.extend({ undo })),
   }),
   exportAudit: exportRoute({
     path: '/audit/export',

@@ -158,6 +158,23 @@ export const json = z.record(z.string(), z.unknown());
 export const cursor = z.string().max(MAX_CURSOR_LENGTH);
 export const limit = z.coerce.number<number>().int().min(1).max(200).default(50);
 
+/** Routes that write a value over a certain other one only, so that they can undo an act. */
+export const UNDO_ACTIONS = [
+  'changeClassPermission',
+  'changeRole',
+  'changeSetting',
+  'changeUser',
+  'resetTemplate',
+  'setTemplate',
+] as const;
+
+/** The call that undoes an act: NO_EFFECT where what the act wrote is no longer stored. Null: the act cannot be undone. */
+export const undo = z
+  .object({ action: z.enum(UNDO_ACTIONS), params: z.record(z.string(), z.string()), body: json })
+  .nullable();
+
+export type Undo = NonNullable<z.output<typeof undo>>;
+
 export const total = z.object({ value: count, isExact: z.boolean() });
 
 export function pageOf<Item extends z.ZodType>(

@@ -1,5 +1,19 @@
 import { z } from 'zod';
-import { count, cursor, exportRoute, flag, json, limit, objectId, ofApp, pageOf, route, time, total } from './route.js';
+import {
+  count,
+  cursor,
+  exportRoute,
+  flag,
+  json,
+  limit,
+  objectId,
+  ofApp,
+  pageOf,
+  route,
+  time,
+  total,
+  undo,
+} from './route.js';
 
 export const SEARCHED_FIELDS = ['any', 'username', 'email', 'phone', 'id'] as const;
 export const USER_ORDERS = ['newest', 'oldest', 'username'] as const;
@@ -139,14 +153,18 @@ export const usersApi = {
     params: ofUser,
     reply: oneUser,
   }),
-  /** A value sets, `{"__op":"Delete"}` removes. Fails with NO_EFFECT if the user has changed since `updatedAt`. */
+  /** A value sets, `{"__op":"Delete"}` removes. NO_EFFECT if the user has changed since `updatedAt`, or fields are not `former`. */
   changeUser: route({
     method: 'PATCH',
     path: '/apps/:appId/users/:userId',
     access: 'users.write',
     params: ofUser,
-    body: z.strictObject({ updatedAt: time, changes: json }),
-    reply: oneUser,
+    body: z
+      .strictObject({ updatedAt: time.optional(), former: json.optional(), changes: json })
+      .refine(({ updatedAt, former }) => (updatedAt === undefined) !== (former === undefined), {
+        error: 'must have either updatedAt or former',
+      }),
+    reply: oneUser.extend({ undo }),
   }),
   /** Each device of the user has to log in again. */
   endUserSession: route({
@@ -253,14 +271,15 @@ export const usersApi = {
     body: z.strictObject({
       /** Of the role that was read: NO_EFFECT for an access list if the role has changed since. */
       updatedAt: time.optional(),
+      /** NO_EFFECT if another access list is stored, if an added member is one already, or a removed member is none. */
+      former: z.strictObject({ ACL: json.optional() }).optional(),
       ACL: json.optional(),
       addUsers: members,
       removeUsers: members,
       addRoles: members,
       removeRoles: members,
     }),
-    /** `changed`: the given members that were added or removed. */
-    reply: oneRole.extend({ changed: z.array(z.string()) }),
+    reply: oneRole.extend({ undo }),
   }),
   deleteRole: route({
     method: 'DELETE',

@@ -32,7 +32,7 @@ import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
 import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { toListedPush, NEWEST_FIRST } from '../pushes/push.rules.js';
-import { Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
+import { Handles, ifUnchanged, type ReplyOf, type RequestOf, undoOf } from '../routing/console-handler.js';
 
 type OneApplication = ReplyOf<'getApplication'>;
 
@@ -119,15 +119,23 @@ export class ApplicationsHandlers {
   }
 
   @Handles(consoleApi.changeSetting)
-  async changeSetting(request: RequestOf<'changeSetting'>): Promise<OneApplication> {
-    const { appId: id, name } = request.params;
+  async changeSetting(request: RequestOf<'changeSetting'>): Promise<ReplyOf<'changeSetting'>> {
+    const { params, body } = request;
+    const { appId: id, name } = params;
     const { settings } = await this.#find(id);
-    const known = SETTING_NAMES.find((each) => each === name);
-    if (known !== undefined && !isConcealedSetting(known))
-      request.act = { before: { value: settingText(settings[known]) } };
-    const write = this.rpc.call(applicationsRpc.changeSetting, { id, name, ...request.body });
-    const { settings: written } = await ifUnchanged(write);
-    return this.#toReply({ ...(await this.#find(id)), settings: written });
+    const known = SETTING_NAMES.find((each) => each === name && !isConcealedSetting(each));
+    const before = known === undefined ? undefined : { value: settingText(settings[known]) };
+    if (before !== undefined) request.act = { before };
+    const { settings: written } = await ifUnchanged(
+      this.rpc.call(applicationsRpc.changeSetting, { id, name, ...body }),
+    );
+    const { former } = body;
+    const isCertain = known !== undefined && former !== undefined;
+    const undo = isCertain ? { value: former, former: settingText(written[known]) } : undefined;
+    return {
+      ...this.#toReply({ ...(await this.#find(id)), settings: written }),
+      undo: undoOf(request, 'changeSetting', undo),
+    };
   }
 
   @Handles(consoleApi.rotateKeys)
@@ -143,12 +151,16 @@ export class ApplicationsHandlers {
   }
 
   @Handles(consoleApi.changeClassPermission)
-  async changeClassPermission(request: RequestOf<'changeClassPermission'>): Promise<OneApplication> {
-    const { appId: id, className } = request.params;
+  async changeClassPermission(request: RequestOf<'changeClassPermission'>): Promise<ReplyOf<'changeClassPermission'>> {
+    const { params, body } = request;
+    const { appId: id, className } = params;
     const { classPermissions } = await this.#find(id);
     request.act = { before: classPermissions[className] };
-    const change = { id, className, ...request.body };
-    return this.#toReply((await ifUnchanged(this.rpc.call(applicationsRpc.changePermission, change))).application);
+    const write = this.rpc.call(applicationsRpc.changePermission, { id, className, ...body });
+    const { application } = await ifUnchanged(write);
+    const { operations, permission, former } = body;
+    const undo = former === undefined ? undefined : { operations, permission: former, former: permission };
+    return { ...this.#toReply(application), undo: undoOf(request, 'changeClassPermission', undo) };
   }
 
   async #messagesOfLastDay(appId: string): Promise<Overview['messages']> {

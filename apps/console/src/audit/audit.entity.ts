@@ -1,4 +1,5 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import type { Undo } from '#console-api';
 import { TimeColumn } from '#database';
 
 /** A trigger refuses early deletions, and changes but that of an open outcome. */
@@ -46,6 +47,9 @@ export class AuditEntity {
 
   @Column('jsonb', { nullable: true })
   before!: Record<string, unknown> | null;
+
+  @Column('jsonb', { nullable: true })
+  undo!: Undo | null;
 
   @Column('text', { default: 'begun' })
   outcome!: 'begun' | 'done' | 'failed' | 'refused' | 'unknown';

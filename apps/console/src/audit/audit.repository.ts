@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { Clock } from '#bootstrap';
+import type { Undo } from '#console-api';
 import { CleanupJob, type Queryable, type Tx } from '#database';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
@@ -8,7 +9,16 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
 import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
-import { type AuditFilter, LONG_ACTS, OPEN_FOR_MS, type ShownAudit, toShownAudit } from './audit.rules.js';
+import {
+  type AuditFilter,
+  bounded,
+  HIDDEN,
+  LONG_ACTS,
+  OPEN_FOR_MS,
+  type ShownAudit,
+  storableUndo,
+  withoutAddresses,
+} from './audit.rules.js';
 
 export type BegunAct = Pick<
   AuditEntity,
@@ -22,11 +32,12 @@ export interface EndedAct {
   /** Of an act that signed this operator in. An entry that has an operator keeps it. */
   readonly operator?: Readonly<{ id: string; name: string }> | undefined;
   readonly before?: Readonly<Record<string, unknown>> | undefined;
+  readonly undo?: Undo | null | undefined;
 }
 
 const COLUMNS = `
   id, begun_at AS "begunAt", ended_at AS "endedAt", operator_id AS "operatorId", operator_name AS "operatorName", way,
-  network, app_id AS "appId", action, target, change, before, outcome, error_name AS "errorName", request_id AS "requestId"`;
+  network, app_id AS "appId", action, target, change, before, undo, outcome, error_name AS "errorName", request_id AS "requestId"`;
 
 /** Writes an entry before the act, and the outcome after it. */
 @Injectable()
@@ -51,9 +62,9 @@ export class AuditRepository {
   }
 
   /** @throws AppError NOT_FOUND without an open entry */
-  async end(id: string, { outcome, errorName, target, operator, before }: EndedAct): Promise<void> {
+  async end(id: string, { outcome, errorName, target, operator, before, undo }: EndedAct): Promise<void> {
     const rows = await this.database.query(
-      `UPDATE console.audit SET outcome = $2, error_name = $3, ended_at = now(), target = COALESCE($4, target), before = $5,
+      `UPDATE console.audit SET outcome = $2, error_name = $3, ended_at = now(), target = COALESCE($4, target), before = $5, undo = $8,
               operator_id = COALESCE(operator_id, $6),
               operator_name = CASE WHEN operator_id IS NULL THEN COALESCE($7, operator_name) ELSE operator_name END
         WHERE id = $1 AND outcome = 'begun' RETURNING 1`,
@@ -62,9 +73,10 @@ export class AuditRepository {
         outcome,
         errorName ?? null,
         target ?? null,
-        before === undefined ? null : JSON.stringify(before),
+        before === undefined ? null : JSON.stringify(bounded(before)),
         operator?.id ?? null,
         operator?.name ?? null,
+        undo ? JSON.stringify(storableUndo(undo)) : null,
       ],
     );
     if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such open entry.' });
@@ -111,6 +123,20 @@ export class AuditRepository {
     );
     return id;
   }
+}
+
+/** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
+function toShownAudit({ begunAt, endedAt, change, ...entry }: AuditEntity, nowMs: number): ShownAudit {
+  const openForMs = OPEN_FOR_MS + (LONG_ACTS.get(entry.action) ?? 0);
+  const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
+  return {
+    ...entry,
+    // Earlier versions wrote addresses of devices.
+    change: withoutAddresses(change, HIDDEN) as AuditEntity['change'],
+    outcome: isCutOff ? 'unknown' : entry.outcome,
+    begunAt: begunAt.toISOString(),
+    endedAt: endedAt?.toISOString() ?? null,
+  };
 }
 
 const LONG_ACTS_JSON = JSON.stringify(Object.fromEntries(LONG_ACTS));

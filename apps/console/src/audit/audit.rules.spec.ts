@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Undo } from '#console-api';
 import { isConcealedSetting } from '#contracts';
-import { bounded, changeOf } from './audit.rules.js';
+import { bounded, changeOf, storableUndo } from './audit.rules.js';
 
 describe('the change of an entry', () => {
   it.each(['testPhones', 'forwardSecret'])('has no value of the setting %s', (name) => {
@@ -38,5 +39,27 @@ describe('the change of an entry', () => {
     ['many objects', { a: Object.fromEntries(Array.from({ length: 60 }, (_, n) => [n, 'c'.repeat(5_000)])), d: 1 }],
   ])('is short for %s', (_, value) => {
     expect(JSON.stringify(bounded(value)).length).toBeLessThanOrEqual(65_536);
+  });
+});
+
+describe('the undo of an entry', () => {
+  const undoOf = (changes: Readonly<Record<string, unknown>>): Undo => ({
+    action: 'changeUser',
+    params: { appId: 'shop', userId: 'u1' },
+    body: { changes, former: { level: 2 } },
+  });
+  const long = { first: 'a'.repeat(40_000), second: 'b'.repeat(40_000) };
+
+  it('is stored where the entry holds its values as they are', () => {
+    expect(storableUndo(undoOf({ level: 1, bio: '(changed)' }))).toEqual(undoOf({ level: 1, bio: '(changed)' }));
+  });
+
+  it.each([
+    ['a secret field', { token: 't' }],
+    ['the address of a device', { device: { deviceToken: 'd' } }],
+    ['values that are too long', long],
+    ['a name that is too long', { ['n'.repeat(70_000)]: 1 }],
+  ])('is not stored with %s', (_, changes) => {
+    expect(storableUndo(undoOf(changes))).toBeNull();
   });
 });

@@ -1,4 +1,4 @@
-import { consoleApi, type ConsoleRoute, isExport } from '#console-api';
+import { consoleApi, type ConsoleRoute, isExport, type Undo } from '#console-api';
 import { LONG_COMMANDS } from '#contracts';
 import type { AuditEntity } from './audit.entity.js';
 
@@ -35,21 +35,7 @@ export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
   readonly endedAt: string | null;
 };
 
-/** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
-export function toShownAudit({ begunAt, endedAt, change, ...entry }: AuditEntity, nowMs: number): ShownAudit {
-  const openForMs = OPEN_FOR_MS + (LONG_ACTS.get(entry.action) ?? 0);
-  const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
-  return {
-    ...entry,
-    // Earlier versions wrote addresses of devices.
-    change: withoutAddresses(change, HIDDEN) as AuditEntity['change'],
-    outcome: isCutOff ? 'unknown' : entry.outcome,
-    begunAt: begunAt.toISOString(),
-    endedAt: endedAt?.toISOString() ?? null,
-  };
-}
-
-const HIDDEN = '(changed)';
+export const HIDDEN = '(changed)';
 
 /** Members of requests that an entry must not hold, also one level down: the changes of a user can include them. */
 const SECRET_MEMBERS = new Set([
@@ -107,6 +93,11 @@ export function withoutAddresses(value: unknown, text: string): unknown {
     isDeviceAddress(name) ? text : withoutAddresses(member, text),
   ]);
   return Object.fromEntries(members);
+}
+
+/** @returns null where an entry would hold another text for a secret or a long value */
+export function storableUndo(undo: Undo): Undo | null {
+  return JSON.stringify(changeOf(undo.body)) === JSON.stringify(undo.body) ? undo : null;
 }
 
 /** A value that is small enough for an entry. Long texts and lists are cut and give their length; names and short values stay. */

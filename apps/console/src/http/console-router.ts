@@ -7,7 +7,7 @@ import { isConcealedSetting } from '#contracts';
 import { type AppError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
-import { bounded, changeOf } from '../audit/audit.rules.js';
+import { changeOf } from '../audit/audit.rules.js';
 import { PublicUrl } from '../console.config.js';
 import { provenUntil } from '../operators/operator.rules.js';
 import { OperatorsRepository } from '../operators/operators.repository.js';
@@ -184,9 +184,7 @@ class ConsoleRouter {
 
   /** Does not throw: the act is done, and a lost outcome is shown as unknown. */
   async #endEntry(id: string, { id: requestId, act }: ConsoleRequest, ended: EndedAct): Promise<void> {
-    const { target, operator, before } = act;
-    const entry = { target, operator, ...ended, before: before === undefined ? undefined : bounded(before) };
-    await this.#audit.end(id, entry).catch((error: unknown) => {
+    await this.#audit.end(id, { ...act, ...ended }).catch((error: unknown) => {
       reportError(logger, toAppError(error), { requestId });
     });
   }

@@ -1,17 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { consoleApi, type Message } from '#console-api';
-import {
-  applicationsRpc,
-  deliveriesRpc,
-  MAX_DELIVERY_LIST_LIMIT,
-  type RpcReply,
-  type ShownDelivery,
-  templatesRpc,
-} from '#contracts';
+import { applicationsRpc, deliveriesRpc, MAX_DELIVERY_LIST_LIMIT, type RpcReply, templatesRpc } from '#contracts';
 import { RpcClient } from '#messaging';
-import { Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
+import { Handles, ifUnchanged, type ReplyOf, type RequestOf, undoOf } from '../routing/console-handler.js';
 import { cursorOf, pagesOf, readCursor, UUID } from '../routing/list.rules.js';
-import { answerFor, maskedRecipient } from '../users/user.rules.js';
+import { answerFor, toMessage } from '../users/user.rules.js';
 
 type DeliveryPlace = NonNullable<RpcReply<typeof deliveriesRpc.list>['next']>;
 
@@ -98,15 +91,26 @@ export class MessagesHandlers {
     const { former, ...parts } = request.body;
     const { params } = request;
     const { template } = await this.rpc.call(templatesRpc.get, params);
-    request.act = { before: { language: template.language, isOwn: template.isOwn, subject: template.subject } };
-    return ifUnchanged(this.rpc.call(templatesRpc.set, { ...params, parts, former }));
+    const { language, isOwn, subject } = template;
+    request.act = { before: { language, isOwn, subject } };
+    const { template: written } = await ifUnchanged(this.rpc.call(templatesRpc.set, { ...params, parts, former }));
+    const stored = former && Object.assign({}, former, parts);
+    const isChange = isOwn && language.toLowerCase() === params.language.toLowerCase();
+    const undo = isChange
+      ? undoOf(request, 'setTemplate', former && { ...former, former: stored })
+      : undoOf(request, 'resetTemplate', former && { former: stored });
+    return { template: written, undo };
   }
 
   @Handles(consoleApi.resetTemplate)
   async reset(request: RequestOf<'resetTemplate'>): Promise<ReplyOf<'resetTemplate'>> {
-    const { template } = await this.rpc.call(templatesRpc.get, request.params);
+    const { params, body } = request;
+    const { template } = await this.rpc.call(templatesRpc.get, params);
     request.act = { before: { subject: template.subject, text: template.text } };
-    return ifUnchanged(this.rpc.call(templatesRpc.reset, { ...request.params, ...request.body }));
+    await ifUnchanged(this.rpc.call(templatesRpc.reset, { ...params, ...body }));
+    const { subject, html, text } = (await this.rpc.call(templatesRpc.get, params)).template;
+    undoOf(request, 'setTemplate', body.former && { ...body.former, former: { subject, html, text } });
+    return {};
   }
 
   @Handles(consoleApi.previewTemplate)
@@ -128,12 +132,4 @@ export class MessagesHandlers {
   async #nameOf(appId: string): Promise<string> {
     return (await this.rpc.call(applicationsRpc.get, { id: appId })).application.name;
   }
-}
-
-function toMessage({ appId: _, attemptLog: __, ...delivery }: ShownDelivery, mayContact: boolean): Message {
-  return {
-    ...delivery,
-    recipient: mayContact ? delivery.recipient : maskedRecipient(delivery),
-    lastError: answerFor(delivery, delivery.lastError, mayContact),
-  };
 }

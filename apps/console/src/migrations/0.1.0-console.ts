@@ -186,17 +186,14 @@ export class AddOidc1796810000000 extends ForwardMigration {
   ];
 }
 
-// Why: a sign-in becomes known as an act of its operator when it succeeds: the entry receives the operator with its outcome.
-export class NameSignedInOperators1796820000000 extends ForwardMigration {
-  override readonly statements = [
-    `CREATE OR REPLACE FUNCTION console.protect_audit() RETURNS trigger LANGUAGE plpgsql AS $$
+function protectAudit(open: string): string {
+  return `CREATE OR REPLACE FUNCTION console.protect_audit() RETURNS trigger LANGUAGE plpgsql AS $$
      BEGIN
        IF TG_OP = 'UPDATE' THEN
          IF OLD.outcome <> 'begun'
             OR (OLD.operator_id IS NOT NULL
                 AND (NEW.operator_id, NEW.operator_name) IS DISTINCT FROM (OLD.operator_id, OLD.operator_name))
-            OR (to_jsonb(NEW) - '{outcome,ended_at,error_name,before,target,operator_id,operator_name}'::text[])
-               <> (to_jsonb(OLD) - '{outcome,ended_at,error_name,before,target,operator_id,operator_name}'::text[]) THEN
+            OR (to_jsonb(NEW) - '{${open}}'::text[]) <> (to_jsonb(OLD) - '{${open}}'::text[]) THEN
            RAISE EXCEPTION 'an entry of the audit log does not change';
          END IF;
          RETURN NEW;
@@ -208,8 +205,12 @@ export class NameSignedInOperators1796820000000 extends ForwardMigration {
          RETURN OLD;
        END IF;
        RAISE EXCEPTION 'the audit log is not truncated';
-     END $$`,
-  ];
+     END $$`;
+}
+
+// Why: a sign-in becomes known as an act of its operator when it succeeds: the entry receives the operator with its outcome.
+export class NameSignedInOperators1796820000000 extends ForwardMigration {
+  override readonly statements = [protectAudit('outcome,ended_at,error_name,before,target,operator_id,operator_name')];
 }
 
 // Why: an operator sends a push to devices at hand before it goes to others. `device_id`: the object id of an installation.
@@ -231,5 +232,13 @@ export class FindEachTarget1796840000000 extends ForwardMigration {
   override readonly statements = [
     `DROP INDEX console.audit_target_idx`,
     `CREATE INDEX audit_targets_idx ON console.audit USING gin (string_to_array(target, ' '))`,
+  ];
+}
+
+// Why: an operator undoes an act later, in its history. The entry receives the call for it with the outcome.
+export class UndoInHistory1796850000000 extends ForwardMigration {
+  override readonly statements = [
+    `ALTER TABLE console.audit ADD COLUMN undo jsonb`,
+    protectAudit('outcome,ended_at,error_name,before,undo,target,operator_id,operator_name'),
   ];
 }

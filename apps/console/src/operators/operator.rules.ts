@@ -1,5 +1,15 @@
-import { ALL_APPLICATIONS, type Grant, type Operator, type Role, ROLES } from '#console-api';
+import {
+  ALL_APPLICATIONS,
+  consoleApi,
+  type Grant,
+  type Operator,
+  type Permission,
+  type Role,
+  ROLES,
+  type Undo,
+} from '#console-api';
 import { appError } from '#errors';
+import type { AuditEntity } from '../audit/audit.entity.js';
 
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
@@ -105,4 +115,15 @@ export function rightsOf(groups: readonly string[], roles: readonly GroupRole[])
     isOwner: given.some(({ role }) => role === 'owner'),
     grants: sortedGrants([...byApplication].map(([appId, role]) => ({ appId, role }))),
   };
+}
+
+export function undoFor(
+  { outcome, undo }: Pick<AuditEntity, 'outcome' | 'undo'>,
+  may: readonly Permission[],
+): Undo | null {
+  if (undo === null || outcome !== 'done') return null;
+  const access = consoleApi[undo.action].access as Permission;
+  const { changes = {} } = undo.body as { readonly changes?: object };
+  const needed: readonly Permission[] = 'ACL' in changes ? [access, 'users.acl'] : [access];
+  return needed.every((permission) => may.includes(permission)) ? undo : null;
 }

@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { ALL_APPLICATIONS, type AuditEntry, consoleApi } from '#console-api';
+import { ALL_APPLICATIONS, type AuditEntry, consoleApi, permissionsFor } from '#console-api';
 import { operatorMailsRpc, sealedInvitationContext } from '#contracts';
 import { messageOf } from '#errors';
 import { RpcClient } from '#messaging';
@@ -8,7 +8,7 @@ import { AuditRepository } from '../audit/audit.repository.js';
 import type { AuditFilter } from '../audit/audit.rules.js';
 import { Handles, type ReplyOf, type RequestOf, type SignedIn } from '../routing/console-handler.js';
 import { pagesOf } from '../routing/list.rules.js';
-import { linkKindOf, type OperatorRow, presentOperator, sortedGrants } from './operator.rules.js';
+import { linkKindOf, type OperatorRow, presentOperator, sortedGrants, undoFor } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInRepository } from './sign-in.repository.js';
 import { SignInService } from './sign-in.service.js';
@@ -84,7 +84,9 @@ export class OperatorsHandlers {
   @Handles(consoleApi.listAudit)
   async listAudit({ query, operator }: RequestOf<'listAudit'>): Promise<ReplyOf<'listAudit'>> {
     const { limit, ...filter } = query;
-    return this.audit.page({ ...filter, visible: visibleTo(operator) }, limit);
+    const { items, next } = await this.audit.page({ ...filter, visible: visibleTo(operator) }, limit);
+    const permissions = (appId: string | null) => permissionsFor(operator, appId ?? ALL_APPLICATIONS);
+    return { items: items.map((entry) => ({ ...entry, undo: undoFor(entry, permissions(entry.appId)) })), next };
   }
 
   @Handles(consoleApi.exportAudit)

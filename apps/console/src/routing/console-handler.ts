@@ -16,6 +16,7 @@ import {
   type RouteParams,
   type RouteQuery,
   type RouteReply,
+  type Undo,
 } from '#console-api';
 import type { Caller } from '#contracts';
 import { type AppError, appError, isAppError } from '#errors';
@@ -45,6 +46,7 @@ export interface ActRecord {
   /** The operator that the act signs in. */
   readonly operator?: Readonly<{ id: string; name: string }>;
   readonly before?: Readonly<Record<string, unknown>>;
+  readonly undo?: Undo | null;
 }
 
 type Cookies = readonly (readonly [name: string, value: string])[];
@@ -255,7 +257,23 @@ export async function ifUnchanged<Reply>(write: Promise<Reply>): Promise<Reply> 
   try {
     return await write;
   } catch (error) {
-    if (isAppError(error, 'NO_EFFECT')) throw appError('NO_EFFECT', { message: CHANGED_SINCE });
+    if (isAppError(error, 'NO_EFFECT')) throw changedSince();
     throw error;
   }
+}
+
+export function changedSince(): AppError {
+  return appError('NO_EFFECT', { message: CHANGED_SINCE });
+}
+
+/** Notes how an act is undone. @param body undefined: it has changed nothing, or the former values are not known for sure */
+export function undoOf<Action extends Undo['action']>(
+  request: ConsoleRequest,
+  action: Action,
+  body: RouteBody<Api[Action]> | undefined,
+): Undo | null {
+  const { params, act } = request;
+  const undo = body === undefined ? null : { action, params: params as Undo['params'], body };
+  request.act = { ...act, undo };
+  return undo;
 }

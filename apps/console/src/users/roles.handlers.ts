@@ -1,12 +1,26 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import { consoleApi, type RoleDetails } from '#console-api';
+import { consoleApi, type RoleDetails, type RouteBody } from '#console-api';
 import { type Caller, type JsonObject, type JsonValue, objectsRpc } from '#contracts';
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
-import { type ConsoleRequest, Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
+import {
+  changedSince,
+  type ConsoleRequest,
+  Handles,
+  ifUnchanged,
+  type ReplyOf,
+  type RequestOf,
+  undoOf,
+} from '../routing/console-handler.js';
 import { contactMasks, textOrNull } from './user.rules.js';
 
 type OneRole = ReplyOf<'getRole'>;
+
+interface MemberChange {
+  readonly added: string[];
+  readonly removed: string[];
+}
 
 const MAX_SHOWN_ROLES = 200;
 const CLASS = { _Role: 'roles', _User: 'users' } as const;
@@ -58,8 +72,8 @@ export class RolesHandlers {
     const fields = {
       name,
       ACL: ACL as JsonObject,
-      ...relation('users', '_User', 'AddRelation', users),
-      ...relation('roles', '_Role', 'AddRelation', roles),
+      ...relation('users', '_User', { added: users, removed: [] }),
+      ...relation('roles', '_Role', { added: roles, removed: [] }),
     };
     const created = { caller: request.caller, className: '_Role', fields, returnNew: false };
     const { objectId } = await this.rpc.call(objectsRpc.create, created);
@@ -67,46 +81,45 @@ export class RolesHandlers {
     return this.#role(request, objectId);
   }
 
-  /** Two updates, because an update has one operation for each field. */
   @Handles(consoleApi.changeRole)
   async change(request: RequestOf<'changeRole'>): Promise<ReplyOf<'changeRole'>> {
     const { caller, params, body } = request;
     const { role } = await this.#role(request, params.roleId);
     request.act = { before: { ACL: role.ACL } };
-    const [changedUsers, changedRoles] = await Promise.all([
-      this.#changedMembers(request, '_User', { added: body.addUsers, removed: body.removeUsers }),
-      this.#changedMembers(request, '_Role', { added: body.addRoles, removed: body.removeRoles }),
-    ]);
-    const { ACL, updatedAt } = body;
-    const added = {
+    const { ACL, updatedAt, former } = body;
+    const users = { added: body.addUsers, removed: body.removeUsers };
+    const roles = { added: body.addRoles, removed: body.removeRoles };
+    const changed = {
+      users: await this.#changedMembers(request, '_User', users),
+      roles: await this.#changedMembers(request, '_Role', roles),
+    };
+    if (former !== undefined) assertFormer(former, { role, isWhole: isDeepStrictEqual(changed, { users, roles }) });
+    const seenAt = former === undefined ? ACL && updatedAt : role.updatedAt;
+    const changes = {
       ...(ACL === undefined ? {} : { ACL: ACL as JsonObject }),
-      ...relation('users', '_User', 'AddRelation', body.addUsers),
-      ...relation('roles', '_Role', 'AddRelation', body.addRoles),
+      ...relation('users', '_User', users),
+      ...relation('roles', '_Role', roles),
     };
-    const removed = {
-      ...relation('users', '_User', 'RemoveRelation', body.removeUsers),
-      ...relation('roles', '_Role', 'RemoveRelation', body.removeRoles),
-    };
-    for (const changes of [added, removed]) {
-      if (Object.keys(changes).length === 0) continue;
-      const where = 'ACL' in changes && updatedAt !== undefined ? { where: unchangedSince(updatedAt) } : {};
-      const update = { caller, className: '_Role', objectId: params.roleId, changes, ...where, returnNew: false };
-      await ifUnchanged(this.rpc.call(objectsRpc.update, update));
-    }
-    return { ...(await this.#role(request, params.roleId)), changed: [...changedUsers, ...changedRoles] };
+    const where = seenAt === undefined ? {} : { where: unchangedSince(seenAt) };
+    const update = { caller, className: '_Role', objectId: params.roleId, changes, ...where, returnNew: true };
+    const { result } = await ifUnchanged(this.rpc.call(objectsRpc.update, update));
+    const acl = ACL && { former: role.ACL as JsonObject, written: result['ACL'] as JsonObject };
+    const isCertain = ACL === undefined || seenAt !== undefined;
+    const undo = undoOf(request, 'changeRole', isCertain ? inverse(changed, acl) : undefined);
+    return { ...(await this.#role(request, params.roleId)), undo };
   }
 
   async #changedMembers(
     { caller, params }: Pick<RequestOf<'changeRole'>, 'caller' | 'params'>,
     className: keyof typeof CLASS,
-    { added, removed }: { readonly added: readonly string[]; readonly removed: readonly string[] },
-  ): Promise<string[]> {
+    { added, removed }: MemberChange,
+  ): Promise<MemberChange> {
     const ids = [...added, ...removed];
-    if (ids.length === 0) return [];
+    if (ids.length === 0) return { added: [], removed: [] };
     const where = { ...memberOf(params.roleId, className), objectId: { $in: ids } };
     const found = await this.#find(caller, className, where, { order: 'createdAt', limit: ids.length });
     const members = new Set(found.map(({ objectId }) => objectId));
-    return [...added.filter((id) => !members.has(id)), ...removed.filter((id) => members.has(id))];
+    return { added: added.filter((id) => !members.has(id)), removed: removed.filter((id) => members.has(id)) };
   }
 
   @Handles(consoleApi.deleteRole)
@@ -164,14 +177,37 @@ function memberOf(roleId: string, className: keyof typeof CLASS): JsonObject {
   return { $relatedTo: { object: pointer('_Role', roleId), key: CLASS[className] } };
 }
 
-function relation(
-  key: 'roles' | 'users',
-  className: string,
-  operation: 'AddRelation' | 'RemoveRelation',
-  ids: readonly string[],
-): JsonObject {
-  if (ids.length === 0) return {};
-  return { [key]: { __op: operation, objects: ids.map((id) => pointer(className, id)) } };
+function relation(key: 'roles' | 'users', className: string, { added, removed }: MemberChange): JsonObject {
+  const operation = (__op: string, ids: readonly string[]) =>
+    ids.length === 0 ? [] : [{ __op, objects: ids.map((id) => pointer(className, id)) }];
+  const ops = [...operation('AddRelation', added), ...operation('RemoveRelation', removed)];
+  const [only] = ops;
+  if (only === undefined) return {};
+  return { [key]: ops.length === 1 ? only : { __op: 'Batch', ops } };
+}
+
+type RoleChange = RouteBody<typeof consoleApi.changeRole>;
+
+function inverse(
+  { users, roles }: Readonly<Record<'roles' | 'users', MemberChange>>,
+  acl: Readonly<Record<'former' | 'written', JsonObject>> | undefined,
+): RoleChange | undefined {
+  const members = {
+    addUsers: users.removed,
+    removeUsers: users.added,
+    addRoles: roles.removed,
+    removeRoles: roles.added,
+  };
+  if (acl === undefined && Object.values(members).every(({ length }) => length === 0)) return undefined;
+  return { ...members, ...(acl && { ACL: acl.former }), former: acl ? { ACL: acl.written } : {} };
+}
+
+/** @throws AppError NO_EFFECT unless the access list is the former one, and each given member changes */
+function assertFormer(
+  { ACL }: NonNullable<RoleChange['former']>,
+  { role, isWhole }: { readonly role: RoleDetails; readonly isWhole: boolean },
+): void {
+  if (!isWhole || (ACL !== undefined && !isDeepStrictEqual(ACL, role.ACL))) throw changedSince();
 }
 
 function textOf(value: JsonValue | undefined): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contactMasks, isContact, maskedEvent, maskedText, searchedIn } from './user.rules.js';
+import { contactMasks, formerValuesOf, isContact, maskedEvent, maskedText, searchedIn } from './user.rules.js';
 
 describe('an operator without users.contact', () => {
   it('searches usernames and ids only', () => {
@@ -64,5 +64,30 @@ describe('a dead letter', () => {
 
   it.each(['ada@example.com', '["ada@example.com"]', '"ada"', 'null', ''])('with the body %j shows nothing', (body) => {
     expect(maskedEvent(body)).toBe('(hidden)');
+  });
+});
+
+describe('the former values of a user', () => {
+  const user = {
+    email: 'a@b.c',
+    emailVerified: true,
+    mobilePhoneNumber: '+861',
+    mobilePhoneVerified: false,
+    bio: null,
+  };
+
+  it('are changes that write them, and remove what was not there', () => {
+    const changes = { bio: null, level: { __op: 'Delete' }, constructor: { __op: 'Delete' } };
+    expect(formerValuesOf(user, ['bio', 'level', 'constructor'])).toEqual(changes);
+  });
+
+  it('are those of whole fields where paths were changed', () => {
+    const place = { city: 'Paris', zip: '1' };
+    expect(formerValuesOf({ place }, ['place.city', 'place.zip'])).toEqual({ place });
+  });
+
+  it('bring an address back as verified, but a number not', () => {
+    const changes = { email: 'a@b.c', emailVerified: true, mobilePhoneNumber: '+861' };
+    expect(formerValuesOf(user, ['email', 'mobilePhoneNumber'])).toEqual(changes);
   });
 });

@@ -1,4 +1,5 @@
-import { CONTACT_NAME, type JsonValue, type ShownDelivery } from '#contracts';
+import type { Message } from '#console-api';
+import { CONTACT_NAME, type JsonObject, type JsonValue, type ShownDelivery } from '#contracts';
 import { appError } from '#errors';
 
 type SearchedField = 'any' | 'email' | 'id' | 'phone' | 'username';
@@ -97,11 +98,26 @@ function maskedMember(name: string, value: unknown): unknown {
   return HIDDEN;
 }
 
+/** The values of these fields as changes that write them. A field that a path leads to comes as a whole. */
+export function valuesOf(user: JsonObject, names: readonly string[]): JsonObject {
+  const fields = [...new Set(names.map((name) => name.replace(/\..*/, '')))];
+  return Object.fromEntries(
+    fields.map((name) => [name, Object.hasOwn(user, name) ? (user[name] ?? null) : { __op: 'Delete' }]),
+  );
+}
+
+const VERIFIED = { email: 'emailVerified', mobilePhoneNumber: 'mobilePhoneVerified' } as const;
+
+export function formerValuesOf(user: JsonObject, names: readonly string[]): JsonObject {
+  const flags = Object.entries(VERIFIED).filter(([name, flag]) => names.includes(name) && user[flag] === true);
+  return valuesOf(user, [...names, ...flags.map(([, flag]) => flag)]);
+}
+
 export function textOrNull(value: JsonValue | undefined): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-export function maskedRecipient({ channel, recipient }: Pick<ShownDelivery, 'channel' | 'recipient'>): string {
+function maskedRecipient({ channel, recipient }: Pick<ShownDelivery, 'channel' | 'recipient'>): string {
   return (channel === 'mail' ? maskedEmail(recipient) : maskedPhone(recipient)) ?? '';
 }
 
@@ -113,4 +129,12 @@ export function answerFor(
 ): string | null {
   if (answer === null || mayContact) return answer;
   return maskedText(answer.replaceAll(delivery.recipient, maskedRecipient(delivery)));
+}
+
+export function toMessage({ appId: _, attemptLog: __, ...delivery }: ShownDelivery, mayContact: boolean): Message {
+  return {
+    ...delivery,
+    recipient: mayContact ? delivery.recipient : maskedRecipient(delivery),
+    lastError: answerFor(delivery, delivery.lastError, mayContact),
+  };
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { consoleApi, type ListedUser, type RouteQuery, type UserDetails } from '#console-api';
 import {
@@ -16,9 +17,25 @@ import {
 import { appError } from '#errors';
 import { RpcClient } from '#messaging';
 import { Sealer } from '#security';
-import { type ConsoleRequest, Handles, ifUnchanged, type ReplyOf, type RequestOf } from '../routing/console-handler.js';
+import {
+  changedSince,
+  type ConsoleRequest,
+  Handles,
+  ifUnchanged,
+  type ReplyOf,
+  type RequestOf,
+  undoOf,
+} from '../routing/console-handler.js';
 import { openedCursor, pagesOf, sealedCursor } from '../routing/list.rules.js';
-import { contactMasks, type ContactMasks, isContact, searchedIn, textOrNull } from './user.rules.js';
+import {
+  contactMasks,
+  type ContactMasks,
+  formerValuesOf,
+  isContact,
+  searchedIn,
+  textOrNull,
+  valuesOf,
+} from './user.rules.js';
 
 type Api = typeof consoleApi;
 type OneUser = ReplyOf<'getUser'>;
@@ -100,7 +117,8 @@ export class UsersHandlers {
     const signedUp = { ...(fields as JsonObject), ...(account as JsonObject) };
     const { user } = await this.rpc.call(accountsRpc.signUp, { caller, fields: signedUp });
     request.act = { target: user.objectId };
-    return this.#user({ ...rightsOf(request), params: { ...params, userId: user.objectId } });
+    const may: ConsoleRequest['may'] = (permission) => request.may(permission);
+    return this.#user({ caller, may, params: { ...params, userId: user.objectId } });
   }
 
   @Handles(consoleApi.getUser)
@@ -109,23 +127,26 @@ export class UsersHandlers {
   }
 
   @Handles(consoleApi.changeUser)
-  async change(request: RequestOf<'changeUser'>): Promise<OneUser> {
+  async change(request: RequestOf<'changeUser'>): Promise<ReplyOf<'changeUser'>> {
     const { caller, params, body } = request;
-    refuseUnchangeable(body.changes);
-    if ('ACL' in body.changes) request.require('users.acl');
-    if (CONTACT.some((name) => name in body.changes)) request.requireProof();
+    const { changes, former = {} } = body;
+    refuseUnchangeable(changes);
+    if ('ACL' in changes) request.require('users.acl');
+    if (CONTACT.some((name) => name in changes)) request.requireProof();
     const { user } = await this.#describe(params);
-    const names = Object.keys(body.changes);
+    const names = Object.keys(changes);
     request.act = { before: Object.fromEntries(names.map((name) => [name, user[name] ?? null])) };
+    if (!isDeepStrictEqual(valuesOf(user, Object.keys(former)), former)) throw changedSince();
     const update = {
       caller,
       objectId: params.userId,
-      changes: body.changes as JsonObject,
-      where: { updatedAt: { __type: 'Date', iso: body.updatedAt } },
-      returnNew: false,
+      changes: changes as JsonObject,
+      where: { updatedAt: { __type: 'Date', iso: body.updatedAt ?? user.updatedAt } },
+      returnNew: true,
     };
-    await ifUnchanged(this.rpc.call(accountsRpc.updateUser, update));
-    return this.#user(request);
+    const { result } = await ifUnchanged(this.rpc.call(accountsRpc.updateUser, update));
+    const undo = { changes: formerValuesOf(user, names), former: valuesOf(result, names) };
+    return { ...(await this.#user(request)), undo: undoOf(request, 'changeUser', undo) };
   }
 
   @Handles(consoleApi.endUserSession)
@@ -220,10 +241,6 @@ function searchOf(
     filters,
     where: where === undefined ? undefined : jsonOf(where),
   };
-}
-
-function rightsOf(request: ConsoleRequest): Pick<ConsoleRequest, 'caller' | 'may'> {
-  return { caller: request.caller, may: (permission) => request.may(permission) };
 }
 
 function refuseUnchangeable(fields: Readonly<Record<string, unknown>>): void {

@@ -16,6 +16,7 @@ import {
   permissionsFor,
   type RouteReply,
   type Session,
+  type Undo,
 } from '#console-api';
 import { knownZone } from '../parts/moments.rules';
 import { call, CallError, type CallInput } from './call';
@@ -101,9 +102,17 @@ function objectOf([path, input]: QueryKey): string {
 
 /** A changing route: what the page shows is read again after it. */
 export function useAct<R extends ConsoleRoute>(route: R): UseMutationResult<RouteReply<R>, Error, CallInput<R>> {
+  return useChange((input: CallInput<R>) => call(route, input));
+}
+
+export function useUndo(): UseMutationResult<unknown, Error, Undo> {
+  return useChange(({ action, ...input }: Undo) => call<ConsoleRoute>(consoleApi[action], input));
+}
+
+function useChange<Reply, Input>(mutationFn: (input: Input) => Promise<Reply>): UseMutationResult<Reply, Error, Input> {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (input: CallInput<R>) => call(route, input),
+    mutationFn,
     // A success waits for the new state of the page, a failure is shown at once.
     onSettled: (_, error) => {
       const read = queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });

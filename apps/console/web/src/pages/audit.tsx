@@ -1,9 +1,10 @@
 import { Badge, Code, Group, Stack, Text } from '@mantine/core';
 import { Link, useSearch } from '@tanstack/react-router';
 import { type ReactNode, Suspense, useState } from 'react';
-import { type AuditEntry, consoleApi } from '#console-api';
+import { type AuditEntry, consoleApi, type ConsoleRoute, type RouteReply } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
+import { ActButton } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { Choice, DayFilters, nameIn, optionsOf, type TextFilter, UrlText, useUrlFilters } from '../parts/fields';
 import { momentsOf } from '../parts/moments.rules';
@@ -152,8 +153,9 @@ export function History({ title, query }: Pick<AuditListProps, 'query'> & { read
   );
 }
 
-function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {
+function Details({ entry }: { readonly entry: ListedEntry }): ReactNode {
   const t = useTexts();
+  const { undo } = entry;
   return (
     <Stack gap={4} fz="sm">
       <Text>
@@ -166,6 +168,16 @@ function Details({ entry }: { readonly entry: AuditEntry }): ReactNode {
         </Text>
       )}
       <Changes entry={entry} />
+      {undo !== null && (
+        <Group>
+          <ActButton<ConsoleRoute>
+            text={t.acts.undo}
+            route={consoleApi[undo.action]}
+            input={undo}
+            done={() => t.acts.undone}
+          />
+        </Group>
+      )}
       <Text>
         {t.states.request} <Code>{entry.requestId}</Code>
       </Text>
@@ -180,6 +192,7 @@ function placeBefore({ begunAt, id }: AuditEntry): string {
   return `${new Date(Date.parse(begunAt) + 1).toISOString()},${id}`;
 }
 
+type ListedEntry = RouteReply<typeof consoleApi.listAudit>['items'][number];
 type Values = Readonly<Record<string, unknown>>;
 
 /** The new values by the names of the former ones. Conditions of the act are none. */

@@ -3,8 +3,8 @@ import { useParams, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { consoleApi, type Device } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useApp, useRead } from '../api/queries';
-import { ActButton, useSave } from '../parts/dialogs';
+import { useAct, useApp, useRead } from '../api/queries';
+import { ActButton, useNotices } from '../parts/dialogs';
 import { ExportMenu } from '../parts/export-menu';
 import { onText, UrlText, useUrlFilters } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
@@ -200,19 +200,22 @@ function operationOf({ added, removed }: ChannelChange): Record<string, unknown>
 function ChannelsField({ device }: { readonly device: Device }): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();
-  const change = useSave(consoleApi.changeDevice);
+  const notices = useNotices();
+  const change = useAct(consoleApi.changeDevice);
   const edit = useEdit<Device, string>(device, ({ channels }) => channels);
   const shown = edit.base.channels.filter((name) => name !== '').join(', ');
-  const inputOf = (changed: ChannelChange) => ({
-    params: { appId, deviceId: device.objectId },
-    body: { changes: { channels: operationOf(changed) } },
-  });
+  const write = (changed: ChannelChange) => {
+    const params = { appId, deviceId: device.objectId };
+    return change.mutateAsync({ params, body: { changes: { channels: operationOf(changed) } } });
+  };
   const save = async (text: string, on: Device) => {
     const channels = listOf(text);
     const changed = channelChange(on.channels, channels);
     // Other commas and spaces change nothing, and the service refuses a Batch without operations.
-    if (changed.added.length + changed.removed.length > 0)
-      await change.save(inputOf(changed), () => inputOf({ added: changed.removed, removed: changed.added }));
+    if (changed.added.length + changed.removed.length > 0) {
+      await write(changed);
+      notices.undoable(t.acts.saved, () => write({ added: changed.removed, removed: changed.added }));
+    }
     return { ...on, channels };
   };
   return (

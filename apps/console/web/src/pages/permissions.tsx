@@ -89,16 +89,11 @@ function PermissionDialog(edited: Edited): ReactNode {
   const listed = Array.isArray(permission) ? permission : [];
   const [group, setGroup] = useState(groupOf(permission));
   const [list, setList] = useState(listed.join(', '));
-  const params = { appId, className };
   const save = () => {
     const subjects = group === 'listed' ? listOf(list) : [];
     const chosen = group === 'everyone' || group === 'users' ? group : subjects;
-    const operations = [operation];
-    const body = { operations, permission: chosen, former: permission };
-    return change.save({ params, body }, ({ application }) => ({
-      params,
-      body: { operations, permission, former: application.classPermissions[className][operation] },
-    }));
+    const body = { operations: [operation], permission: chosen, former: permission };
+    return change.save({ params: { appId, className }, body });
   };
   return (
     <FormDialog

@@ -110,13 +110,8 @@ function RolePanels({ role }: { readonly role: RoleDetails }): ReactNode {
   const change = useSave(consoleApi.changeRole);
   const params = { appId, roleId: role.objectId };
   const users = useRead(consoleApi.listRoleUsers, { params, query: { after, text: q } });
-  const swap = (kind: Kind, id: string, isAdded: boolean) =>
-    change.mutateAsync({ params, body: { [`${isAdded ? 'add' : 'remove'}${kind}`]: [id] } });
-  const act = async (kind: Kind, id: string, isAdded: boolean) => {
-    const { changed } = await swap(kind, id, isAdded);
-    if (changed.includes(id)) notices.undoable(t.acts.saved, () => swap(kind, id, !isAdded));
-    else notices.done(t.acts.saved);
-  };
+  const act = (kind: Kind, id: string, isAdded: boolean) =>
+    change.save({ params, body: { [`${isAdded ? 'add' : 'remove'}${kind}`]: [id] } });
   const addUser = async (given: string) => {
     const where = JSON.stringify({ $or: [{ objectId: given }, { username: given }] });
     const { items } = await call(consoleApi.listUsers, { params: { appId }, query: { where, limit: 2 } });
@@ -124,13 +119,8 @@ function RolePanels({ role }: { readonly role: RoleDetails }): ReactNode {
     const user = items.find(({ objectId }) => objectId === given) ?? items[0];
     await act('Users', user?.objectId ?? given, true);
   };
-  const saveAcl = async (ACL: Record<string, unknown>, { ACL: former, updatedAt }: RoleDetails) => {
-    const { role: saved } = await change.save({ params, body: { ACL, updatedAt } }, (reply) => ({
-      params,
-      body: { ACL: former, updatedAt: reply.role.updatedAt },
-    }));
-    return saved;
-  };
+  const saveAcl = async (ACL: Record<string, unknown>, { updatedAt }: RoleDetails) =>
+    (await change.save({ params, body: { ACL, updatedAt } })).role;
   const mayWrite = may('roles.write');
   const columnsOf = (kind: Kind): readonly Column<Member>[] => [
     {
@@ -176,7 +166,7 @@ interface Member {
 
 interface AddMemberProps {
   readonly label: string;
-  readonly add: (given: string) => Promise<void>;
+  readonly add: (given: string) => Promise<unknown>;
 }
 
 function AddMember({ label, add }: AddMemberProps): ReactNode {

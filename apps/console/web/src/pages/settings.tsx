@@ -73,10 +73,8 @@ function SettingField({ setting }: { readonly setting: Setting }): ReactNode {
   const { name, kind, isDefault } = setting;
   const description = useDescription(setting);
   const save = async (value: string, on: Setting) => {
-    const inputOf = (next: string, former: string) => ({ params: { appId, name }, body: { value: next, former } });
-    const savedIn = ({ application }: { readonly application: ApplicationDetails }): Setting =>
-      application.settings.find((each) => each.name === name) ?? { ...on, value };
-    return savedIn(await change.save(inputOf(value, on.value), (reply) => inputOf(on.value, savedIn(reply).value)));
+    const { application } = await change.save({ params: { appId, name }, body: { value, former: on.value } });
+    return application.settings.find((each) => each.name === name) ?? { ...on, value };
   };
   const label = (
     <Group gap="xs" component="span">

@@ -3,8 +3,8 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useNavigate, useParams } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply, TEMPLATE_KINDS } from '#console-api';
-import { useAct, useApp, useRead } from '../api/queries';
-import { ActButton, useNotices } from '../parts/dialogs';
+import { useApp, useRead } from '../api/queries';
+import { ActButton, useSave } from '../parts/dialogs';
 import { onText, optionsOf, Segments } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { MailPreview } from '../parts/mail-preview';
@@ -128,25 +128,14 @@ interface EditorProps {
 function Editor({ params, template }: EditorProps): ReactNode {
   const t = useTexts();
   const mayWrite = useApp().may('templates.write');
-  const change = useAct(consoleApi.setTemplate);
-  const reset = useAct(consoleApi.resetTemplate);
-  const notices = useNotices();
+  const change = useSave(consoleApi.setTemplate);
   const edit = useEdit<Template, Parts>(template, partsOf);
   const typed = edit.typed ?? NOTHING_TYPED;
   const [shown, setShown] = useState<'html' | 'text'>('html');
   const [settled] = useDebouncedValue(typed, TYPING_MS);
   const preview = useRead(consoleApi.previewTemplate, { params, body: settled });
-  const save = async (parts: Parts, on: Template) => {
-    const former = partsOf(on);
-    const { template: saved } = await change.mutateAsync({ params, body: { ...parts, former } });
-    const body = { ...former, former: partsOf(saved) };
-    const undo = () =>
-      isOwnIn(params.language, on)
-        ? change.mutateAsync({ params, body })
-        : reset.mutateAsync({ params, body: { former: body.former } });
-    notices.undoable(t.acts.saved, undo);
-    return saved;
-  };
+  const save = async (parts: Parts, on: Template) =>
+    (await change.save({ params, body: { ...parts, former: partsOf(on) } })).template;
   const fieldOf = (name: keyof Parts) => ({
     value: typed[name] ?? edit.base[name],
     readOnly: !mayWrite,
@@ -223,7 +212,7 @@ function TemplateActs({ params, template, typed, discard }: ActsProps): ReactNod
           title={t.templates.reset}
           says={t.templates.resetSays}
           route={consoleApi.resetTemplate}
-          input={{ params }}
+          input={{ params, body: { former: partsOf(template) } }}
           then={discard}
         />
       )}

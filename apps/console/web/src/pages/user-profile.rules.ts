@@ -44,22 +44,3 @@ function fieldChanges(before: Readonly<Record<string, unknown>>, text: string): 
   const removed = Object.keys(before).filter((name) => !(name in after));
   return Object.fromEntries<unknown>([...set, ...removed.map((name) => [name, REMOVED] as const)]);
 }
-
-/** The values of these fields, which an undo writes. An address or a number that was verified comes back as verified. */
-export function valuesOf(user: UserDetails, names: readonly string[]): Record<string, unknown> {
-  const all: Readonly<Record<string, unknown>> = {
-    ...user.fields,
-    username: user.username,
-    email: user.email,
-    mobilePhoneNumber: user.mobilePhoneNumber,
-    ACL: user.ACL,
-  };
-  const verified = [
-    ...(names.includes('email') && user.emailVerified ? ['emailVerified'] : []),
-    ...(names.includes('mobilePhoneNumber') && user.mobilePhoneVerified ? ['mobilePhoneVerified'] : []),
-  ];
-  return Object.fromEntries<unknown>([
-    ...names.map((name) => [name, all[name] ?? REMOVED] as const),
-    ...verified.map((name) => [name, true] as const),
-  ]);
-}

@@ -8,20 +8,14 @@ import { EditForm, useEdit } from '../parts/forms';
 import { Bdi, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useTexts } from '../texts/texts';
-import { changesBetween, type Typed, typedOf, valuesOf } from './user-profile.rules';
+import { changesBetween, type Typed, typedOf } from './user-profile.rules';
 
 /** @returns a function that saves changes of a user, with Undo, unless another operator has changed the user since */
 export function useChangeUser(): (on: UserDetails, changes: Record<string, unknown>) => Promise<UserDetails> {
   const { appId } = useApp();
   const change = useSave(consoleApi.changeUser);
-  const inputOf = ({ objectId, updatedAt }: UserDetails, changes: Record<string, unknown>) => ({
-    params: { appId, userId: objectId },
-    body: { updatedAt, changes },
-  });
-  return async (on, changes) => {
-    const former = valuesOf(on, Object.keys(changes));
-    return (await change.save(inputOf(on, changes), (reply) => inputOf(reply.user, former))).user;
-  };
+  return async ({ objectId, updatedAt }, changes) =>
+    (await change.save({ params: { appId, userId: objectId }, body: { updatedAt, changes } })).user;
 }
 
 /** The fields of a user. A save carries the time of the user that was read: it never overwrites what another has changed since. */

@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useAct, useApp, useRead } from '../api/queries';
-import { ActButton, useNotices, useSave } from '../parts/dialogs';
+import { ActButton, useNotices } from '../parts/dialogs';
 import { Answer, Empty, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
 import { useFormats } from '../texts/format';
@@ -67,13 +67,16 @@ function VendorActs({ vendor: { vendor, profile, part, lanes } }: { readonly ven
   const t = useTexts();
   const { appId } = useApp();
   const notices = useNotices();
-  const change = useSave(consoleApi.changeVendorLanes);
+  const change = useAct(consoleApi.changeVendorLanes);
   const isPaused = lanes.some((lane) => lane.isPaused);
   const body = { vendor, profile, part };
   const params = { appId };
-  const inputOf = (pauses: boolean) => ({ params, body: { ...body, change: pauses ? 'pause' : 'resume' } }) as const;
-  const text = isPaused ? t.credentials.resumed : t.credentials.paused;
-  const toggle = () => change.save(inputOf(!isPaused), () => inputOf(isPaused), text);
+  const write = (pauses: boolean) =>
+    change.mutateAsync({ params, body: { ...body, change: pauses ? 'pause' : 'resume' } });
+  const toggle = async () => {
+    await write(!isPaused);
+    notices.undoable(isPaused ? t.credentials.resumed : t.credentials.paused, () => write(isPaused));
+  };
   return (
     <Group gap={4}>
       <ActButton

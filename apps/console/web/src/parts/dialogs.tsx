@@ -3,9 +3,9 @@ import { useDisclosure } from '@mantine/hooks';
 import { type NotificationData, notifications } from '@mantine/notifications';
 import { useRouter } from '@tanstack/react-router';
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
-import type { ConsoleRoute, RouteReply } from '#console-api';
+import type { ConsoleRoute, RouteReply, Undo } from '#console-api';
 import type { CallInput } from '../api/call';
-import { useAct, useMayCall } from '../api/queries';
+import { useAct, useMayCall, useUndo } from '../api/queries';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
 import { Form, type FormProps, type Way } from './forms';
@@ -210,26 +210,23 @@ export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): Rea
 
 interface SaveAct<R extends ConsoleRoute> {
   readonly isPending: boolean;
-  /** @param undo the input that writes the former value @param text the notice. Default: saved */
-  readonly save: (
-    input: CallInput<R>,
-    undo: (reply: RouteReply<R>) => CallInput<R>,
-    text?: string,
-  ) => Promise<RouteReply<R>>;
-  readonly mutateAsync: (input: CallInput<R>) => Promise<RouteReply<R>>;
+  readonly save: (input: CallInput<R>) => Promise<RouteReply<R>>;
 }
 
-/** A changing route, whose success is shown with Undo. */
+/** A changing route, whose success is shown with Undo where its answer says how. */
 export function useSave<R extends ConsoleRoute>(route: R): SaveAct<R> {
   const t = useTexts();
   const notices = useNotices();
-  const act = useAct(route);
-  const save: SaveAct<R>['save'] = async (input, undo, text = t.acts.saved) => {
-    const reply = await act.mutateAsync(input);
-    notices.undoable(text, () => act.mutateAsync(undo(reply)));
+  const { isPending, mutateAsync } = useAct(route);
+  const { mutateAsync: write } = useUndo();
+  const save: SaveAct<R>['save'] = async (input) => {
+    const reply = await mutateAsync(input);
+    const { undo } = reply as { readonly undo: Undo | null };
+    if (undo === null) notices.done(t.acts.saved);
+    else notices.undoable(t.acts.saved, () => write(undo));
     return reply;
   };
-  return { ...act, save };
+  return { isPending, save };
 }
 
 const UNDO_MS = 10_000;
