@@ -171,7 +171,7 @@ describe('an undo', () => {
   it('that holds a secret is in the answer, and not in the entry', async () => {
     const { body } = await changeUser({ updatedAt: at, changes: { token: 'new' } });
     expect(body['undo']).toMatchObject({ body: { changes: { token: 'former' } } });
-    expect(await newest(owner)).toMatchObject({ outcome: 'done', undo: null });
+    expect(await newest(owner)).toMatchObject({ outcome: 'done', undo: null, before: { token: '(changed)' } });
   });
 
   it('needs either the time of a user or former values', async () => {

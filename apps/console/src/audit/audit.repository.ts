@@ -11,7 +11,7 @@ import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
 import {
   type AuditFilter,
-  bounded,
+  changeOf,
   HIDDEN,
   LONG_ACTS,
   OPEN_FOR_MS,
@@ -73,7 +73,7 @@ export class AuditRepository {
         outcome,
         errorName ?? null,
         target ?? null,
-        before === undefined ? null : JSON.stringify(bounded(before)),
+        before === undefined ? null : JSON.stringify(changeOf(before)),
         operator?.id ?? null,
         operator?.name ?? null,
         undo ? JSON.stringify(storableUndo(undo)) : null,
