@@ -32,6 +32,32 @@ describe('parsePush', () => {
     expect(parse(Object.fromEntries([...names, ...others].map((name) => [name, null])))).toEqual(parse({}));
   });
 
+  it.each<[JsonObject, JsonObject]>([
+    [{ alert: 'a', title: null, badge: null, ios: null, mi: null }, { alert: 'a' }],
+    [{ ios: { alert: 'i' }, android: null, mi: null }, { ios: { alert: 'i' } }],
+    [
+      { alert: 'a', ios: { alert: null, badge: 1 } },
+      { alert: 'a', ios: { badge: 1 } },
+    ],
+    [
+      { alert: 'a', aps: { alert: null, 'content-available': 1 } },
+      { alert: 'a', aps: { 'content-available': 1 } },
+    ],
+    [
+      { alert: 'a', hms: { message: null }, mi: { payload: null, extra: { channel_id: null, a: [null] } } },
+      { alert: 'a', hms: {}, mi: { extra: { a: [null] } } },
+    ],
+  ])('reads %j without the members that are null', (data, given) => {
+    const [one, other] = [parse({ data }), parse({ data: given })];
+    expect(one).toEqual(other);
+    expect(one.notification.data).toEqual(given);
+  });
+
+  it('keeps custom members that are null', () => {
+    const data = { alert: 'a', custom: null, more: { b: null } };
+    expect(parse({ data }).notification.data).toEqual(data);
+  });
+
   it.each<[string, JsonObject, JsonObject[]]>([
     ['a where', { where: { city: 'Ulm' } }, [{ city: 'Ulm' }]],
     ['an empty where', { where: {} }, []],
@@ -287,15 +313,6 @@ describe('messageForDevices', () => {
       },
       platforms: ['android', 'web'],
     });
-  });
-
-  it('omits a block that is null, as SDKs send an omitted one', () => {
-    expect(read({ alert: 'a', ios: null, mi: null, custom: null })).toEqual({
-      body: { alert: 'a', custom: null, _expiration_time },
-      bodies: {},
-      platforms: undefined,
-    });
-    expect(read({ ios: { alert: 'i' }, android: null, mi: null })).toMatchObject({ platforms: ['ios'] });
   });
 
   it('is for the vendors that it has content for, besides platforms', () => {

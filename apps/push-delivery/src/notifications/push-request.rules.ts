@@ -3,10 +3,12 @@ import { appError, type AppError } from '#errors';
 import { dateOf, DEVICE_TYPE, isJsonObject, isStorableText, parseChannels, storedBytes } from '#objects';
 import { PLATFORMS } from '../dispatch/delivery-counts.rules.js';
 import type { NewNotification, StoredMessage } from '../pushes/push.row.js';
-import { ANDROID_VENDORS, type BlockTexts, textsOfBlock } from '../vendors/vendor-channel.rules.js';
+import { CONTENT_MEMBERS } from '../vendors/apns/apns.rules.js';
+import { ANDROID_VENDORS, type BlockTexts, textsOfBlock, withoutNulls } from '../vendors/vendor-channel.rules.js';
 
 const MAX_DEVICE_ID_LENGTH = 256;
 const SHORT_NAME = /^[A-Za-z0-9]{1,16}$/;
+const BLOCKS: ReadonlySet<string> = new Set([...PLATFORMS, ...ANDROID_VENDORS.keys()]);
 
 export interface ParsedPush {
   readonly notification: Omit<NewNotification, 'appId' | 'objectId' | 'requestId'>;
@@ -65,7 +67,15 @@ function assertSize(body: JsonObject): void {
 function parseData(data: JsonValue | undefined): JsonObject {
   if (isLeftOut(data)) throw appError('KEY_REQUIRED', { message: 'data is required.' });
   if (!isJsonObject(data)) throw incorrect('data must be a JSON object.');
-  return data;
+  return withoutOmitted(data);
+}
+
+/** SDKs send `null` for an omitted member: it must not replace a shared text. Custom members keep it. */
+function withoutOmitted(data: JsonObject): JsonObject {
+  const isBlock = (name: string) => BLOCKS.has(name) || name === 'aps';
+  const isCustom = (name: string) => !isBlock(name) && !CONTENT_MEMBERS.has(name);
+  const given = Object.entries(data).filter(([name, value]) => value !== null || isCustom(name));
+  return Object.fromEntries(given.map(([name, value]) => [name, isBlock(name) ? withoutNulls(value) : value]));
 }
 
 /** The Android notification channel of the message, given beside `data` or in it. */
@@ -282,10 +292,7 @@ function blockOf(data: JsonObject, platform: string): [string, JsonObject][] {
   return isJsonObject(block) ? [[platform, block]] : [];
 }
 
-/** The content for all devices, without blocks. SDKs send `null` for an omitted block. */
+/** The content for all devices, without blocks. */
 function sharedContent(data: JsonObject): JsonObject {
-  const isBlockName = (name: string) => PLATFORMS.includes(name) || ANDROID_VENDORS.has(name);
-  const isShared = ([name, value]: [string, JsonValue]) =>
-    !isBlockName(name) || (value !== null && !isJsonObject(value));
-  return Object.fromEntries(Object.entries(data).filter(isShared));
+  return Object.fromEntries(Object.entries(data).filter(([name, value]) => !BLOCKS.has(name) || !isJsonObject(value)));
 }

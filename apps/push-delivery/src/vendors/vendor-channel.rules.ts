@@ -89,6 +89,12 @@ export function merged(base: JsonObject, over: JsonValue | undefined): JsonObjec
   return { ...base, ...Object.fromEntries(entries) };
 }
 
+export function withoutNulls(value: JsonValue): JsonValue {
+  if (!isJsonObject(value)) return value;
+  const given = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(given.map(([name, member]) => [name, withoutNulls(member)]));
+}
+
 export function objectIn(text: string): JsonObject {
   try {
     return objectOr(JSON.parse(text) as JsonValue);

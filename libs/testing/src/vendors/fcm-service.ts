@@ -73,7 +73,9 @@ interface Refusal {
 const TYPES = 'type.googleapis.com/google';
 const INVALID_MESSAGE: Refusal = { status: 400, code: 'INVALID_ARGUMENT', field: 'message' };
 const TOO_BIG: Refusal = {
-  ...{ status: 400, code: 'INVALID_ARGUMENT', fcmCode: 'INVALID_ARGUMENT' },
+  status: 400,
+  code: 'INVALID_ARGUMENT',
+  fcmCode: 'INVALID_ARGUMENT',
   message: 'Android message is too big',
 };
 

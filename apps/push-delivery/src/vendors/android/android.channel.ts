@@ -133,7 +133,7 @@ export class AndroidChannel implements VendorChannel {
     } catch (error) {
       if (!(error instanceof RefusedError))
         return { isRefusal: false, text: `No answer from the vendor: ${(error as Error).message}.` };
-      const text = `The vendor does not accept the ids and the secret: compare them with its console, and the clock of this server with the time. (${error.message})`;
+      const text = `The vendor does not accept the ids and the secret: compare them with its console, and check the clock of this server. (${error.message})`;
       return { isRefusal: true, text };
     }
   }

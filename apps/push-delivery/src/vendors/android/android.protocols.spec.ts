@@ -179,8 +179,8 @@ describe('a message for an Android vendor', () => {
     expect(await oppo({ content: 'C'.repeat(60), style: 1 })).toMatchObject({ content: `${'C'.repeat(49)}…` });
     const vivo = await requested('vivo', { ...DATA, vivo: { content: 'C'.repeat(101) } });
     expect(vivo.json).toMatchObject({ title: 'Canteen', content: `${'C'.repeat(98)}…` });
-    const chinese = await requested('vivo', { alert: '午'.repeat(51), title: '餐'.repeat(20) });
-    expect(chinese.json).toMatchObject({ title: '餐'.repeat(20), content: `${'午'.repeat(49)}…` });
+    const chinese = await requested('vivo', { alert: '午'.repeat(51), title: '餐'.repeat(21) });
+    expect(chinese.json).toMatchObject({ title: `${'餐'.repeat(19)}…`, content: `${'午'.repeat(49)}…` });
     const meizu = await requested('meizu', {
       ...DATA,
       mz: { noticeBarInfo: { content: 'C'.repeat(101), noticeBarType: 1 } },
@@ -253,7 +253,9 @@ describe('a refusal of the credentials', () => {
     ['vivo', '{"result":10050,"desc":"sign"}', 200, 'sign-in refused: 10050'],
     ['vivo', '<html>', 404, 'sign-in refused: status 404'],
     ['xiaomi', '{"code":21301}', 200, 'code 21301'],
-    ['xiaomi', '{"code":22022}', 200, 'code 22022'],
+    ...['22000', '22001', '22002', '22006', '22007', '22008', '22022'].map(
+      (code) => ['xiaomi', `{"code":${code}}`, 200, `code ${code}`] as const,
+    ),
     ['meizu', '{"code":"1006"}', 200, 'code 1006'],
   ])('of %s, %s, keeps the devices, and its reason is shown', async (name, text, status, reason) => {
     const { outcomes, problem } = await outcomesOf(name, text, status);

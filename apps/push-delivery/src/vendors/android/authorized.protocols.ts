@@ -154,8 +154,21 @@ const JOB_KEY_LENGTH = 20;
 const FIELDS = ['pass_through', 'notify_type', 'notify_id', 'time_to_live', 'time_to_send', 'payload'];
 
 const XIAOMI_ALL_INVALID = '20301';
-const XIAOMI_LATER = new Set(['10001', '10002', '10003', '10027', '10037']);
-const XIAOMI_CREDENTIALS = new Set(['21301', '22000', '22006', '22007', '22022']);
+const XIAOMI_LATER = new Set([
+  '10001',
+  '10002',
+  '10003',
+  '10009',
+  '10010',
+  '10011',
+  '10022',
+  '10023',
+  '10024',
+  '10027',
+  '10028',
+  '10037',
+]);
+const XIAOMI_CREDENTIALS = new Set(['21301', '22000', '22001', '22002', '22006', '22007', '22008', '22022']);
 const NONE_LEFT = '10035';
 /** Nothing more is accepted before midnight in Beijing. */
 const DAY_LIMITS = new Set(['10034', '200001']);

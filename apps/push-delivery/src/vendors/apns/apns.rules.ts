@@ -11,7 +11,8 @@ const MAX_COLLAPSE_ID_BYTES = 64;
 const MAX_TOKEN_LENGTH = 200;
 const APS_MEMBERS = ['category', 'thread-id', 'sound', 'target-content-id', 'url-args'];
 /** Members that become headers, or are for other channels. */
-const CONSUMED = new Set([
+/** Of a message for all devices; Apple's channel reads them. */
+export const CONTENT_MEMBERS: ReadonlySet<string> = new Set([
   ...APS_MEMBERS,
   'aps',
   'alert',
@@ -101,17 +102,14 @@ function nativePayload(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([name]) => !consumed.has(name)));
 }
 
-function payloadOf(given: JsonObject): JsonObject {
-  const data = Object.fromEntries(
-    Object.entries(given).filter(([name, value]) => value !== null || !CONSUMED.has(name)),
-  );
+function payloadOf(data: JsonObject): JsonObject {
   const aps: JsonObject = {};
   const alert = alertOf(data);
   if (alert !== undefined) aps['alert'] = alert;
   if (data['badge'] !== undefined) aps['badge'] = data['badge'];
   for (const name of APS_MEMBERS) if (data[name] !== undefined) aps[name] = apsValue(name, data[name]);
   for (const name of ['content-available', 'mutable-content']) if (isOn(data[name])) aps[name] = 1;
-  const custom = Object.entries(data).filter(([name]) => !CONSUMED.has(name));
+  const custom = Object.entries(data).filter(([name]) => !CONTENT_MEMBERS.has(name));
   return { aps, ...Object.fromEntries(custom) };
 }
 

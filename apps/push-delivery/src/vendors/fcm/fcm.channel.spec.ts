@@ -22,10 +22,12 @@ let channel: FcmChannel;
 /** The value of `Retry-After` in refusals. */
 let retryAfter: string | undefined;
 let signInStatus: number;
+let signIn: object;
 
 /** Tokens that begin with `hot` are over a quota. */
 beforeEach(async () => {
   [retryAfter, signInStatus] = [undefined, 200];
+  signIn = { access_token: 'token', expires_in: 3_600 };
   server = http2.createServer();
   server.on('stream', (stream) => {
     void text(stream).then((body) => {
@@ -41,13 +43,12 @@ beforeEach(async () => {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const token = { access_token: 'token', expires_in: 3_600 };
   channel = new FcmChannel({
     account: { project_id: 'project', client_email: 'sender@example.org', private_key: privateKey },
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     tokenUrl: 'https://localhost/token',
     connections: 1,
-    outbound: { send: () => Promise.resolve({ status: signInStatus, text: JSON.stringify(token), retryAfter }) },
+    outbound: { send: () => Promise.resolve({ status: signInStatus, text: JSON.stringify(signIn), retryAfter }) },
     clock: new Clock(),
   });
 });
@@ -95,6 +96,14 @@ it.each([429, 503])('a sign-in at Google that answers %i with a time rests the l
   expect(await sendTo('calm')).toEqual([
     { kind: 'later', reason: 'no access token', scope: 'lane', backOffMs: 600_000 },
   ]);
+});
+
+it('a refused sign-in at Google has its reason', async () => {
+  [signInStatus, signIn] = [400, { error: 'invalid_grant', error_description: 'Invalid JWT' }];
+  expect(await channel.check()).toMatchObject({
+    isRefusal: true,
+    text: expect.stringContaining('(invalid_grant)') as unknown,
+  });
 });
 
 it('requests without a stream wait where the credentials change, as Google has not failed', async () => {
