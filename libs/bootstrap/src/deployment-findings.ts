@@ -178,7 +178,7 @@ function redisFindings(
 ): Finding[] {
   if (kindOf(name) !== 'redis') return [];
   const findings: Finding[] = [];
-  if (Number(memoryPercent ?? 0) >= NEARLY_FULL_PERCENT)
+  if (maxmemoryPolicy === 'noeviction' && Number(memoryPercent ?? 0) >= NEARLY_FULL_PERCENT)
     findings.push({
       problem: `${sentenceStart(name)} uses ${memoryPercent} % of its maxmemory: when it is full, pushes wait, and password logins are answered with 503.`,
       remedy: 'Raise maxmemory.',
@@ -200,7 +200,7 @@ function readOnlyFindings(name: string, { readOnly }: Readonly<Record<string, st
   if (readOnly !== 'on') return [];
   return [
     {
-      problem: `${name} is read-only: requests that write are answered with 503.`,
+      problem: `${sentenceStart(name)} is read-only: requests that write are answered with 503.`,
       remedy: 'Make sure that its disk has room, then set default_transaction_read_only to off.',
     },
   ];

@@ -121,7 +121,9 @@ const FORWARD_PATHS = [
   '/1.1/users/*/followersAndFollowees',
   '/1.1/users/friendshipRequests',
   '/1.1/users/friendshipRequests/*',
-  '/1.1/users/self/*',
+  '/1.1/users/self/friendBlocklist',
+  '/1.1/users/self/friendBlocklist/*',
+  '/1.1/users/self/friends',
   '/1.1/requestCaptcha',
   '/1.1/verifyCaptcha',
 ];

@@ -8,13 +8,13 @@ const TRANSIENT_SQLSTATE = /^(08|53|57|58)|^(40001|40P01|55P03|25006|25P03)$/;
 const AWAY_SQLSTATE = /^(08|57P0[123])/;
 /** Codes and texts of refused connections: the login, the database, TLS, this system. They end once an operator acts, so each is logged. */
 const REFUSED_CONNECTION =
-  /^(28|3D000$|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL: |E(MFILE|NFILE|NOBUFS|ACCES|PERM|PROTO)$)|SSL connection/;
+  /^(28|3D000$|CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL: |E(MFILE|NFILE|NOBUFS|NOMEM|ACCES|PERM|PROTO|AFNOSUPPORT)$)|SSL connection/;
 /** PostgreSQL's function that refuses a login to a database which accepts none (55000), or for want of the privilege CONNECT (42501). */
 const REFUSING_ROUTINE = 'CheckMyDatabase';
 const UNIQUE_VIOLATION = '23505';
 const FOREIGN_KEY_VIOLATION = '23503';
 const NETWORK_CODE =
-  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_(AGAIN|FAIL)|ENOENT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/;
+  /^(ECONN(REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_(AGAIN|FAIL|MEMORY|SYSTEM)|ENOENT|E(HOST|NET)(UNREACH|DOWN)|EADDRNOTAVAIL)$/;
 /** Texts of node-postgres errors that have no code. */
 const CONNECTION_TEXT =
   /timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|not queryable|Cannot use a pool after|Query read timeout/i;

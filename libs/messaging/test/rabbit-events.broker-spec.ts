@@ -114,6 +114,7 @@ describe('events over RabbitMQ', () => {
     await remove();
     const body = '{"value":"kept"}';
     await expect(declaring.publishEvent({ id: randomUUID(), pattern, body })).rejects.toThrow('no queue for sample');
+    expect(declaring.isConnected()).toBe(true);
     const id = randomUUID();
     await eventually(() => declaring.publishEvent({ id, pattern, body }));
     await start();

@@ -156,7 +156,7 @@ export class BatchSaveController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     assertNotWithinBatch(request);
-    if (await this.forwarder.forward(request, reply, caller)) return;
+    if (await this.forwarder.forwardSave(request, reply, caller)) return;
     const writes = parseWrites(body);
     await this.limits.countEach(request, reply, writes.map(groupsOf));
     void reply.code(200).send(resultsById(await this.#saveAll(caller, writes)));

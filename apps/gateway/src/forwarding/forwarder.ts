@@ -79,17 +79,28 @@ export class Forwarder implements OnApplicationShutdown {
     this.#ownOrigin = new URL(baseUrl).origin;
   }
 
-  /** A joint save comes with its body, which has been read. @returns false where nothing is forwarded @throws AppError FORWARD_LOOP, FORWARD_FAILED, FORWARD_TIMED_OUT, PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE */
-  async forward(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<boolean> {
+  /** For a request without a route, whose body is unread. @returns false where nothing is forwarded @throws AppError FORWARD_LOOP, FORWARD_FAILED, FORWARD_TIMED_OUT, PAYLOAD_TOO_LARGE, SERVICE_UNAVAILABLE */
+  forward(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<boolean> {
+    const fits = (paths: readonly string[]) => isForwarded(request, paths);
+    return this.#forward(request, reply, { caller, fits, outgoing: streamed });
+  }
+
+  /** As `forward`, for a joint save, whose body has been read. */
+  forwardSave(request: FastifyRequest, reply: FastifyReply, caller: Caller): Promise<boolean> {
+    const fits = (paths: readonly string[]) => isForwardedSave(request.body, paths);
+    return this.#forward(request, reply, { caller, fits, outgoing: written });
+  }
+
+  async #forward(request: FastifyRequest, reply: FastifyReply, { caller, fits, outgoing }: Way): Promise<boolean> {
     const application = await this.applications.find(caller.appId);
     const { forwardUrl, forwardPaths } = application?.settings ?? { forwardUrl: '', forwardPaths: [] };
-    if (application === null || forwardUrl === '' || !isForOther(request, forwardPaths)) return false;
+    if (application === null || forwardUrl === '' || !fits(forwardPaths)) return false;
     request.isForwarded = true;
     const target = new URL(forwardUrl);
     if (hasBeenForwarded(request.headers) || target.origin === this.#ownOrigin) throw appError('FORWARD_LOOP');
     if (Number(request.headers['content-length'] ?? 0) > this.#maxBodyBytes) throw appError('PAYLOAD_TOO_LARGE');
     const identity = await this.#identityOf(application, caller);
-    await this.#pass(request, reply, { target, identity });
+    await this.#pass(request, reply, { target, identity, outgoing });
     return true;
   }
 
@@ -100,12 +111,12 @@ export class Forwarder implements OnApplicationShutdown {
   async #pass(
     request: FastifyRequest,
     reply: FastifyReply,
-    { target, identity }: { target: URL; identity: string | undefined },
+    { target, identity, outgoing }: { target: URL; identity: string | undefined; outgoing: Way['outgoing'] },
   ): Promise<void> {
     const { method, url, id: requestId, clientAddress } = request;
     const isReadHere = originsOf(request).length > 0;
     const body = new ClientBody(request.raw, this.#maxBodyBytes);
-    const { headers, content } = request.is404 ? streamed(request, body) : written(request);
+    const { headers, content } = outgoing(request, body);
     const exchange = new Exchange(request);
     reply.raw.once('close', () => {
       body.discard();
@@ -155,8 +166,10 @@ export class Forwarder implements OnApplicationShutdown {
   }
 }
 
-function isForOther(request: FastifyRequest, patterns: readonly string[]): boolean {
-  return request.is404 ? isForwarded(request, patterns) : isForwardedSave(request.body, patterns);
+interface Way {
+  readonly caller: Caller;
+  readonly fits: (paths: readonly string[]) => boolean;
+  readonly outgoing: (request: FastifyRequest, body: ClientBody) => Outgoing;
 }
 
 interface Outgoing {
@@ -168,10 +181,12 @@ function streamed({ headers }: FastifyRequest, body: ClientBody): Outgoing {
   return { headers, content: hasBody(headers) ? body.read() : undefined };
 }
 
-function written({ headers, body }: FastifyRequest): Outgoing {
-  const { 'transfer-encoding': _, ...others } = headers;
+/** Written anew, so that both servers read the same objects: of two members of one name, each could take another. */
+function written({ headers: given, body }: FastifyRequest): Outgoing {
+  const { 'transfer-encoding': _, 'content-md5': __, digest: ___, ...others } = given;
   const bytes = Buffer.from(JSON.stringify(body));
-  return { headers: { ...others, 'content-length': String(bytes.length) }, content: Readable.from([bytes]) };
+  const headers = { ...others, 'content-type': 'application/json', 'content-length': String(bytes.length) };
+  return { headers, content: Readable.from([bytes]) };
 }
 
 function rolesThatFit(roles: readonly string[]): string[] {

@@ -137,8 +137,8 @@ async function authenticate(
 }
 
 function labelsOf(request: FastifyRequest, reply: FastifyReply): { method: string; route: string; status: string } {
-  const unrouted = request.isForwarded === true ? 'forwarded' : 'unknown';
-  return { method: request.method, route: request.routeOptions.url ?? unrouted, status: String(reply.statusCode) };
+  const route = request.isForwarded === true ? 'forwarded' : (request.routeOptions.url ?? 'unknown');
+  return { method: request.method, route, status: String(reply.statusCode) };
 }
 
 /** Behind a trusted proxy, `ips` has more entries than the address of the connection. */

@@ -113,8 +113,13 @@ export class Publisher {
   #pending = 0;
   #pendingBytes = 0;
   #hasPublished = false;
+  #declaring: Promise<void> | undefined;
 
-  constructor(url: string, name: string, declare: (channel: Channel) => Promise<void>) {
+  constructor(
+    url: string,
+    name: string,
+    private readonly declare: (channel: Channel) => Promise<void>,
+  ) {
     this.#connection = openConnection(url, name);
     this.#connection.on('connect', ({ connection }) => {
       this.#socket = socketOf(connection);
@@ -199,7 +204,8 @@ export class Publisher {
     try {
       await confirmedPublish(channel, route, content, options);
     } catch (error) {
-      if (this.#isWorn(error)) this.#confirming.replace(channel, error);
+      // amqplib holds an unconfirmed message, which the broker may never confirm, as long as the channel is open.
+      if (error instanceof UnconfirmedError && this.#blockedFor === undefined) this.#confirming.replace(channel, error);
       throw error;
     } finally {
       this.release(content.length);
@@ -213,6 +219,14 @@ export class Publisher {
     whereOpen(() => this.#transient.current?.publish(exchange, routingKey, content, options));
   }
 
+  /** Declares the queues of events again, on a channel of its own. Calls meanwhile wait for the same. */
+  declareAgain(): Promise<void> {
+    this.#declaring ??= this.#declareOnce().finally(() => {
+      this.#declaring = undefined;
+    });
+    return this.#declaring;
+  }
+
   async closeChannels(): Promise<void> {
     clearInterval(this.#probe);
     await Promise.allSettled(this.#channels.map((channel) => channel.close()));
@@ -224,10 +238,12 @@ export class Publisher {
     this.#socket?.destroy();
   }
 
-  /** amqplib holds an unconfirmed message, which the broker may never confirm, as long as the channel is open. A new channel also declares the queues. */
-  #isWorn(error: unknown): error is Error {
-    if (error instanceof UnroutableError) return true;
-    return error instanceof UnconfirmedError && this.#blockedFor === undefined;
+  async #declareOnce(): Promise<void> {
+    const channel = await this.#connection.connection?.createChannel();
+    if (channel === undefined) return;
+    channel.on('error', () => undefined);
+    await this.declare(channel);
+    await channel.close();
   }
 
   #problemOf(bytes: number): string | undefined {

@@ -14,7 +14,7 @@ import {
   type Transport,
 } from '../transport.js';
 import { failureOf, openConnection, ReconnectingChannel, whereOpen } from './broker-connection.js';
-import { Publisher, type Route } from './publisher.js';
+import { Publisher, type Route, UnroutableError } from './publisher.js';
 import { RabbitServer } from './rabbit.server.js';
 import { RpcChannel } from './rpc-channel.js';
 import { Topology } from './topology.js';
@@ -70,7 +70,13 @@ export class RabbitTransport implements Transport {
     const headers = originHeaders(origin);
     // The broker would confirm and drop an event whose queue or binding is gone.
     const mandatory = this.#awaited.has(pattern);
-    await this.#publish(route, body, { persistent: true, mandatory, messageId: id, type: pattern, headers });
+    const options = { persistent: true, mandatory, messageId: id, type: pattern, headers };
+    try {
+      await this.#publish(route, body, options);
+    } catch (error) {
+      if (error instanceof UnroutableError) await this.#publisher.declareAgain();
+      throw error;
+    }
   }
 
   broadcast(pattern: string, body: string): void {

@@ -246,16 +246,15 @@ describe('a refusal of the credentials', () => {
     return { outcomes: await channel.send(PUSH, [target]), problem: await channel.check() };
   };
 
-  it.each([
+  const ofXiaomi = ['21301', '22000', '22001', '22002', '22006', '22007', '22008', '22022'];
+
+  it.each<readonly [string, string, number, string]>([
+    ...ofXiaomi.map((code) => ['xiaomi', `{"code":${code}}`, 200, `code ${code}`] as const),
     ['huawei', '{"error":1101,"sub_error":20044}', 400, 'sign-in refused: 1101'],
     ['honor', '{"error":"unauthorized_client"}', 401, 'sign-in refused: unauthorized_client'],
     ['oppo', '{"code":14,"message":"Invalid sign"}', 200, 'sign-in refused: 14'],
     ['vivo', '{"result":10050,"desc":"sign"}', 200, 'sign-in refused: 10050'],
     ['vivo', '<html>', 404, 'sign-in refused: status 404'],
-    ['xiaomi', '{"code":21301}', 200, 'code 21301'],
-    ...['22000', '22001', '22002', '22006', '22007', '22008', '22022'].map(
-      (code) => ['xiaomi', `{"code":${code}}`, 200, `code ${code}`] as const,
-    ),
     ['meizu', '{"code":"1006"}', 200, 'code 1006'],
   ])('of %s, %s, keeps the devices, and its reason is shown', async (name, text, status, reason) => {
     const { outcomes, problem } = await outcomesOf(name, text, status);
