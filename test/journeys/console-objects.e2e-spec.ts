@@ -172,6 +172,21 @@ describe('Undo in History', () => {
     expect((await master.get(`/1.1/users/${id}`)).body['email']).not.toBe(contact.email);
   });
 
+  it('brings the access list of a user back', async () => {
+    const master = masterClient(server());
+    const { id } = await signUp(appClient(server()), { ACL: { '*': { read: true } } });
+    const page = await open(`users/${id}`);
+    await page.getByRole('tab', { name: 'Access' }).click();
+    await page.getByLabel('User id or role').fill('role:staff');
+    await button(page, 'Add').click();
+    await saved(page);
+    await page.getByRole('tab', { name: 'History' }).click();
+    await undo(page, 'User changed');
+    await isBack(page);
+    const { body } = await master.get(`/1.1/users/${id}?returnACL=true`);
+    expect(body['ACL']).toEqual({ '*': { read: true } });
+  });
+
   it('writes no field of a user, and no access list, over what another has written since', async () => {
     const master = masterClient(server());
     const { id } = await signUp(appClient(server()), { level: 1 });

@@ -174,6 +174,13 @@ describe('an undo', () => {
     expect(await newest(owner)).toMatchObject({ outcome: 'done', undo: null, before: { token: '(changed)' } });
   });
 
+  it('that holds a secret within a field is in no entry', async () => {
+    await changeUser({ updatedAt: at, changes: { level: { token: 'new' }, 'code.a': 'new' } });
+    const entry = await newest(owner);
+    expect(entry).toMatchObject({ undo: null, change: { changes: { level: { token: '(changed)' } } } });
+    expect(JSON.stringify(entry)).not.toContain('new');
+  });
+
   it('needs either the time of a user or former values', async () => {
     for (const given of [{}, { updatedAt: at, former: {} }])
       expect(await changeUser({ changes: {}, ...given })).toMatchObject({ status: 400 });
@@ -193,6 +200,24 @@ describe('an undo', () => {
       const { body } = await changeRole({ addUsers: ['member', 'new'], removeUsers: ['member', 'stranger'] });
       expect(body['undo']).toMatchObject({ body: { addUsers: ['member'], removeUsers: ['new'], former: {} } });
       expect((await changeRole({ addUsers: ['member'] })).body['undo']).toBeNull();
+    });
+
+    it('brings the former access list back', async () => {
+      const [former, written] = [{ '*': { read: true } }, { role1: { write: true } }];
+      console.transport.answer(objectsRpc.update, ({ changes }) => ({ result: changes }));
+      const { body } = await changeRole({ updatedAt: at, ACL: written });
+      const undo = { body: { ACL: former, former: { ACL: written } } };
+      expect(body['undo']).toMatchObject(undo);
+      console.transport.answer(objectsRpc.get, () => ({
+        object: { objectId: 'role1', name: 'staff', ACL: written, createdAt: at, updatedAt: at },
+      }));
+      expect((await changeRole(undo.body)).status).toBe(200);
+      expect(console.transport.requestsOf(objectsRpc.update).at(-1)).toMatchObject({ changes: { ACL: former } });
+    });
+
+    it('without a change writes nothing', async () => {
+      expect((await changeRole({})).body['undo']).toBeNull();
+      expect(console.transport.requestsOf(objectsRpc.update)).toEqual([]);
     });
 
     it('is one conditional write', async () => {

@@ -130,7 +130,8 @@ export class ApplicationsHandlers {
       this.rpc.call(applicationsRpc.changeSetting, { id, name, ...body }),
     );
     const { former } = body;
-    const isCertain = known !== undefined && former !== undefined;
+    // It stands for a class permission, whose lists it does not tell apart.
+    const isCertain = known !== undefined && known !== 'userQueryEnabled' && former !== undefined;
     const undo = isCertain ? { value: former, former: settingText(written[known]) } : undefined;
     return {
       ...this.#toReply({ ...(await this.#find(id)), settings: written }),

@@ -9,16 +9,7 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
 import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
-import {
-  type AuditFilter,
-  changeOf,
-  HIDDEN,
-  LONG_ACTS,
-  OPEN_FOR_MS,
-  type ShownAudit,
-  storableUndo,
-  withoutAddresses,
-} from './audit.rules.js';
+import { type AuditFilter, changeOf, LONG_ACTS, OPEN_FOR_MS, type ShownAudit, storableUndo } from './audit.rules.js';
 
 export type BegunAct = Pick<
   AuditEntity,
@@ -126,13 +117,14 @@ export class AuditRepository {
 }
 
 /** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
-function toShownAudit({ begunAt, endedAt, change, ...entry }: AuditEntity, nowMs: number): ShownAudit {
+function toShownAudit({ begunAt, endedAt, change, before, ...entry }: AuditEntity, nowMs: number): ShownAudit {
   const openForMs = OPEN_FOR_MS + (LONG_ACTS.get(entry.action) ?? 0);
   const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
   return {
     ...entry,
-    // Earlier versions wrote addresses of devices.
-    change: withoutAddresses(change, HIDDEN) as AuditEntity['change'],
+    // Earlier versions wrote more.
+    change: changeOf(change),
+    before: before && changeOf(before),
     outcome: isCutOff ? 'unknown' : entry.outcome,
     begunAt: begunAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,

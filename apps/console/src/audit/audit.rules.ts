@@ -35,9 +35,9 @@ export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
   readonly endedAt: string | null;
 };
 
-export const HIDDEN = '(changed)';
+const HIDDEN = '(changed)';
 
-/** Members of requests that an entry must not hold, also one level down: the changes of a user can include them. */
+/** Members of requests that an entry must not hold, at any depth: the changes of a user can include them. */
 const SECRET_MEMBERS = new Set([
   'authData',
   'code',
@@ -67,30 +67,26 @@ export function changeOf(
   body: Readonly<Record<string, unknown>>,
   isSecret: (name: string) => boolean = () => false,
 ): Record<string, unknown> {
-  const change = Object.entries(body).map(([name, value]) => [
-    name,
-    SECRET_MEMBERS.has(name) || isSecret(name) ? HIDDEN : withoutSecrets(value),
-  ]);
-  return bounded(Object.fromEntries(change) as Record<string, unknown>);
+  const change = Object.entries(body).map(([name, value]) => [name, isSecret(name) ? HIDDEN : value]);
+  return bounded(withoutSecrets(Object.fromEntries(change)) as Record<string, unknown>);
 }
 
 function withoutSecrets(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return withoutAddresses(value, HIDDEN);
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]: [string, unknown]) => [
-      name,
-      SECRET_MEMBERS.has(name) || isDeviceAddress(name) ? HIDDEN : withoutAddresses(member, HIDDEN),
-    ]),
-  );
+  const isSecret = (name: string) => isDeviceAddress(name) || name.split('.').some((part) => SECRET_MEMBERS.has(part));
+  return withoutMembers(value, isSecret, HIDDEN);
 }
 
 /** JSON, such as a condition, with a text in place of the values that address devices. */
 export function withoutAddresses(value: unknown, text: string): unknown {
-  if (Array.isArray(value)) return value.map((each) => withoutAddresses(each, text));
+  return withoutMembers(value, isDeviceAddress, text);
+}
+
+function withoutMembers(value: unknown, isHidden: (name: string) => boolean, text: string): unknown {
+  if (Array.isArray(value)) return value.map((each) => withoutMembers(each, isHidden, text));
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([name, member]: [string, unknown]) => [
     name,
-    isDeviceAddress(name) ? text : withoutAddresses(member, text),
+    isHidden(name) ? text : withoutMembers(member, isHidden, text),
   ]);
   return Object.fromEntries(members);
 }

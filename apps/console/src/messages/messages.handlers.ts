@@ -6,6 +6,7 @@ import { Handles, ifUnchanged, type ReplyOf, type RequestOf, undoOf } from '../r
 import { cursorOf, pagesOf, readCursor, UUID } from '../routing/list.rules.js';
 import { answerFor, toMessage } from '../users/user.rules.js';
 
+type Template = RpcReply<typeof templatesRpc.get>['template'];
 type DeliveryPlace = NonNullable<RpcReply<typeof deliveriesRpc.list>['next']>;
 
 const MAX_BATCHES = 50;
@@ -95,8 +96,7 @@ export class MessagesHandlers {
     request.act = { before: { language, isOwn, subject } };
     const { template: written } = await ifUnchanged(this.rpc.call(templatesRpc.set, { ...params, parts, former }));
     const stored = former && Object.assign({}, former, parts);
-    const isChange = isOwn && language.toLowerCase() === params.language.toLowerCase();
-    const undo = isChange
+    const undo = isOwnIn(params.language, template)
       ? undoOf(request, 'setTemplate', former && { ...former, former: stored })
       : undoOf(request, 'resetTemplate', former && { former: stored });
     return { template: written, undo };
@@ -108,8 +108,9 @@ export class MessagesHandlers {
     const { template } = await this.rpc.call(templatesRpc.get, params);
     request.act = { before: { subject: template.subject, text: template.text } };
     await ifUnchanged(this.rpc.call(templatesRpc.reset, { ...params, ...body }));
-    const { subject, html, text } = (await this.rpc.call(templatesRpc.get, params)).template;
-    undoOf(request, 'setTemplate', body.former && { ...body.former, former: { subject, html, text } });
+    const now = (await this.rpc.call(templatesRpc.get, params).catch(() => undefined))?.template;
+    const former = now && !isOwnIn(params.language, now) && { subject: now.subject, html: now.html, text: now.text };
+    undoOf(request, 'setTemplate', body.former && former ? { ...body.former, former } : undefined);
     return {};
   }
 
@@ -132,4 +133,8 @@ export class MessagesHandlers {
   async #nameOf(appId: string): Promise<string> {
     return (await this.rpc.call(applicationsRpc.get, { id: appId })).application.name;
   }
+}
+
+function isOwnIn(language: string, { isOwn, language: own }: Template): boolean {
+  return isOwn && own.toLowerCase() === language.toLowerCase();
 }

@@ -7,6 +7,7 @@ import {
   type Role,
   ROLES,
   type Undo,
+  UNDO_ACTIONS,
 } from '#console-api';
 import { appError } from '#errors';
 import type { AuditEntity } from '../audit/audit.entity.js';
@@ -121,7 +122,7 @@ export function undoFor(
   { outcome, undo }: Pick<AuditEntity, 'outcome' | 'undo'>,
   may: readonly Permission[],
 ): Undo | null {
-  if (undo === null || outcome !== 'done') return null;
+  if (undo === null || outcome !== 'done' || !UNDO_ACTIONS.includes(undo.action)) return null;
   const access = consoleApi[undo.action].access as Permission;
   const { changes = {} } = undo.body as { readonly changes?: object };
   const needed: readonly Permission[] = 'ACL' in changes ? [access, 'users.acl'] : [access];

@@ -102,7 +102,8 @@ export class RolesHandlers {
     };
     const where = seenAt === undefined ? {} : { where: unchangedSince(seenAt) };
     const update = { caller, className: '_Role', objectId: params.roleId, changes, ...where, returnNew: true };
-    const { result } = await ifUnchanged(this.rpc.call(objectsRpc.update, update));
+    const isChange = Object.keys(changes).length > 0;
+    const { result } = isChange ? await ifUnchanged(this.rpc.call(objectsRpc.update, update)) : { result: {} };
     const acl = ACL && { former: role.ACL as JsonObject, written: result['ACL'] as JsonObject };
     const isCertain = ACL === undefined || seenAt !== undefined;
     const undo = undoOf(request, 'changeRole', isCertain ? inverse(changed, acl) : undefined);

@@ -168,7 +168,7 @@ function Details({ entry }: { readonly entry: ListedEntry }): ReactNode {
         </Text>
       )}
       <Changes entry={entry} />
-      {undo !== null && (
+      {undo && (
         <Group>
           <ActButton<ConsoleRoute>
             text={t.acts.undo}

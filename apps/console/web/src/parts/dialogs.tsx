@@ -221,8 +221,8 @@ export function useSave<R extends ConsoleRoute>(route: R): SaveAct<R> {
   const { mutateAsync: write } = useUndo();
   const save: SaveAct<R>['save'] = async (input) => {
     const reply = await mutateAsync(input);
-    const { undo } = reply as { readonly undo: Undo | null };
-    if (undo === null) notices.done(t.acts.saved);
+    const { undo } = reply as { readonly undo?: Undo | null };
+    if (!undo) notices.done(t.acts.saved);
     else notices.undoable(t.acts.saved, () => write(undo));
     return reply;
   };
