@@ -17,6 +17,10 @@ import { APPLICATION, fakeServices, GATEWAY_CONFIG, startGateway } from './start
 const SECRET = 'a secret of thirty-two characters or more'.replaceAll(' ', '-');
 const SIGNED = { 'x-lc-id': APPLICATION.id, 'x-lc-key': APPLICATION.appKey };
 const POST = '/1.1/classes/Post';
+const JOINT_SAVE = [
+  '/1.1/batch/save',
+  { method: 'POST', body: JSON.stringify({ requests: [{ method: 'POST', path: POST, body: { title: 'a' } }] }) },
+] as const;
 
 interface Sent {
   readonly method?: string;
@@ -190,6 +194,7 @@ describe('requests that Gatepost does not serve', () => {
       await set({ forwardUrl });
       const response = await send(POST, { method: 'POST', body: Buffer.alloc(MIB) });
       expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+      expect((await answerOf(...JOINT_SAVE))[0]).toBe(503);
     }
     await set({ forwardUrl: target.url });
     expect((await send(POST)).status).toBe(200);
@@ -310,6 +315,7 @@ describe('requests that Gatepost does not serve', () => {
     expect(await answerOf(POST)).toMatchObject(loop);
     await set({ forwardUrl: `http://127.0.0.1:${gateway.port}` });
     expect(await answerOf(POST)).toMatchObject(loop);
+    expect(await answerOf(...JOINT_SAVE)).toMatchObject(loop);
     expect(target.received).toEqual([]);
   });
 

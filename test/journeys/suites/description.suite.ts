@@ -36,6 +36,12 @@ const NOT_PROVOKED_HERE: Readonly<Record<string, string>> = {
   'POST /1.1/usersByMobilePhone 400/214': 'another user takes the number at the same moment',
   'POST /pages/verify-email/renew 200': 'links live for a week; test/journeys/expired-links.e2e-spec.ts',
   'GET /1.1/roles/{objectId} 400/116': 'as of GET /1.1/users/{objectId}',
+  ...Object.fromEntries(
+    ['502/1', '504/124', '508/508'].map((answer) => [
+      `POST /1.1/batch/save ${answer}`,
+      'of a forwarded save; apps/gateway/test/forwarding.e2e-spec.ts',
+    ]),
+  ),
   ...sameAsPost('GET /1.1/login', [125, 127, 200, 201, 211, 212, 213, 215, 216, 217, 218, 219, 603]),
   ...sameAsPost('GET /1.1/verifyMobilePhone/{code}', [127, 213, 603]),
 };

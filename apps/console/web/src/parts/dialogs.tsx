@@ -2,7 +2,7 @@ import { Button, type ButtonProps, Group, Modal, Text, TextInput } from '@mantin
 import { useDisclosure } from '@mantine/hooks';
 import { type NotificationData, notifications } from '@mantine/notifications';
 import { useRouter } from '@tanstack/react-router';
-import { createContext, type ReactNode, useContext, useEffect, useState } from 'react';
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react';
 import type { ConsoleRoute, RouteReply, Undo } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct, useMayCall, useUndo } from '../api/queries';
@@ -193,6 +193,11 @@ export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): Rea
   const { history } = useRouter();
   const mayCall = useMayCall(route);
   const act = useAct(route);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    const hasActed = !act.isIdle && !act.isPending;
+    if (hasActed && document.activeElement === document.body) button.current?.focus({ preventScroll: true });
+  }, [act.isIdle, act.isPending]);
   const call = async () => {
     const reply = await act.mutateAsync(input);
     if (done !== undefined) notices.done(done(reply));
@@ -202,7 +207,7 @@ export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): Rea
   if (!mayCall) return null;
   if (look.title !== undefined) return <AskButton {...look} onConfirm={call} />;
   return (
-    <Button loading={act.isPending} onClick={() => void call().catch(notices.failed)}>
+    <Button ref={button} loading={act.isPending} onClick={() => void call().catch(notices.failed)}>
       {look.text}
     </Button>
   );
