@@ -45,10 +45,15 @@ export function describeForms(
 
     it('to channels asks for their names before it counts devices', async () => {
       const page = await open('pushes/new');
+      const isCount = isAsked('POST', /\/pushes\/count$/);
+      const counted = page.waitForResponse((response) => {
+        const request = response.request();
+        return isCount(request) && (request.postData() ?? '').includes('Autumn sale');
+      });
       await page.getByLabel('Text').fill('Autumn sale');
-      await page.locator('[data-audience]').waitFor();
+      await counted;
       let asked = 0;
-      await answer(page, isAsked('POST', /\/pushes\/count$/), () => {
+      await answer(page, isCount, () => {
         asked += 1;
         return undefined;
       });
