@@ -183,8 +183,7 @@ describe('Undo in History', () => {
     await page.getByRole('tab', { name: 'History' }).click();
     await undo(page, 'User changed');
     await isBack(page);
-    const pressed = page.getByRole('table', { name: 'Audit log' }).getByRole('button', { name: 'Undo' });
-    await expect.poll(() => pressed.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    await page.getByRole('table', { name: 'Audit log' }).locator('button:focus', { hasText: 'Undo' }).waitFor();
     const { body } = await master.get(`/1.1/users/${id}?returnACL=true`);
     expect(body['ACL']).toEqual({ '*': { read: true } });
   });
