@@ -105,6 +105,7 @@ replace() {
   remove_leftovers
   say "$service: starting $replicas beside the $replicas that run"
   trap 'give_up interrupted' INT TERM
+  # Compose before 2.30 counts --no-deps as another configuration, and replaces these containers at its next "up" (docker/compose#12069).
   compose up -d --no-deps --no-recreate --scale "$service=$((replicas * 2))" "$service" || give_up 'could not be started'
   fresh=$(containers "$service" "$old")
   [ "$(count $fresh)" = "$replicas" ] || give_up "$(count $fresh) new containers run instead of $replicas"

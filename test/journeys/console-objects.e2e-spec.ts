@@ -158,7 +158,7 @@ describe('Undo in History', () => {
     const email = page.getByLabel('E-mail', { exact: true });
     await email.fill(`${unique('other')}@example.com`);
     await saved(page);
-    // What others have done with other fields does not matter.
+    // A change of another field does not prevent the undo.
     await master.put(`/1.1/users/${id}`, { level: 5 });
     await page.getByRole('tab', { name: 'History' }).click();
     await undo(page, 'User changed');

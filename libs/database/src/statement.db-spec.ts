@@ -4,9 +4,20 @@ import { Database } from './database.js';
 import { violatedForeignKey, violatedUniqueConstraint } from './driver-error.js';
 import { type Statement, combineStatements } from './statement.js';
 
-describe('combined statements', () => {
-  let database: Database;
+let database: Database;
 
+beforeAll(async () => {
+  database = new Database({
+    url: await newDatabase(),
+    schema: 'public',
+    migrations: [],
+    poolSize: 1,
+    applicationName: 'test',
+  });
+});
+afterAll(() => database.close());
+
+describe('combined statements', () => {
   const addParent = (name: string, size: number): Statement => ({
     name: 'parents.add',
     text: 'INSERT INTO parents (name, size) VALUES ($1, $2)',
@@ -25,20 +36,12 @@ describe('combined statements', () => {
   };
 
   beforeAll(async () => {
-    database = new Database({
-      url: await newDatabase(),
-      schema: 'public',
-      migrations: [],
-      poolSize: 2,
-      applicationName: 'test',
-    });
     await database.query('CREATE TABLE parents (name text CONSTRAINT parents_pkey PRIMARY KEY, size integer NOT NULL)');
     await database.query(
       'CREATE TABLE children (name text CONSTRAINT children_pkey PRIMARY KEY, parent text CONSTRAINT children_parent_fkey REFERENCES parents)',
     );
   });
   beforeEach(() => database.query('TRUNCATE parents, children'));
-  afterAll(() => database.close());
 
   it('have their own values each, and return the rows of the last one', async () => {
     expect(await database.run(combineStatements([addParent('p', 7), addChild('p', 'c')]))).toEqual([{ name: 'c' }]);
@@ -85,19 +88,6 @@ describe('combined statements', () => {
 });
 
 describe('times', () => {
-  let database: Database;
-
-  beforeAll(async () => {
-    database = new Database({
-      url: await newDatabase(),
-      schema: 'public',
-      migrations: [],
-      poolSize: 1,
-      applicationName: 'test',
-    });
-  });
-  afterAll(() => database.close());
-
   const TIMES = [
     '2026-11-30T15:44:32.125937Z',
     '2026-11-30T15:44:32.5Z',
