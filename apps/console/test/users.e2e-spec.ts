@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { CHANGED_SINCE, consoleApi, type ConsoleRoute, type Role, ROLES } from '#console-api';
-import { accountsRpc, type FoundUser, lockoutsRpc, objectsRpc, userSearchRpc } from '#contracts';
+import {
+  accountsRpc,
+  applicationsRpc,
+  type FoundUser,
+  lockoutsRpc,
+  objectsRpc,
+  templatesRpc,
+  userSearchRpc,
+} from '#contracts';
 import { appError } from '#errors';
 import { TestConsole, type Visitor } from './console-service.js';
 
@@ -184,6 +192,34 @@ describe('an undo', () => {
   it('needs either the time of a user or former values', async () => {
     for (const given of [{}, { updatedAt: at, former: {} }])
       expect(await changeUser({ changes: {}, ...given })).toMatchObject({ status: 400 });
+  });
+
+  it('of a setting writes the former value, but not of one that stands for a class permission', async () => {
+    const keys = { appKey: 'app key', masterKey: 'master key', oldKeys: [], secretsSet: [] };
+    const given = { id: APP, name: 'My shop', ...keys, settings: {}, classPermissions: {}, createdAt: at };
+    const { application } = applicationsRpc.get.reply.parse({ application: given });
+    console.transport.answer(applicationsRpc.get, () => ({ application }));
+    console.transport.answer(applicationsRpc.changeSetting, () => ({ settings: application.settings }));
+    const undoOf = async (name: string) => {
+      const change = { params: { appId: APP, name }, body: { value: 'true', former: 'false' } };
+      return (await owner.call(consoleApi.changeSetting, change)).body['undo'];
+    };
+    expect(await undoOf('quietProfile')).toMatchObject({ body: { value: 'false' } });
+    expect(await undoOf('userQueryEnabled')).toBeNull();
+  });
+
+  it.each([false, true])('of a reset template is noted unless another has been saved since: %s', async (isOwn) => {
+    const parts = { subject: 's', html: '<p>h</p>', text: 't' };
+    let isReset = false;
+    const place = { appId: APP, kind: 'verifyEmail', language: 'en' } as const;
+    console.transport.answer(templatesRpc.get, () => ({ template: { ...place, ...parts, isOwn: !isReset || isOwn } }));
+    console.transport.answer(templatesRpc.reset, () => {
+      isReset = true;
+      return {};
+    });
+    await owner.call(consoleApi.resetTemplate, { params: place, body: { former: parts } });
+    const noted = isOwn ? null : { action: 'setTemplate', body: { ...parts, former: parts } };
+    expect(await newest(owner)).toMatchObject({ outcome: 'done', undo: noted });
   });
 
   describe('of a role', () => {
