@@ -265,3 +265,48 @@ describe('Undo in History', () => {
     await isBack(page);
   });
 });
+
+describe('the filters of a list', () => {
+  const views = (page: Page, name = 'Views') => page.getByRole('main').getByRole('button', { name, exact: true });
+  const item = (page: Page, name: string) => page.getByRole('menuitem', { name, exact: true });
+
+  it('are saved as a view, opened by it, replaced, and deleted', async () => {
+    const page = await open('users');
+    await views(page).click();
+    expect(await item(page, 'Save these filters…').isDisabled()).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.getByLabel('E-mail verified').selectOption('false');
+    await page.waitForURL('**/users?emailVerified=false');
+    await views(page).click();
+    await item(page, 'Save these filters…').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Not verified');
+    await dialog.getByLabel('Share with all operators of the application').check();
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await views(page, 'Not verified').waitFor();
+
+    await page.goto(operator().urlOf('users'));
+    await views(page).click();
+    await item(page, 'Not verified (shared)').click();
+    await page.waitForURL('**/users?emailVerified=false');
+    await page.goto(operator().urlOf('devices'));
+    await views(page).click();
+    expect(await page.getByRole('menuitem').allTextContents()).toEqual(['Save these filters…']);
+
+    await page.goto(operator().urlOf('users?emailVerified=false'));
+    await views(page, 'Not verified').click();
+    await item(page, 'Delete “Not verified”').click();
+    await dialog.getByText('deleted for all operators').waitFor();
+    await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+    await views(page).waitFor();
+    expect(page.url()).toContain('emailVerified=false');
+  });
+
+  it('are not saved with a search for an address', async () => {
+    const page = await open('users');
+    await page.getByRole('searchbox').fill('ada@example.com');
+    await page.keyboard.press('Enter');
+    await views(page).click();
+    expect(await item(page, 'A search for an address, a number or a person is not saved.').isDisabled()).toBe(true);
+  });
+});

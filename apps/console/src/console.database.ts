@@ -10,6 +10,7 @@ import {
   OperatorEntity,
   PasskeyEntity,
   RecoveryCodeEntity,
+  SavedViewEntity,
   SessionEntity,
   TestDeviceEntity,
 } from './operators/operator.entity.js';
@@ -33,6 +34,7 @@ export function consoleDatabase(url: string, poolSize: number): DatabaseOptions 
       OperatorEntity,
       PasskeyEntity,
       RecoveryCodeEntity,
+      SavedViewEntity,
       SessionEntity,
       TestDeviceEntity,
     ],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, route, time } from './route.js';
+import { count, ofApp, route, time } from './route.js';
 import { MIN_PASSWORD_LENGTH, ROLES } from './shared.js';
 
 const MAX_PASSWORD_LENGTH = 1_024;
@@ -87,6 +87,24 @@ const changedFactors = secondFactors.extend({ newRecoveryCodes: z.array(z.string
 
 const ownPath = z.string().regex(/^\/(?![/\\]).{0,2047}$/, 'must be a path of the console');
 const atIssuer = z.object({ url: z.string() });
+
+const proven = { access: 'self', needsProof: true } as const;
+
+export const MAX_SAVED_VIEWS = 50;
+const MAX_SEARCH_LENGTH = 4_096;
+
+/** The filters of a list by their names in the page's URL. */
+const view = z.strictObject({
+  page: z.enum(['devices', 'messages', 'pushes', 'users']),
+  name: z.string().regex(/^[^\p{Cc}]{1,60}$/u, 'must be 1 to 60 characters'),
+  search: z
+    .record(z.string(), z.union([z.string(), z.boolean()]))
+    .refine((search) => JSON.stringify(search).length <= MAX_SEARCH_LENGTH, 'is too long'),
+  isShared: z.boolean(),
+});
+const ofViews = { access: 'users.read', params: ofApp } as const;
+
+export type SavedView = z.output<typeof view>;
 
 export const accessApi = {
   getSession: route({ method: 'GET', path: '/session', access: 'anyone', reply: session }),
@@ -203,52 +221,45 @@ export const accessApi = {
   beginOneTimeCodes: route({
     method: 'POST',
     path: '/me/one-time-codes',
-    access: 'self',
-    needsProof: true,
+    ...proven,
     reply: z.object({ secret: z.string(), uri: z.string() }),
   }),
   confirmOneTimeCodes: route({
     method: 'POST',
     path: '/me/one-time-codes/confirm',
-    access: 'self',
-    needsProof: true,
+    ...proven,
     body: z.strictObject({ code: z.string().regex(/^\d{6}$/, 'must have six digits') }),
     reply: changedFactors,
   }),
   removeOneTimeCodes: route({
     method: 'DELETE',
     path: '/me/one-time-codes',
-    access: 'self',
-    needsProof: true,
+    ...proven,
     reply: secondFactors,
   }),
   renewRecoveryCodes: route({
     method: 'POST',
     path: '/me/recovery-codes',
-    access: 'self',
-    needsProof: true,
+    ...proven,
     reply: changedFactors,
   }),
   beginPasskey: route({
     method: 'POST',
     path: '/me/passkeys/options',
-    access: 'self',
-    needsProof: true,
+    ...proven,
     reply: z.object({ options: webAuthn }),
   }),
   addPasskey: route({
     method: 'POST',
     path: '/me/passkeys',
-    access: 'self',
-    needsProof: true,
+    ...proven,
     body: z.strictObject({ name: operatorName, response: webAuthn }),
     reply: changedFactors,
   }),
   removePasskey: route({
     method: 'DELETE',
     path: '/me/passkeys/:passkeyId',
-    access: 'self',
-    needsProof: true,
+    ...proven,
     params: z.object({ passkeyId: z.string().regex(/^[A-Za-z0-9_-]{1,1364}$/) }),
     reply: secondFactors,
   }),
@@ -263,6 +274,22 @@ export const accessApi = {
     path: '/me/sessions/:sessionId',
     access: 'self',
     params: z.object({ sessionId: z.uuid() }),
+    reply: z.object({}),
+  }),
+  listViews: route({
+    method: 'GET',
+    path: '/apps/:appId/views',
+    ...ofViews,
+    reply: z.object({ items: z.array(view.extend({ id: z.uuid(), isOwn: z.boolean() })) }),
+  }),
+  /** Replaces an own view of the same page and name. To share one needs `users.write`. NO_EFFECT beyond `MAX_SAVED_VIEWS`. */
+  saveView: route({ method: 'PUT', path: '/apps/:appId/views', ...ofViews, body: view, reply: z.object({}) }),
+  /** One's own; with `settings.write` also a shared one. */
+  deleteView: route({
+    method: 'DELETE',
+    path: '/apps/:appId/views/:viewId',
+    access: 'users.read',
+    params: ofApp.extend({ viewId: z.uuid() }),
     reply: z.object({}),
   }),
 };

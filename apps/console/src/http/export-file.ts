@@ -48,11 +48,10 @@ function jsonLinesOf(rows: Rows): string {
   return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 }
 
-/** Percent by which the heap may grow between two collections while files are sent; 0: V8 decides, and lets it grow to several times its size. */
 const GROWTH_WHILE_SENDING = 20;
 let filesUnderWay = 0;
 
-/** The rows of a page are garbage soon, but old enough to be moved out of the young generation. */
+/** Pages of rows soon are old garbage. Left alone, V8 lets the heap grow to several times its size before it collects them. */
 async function inLittleMemory<Result>(send: () => Promise<Result>): Promise<Result> {
   filesUnderWay += 1;
   setFlagsFromString(`--heap-growing-percent=${GROWTH_WHILE_SENDING}`);

@@ -242,3 +242,22 @@ export class UndoInHistory1796850000000 extends ForwardMigration {
     protectAudit('outcome,ended_at,error_name,before,undo,target,operator_id,operator_name'),
   ];
 }
+
+// Why: operators open a filtered list by a name, and share it with those of the application.
+export class AddSavedViews1796860000000 extends ForwardMigration {
+  override readonly statements = [
+    `CREATE TABLE console.saved_views (
+       id          uuid NOT NULL DEFAULT gen_random_uuid(),
+       operator_id uuid NOT NULL,
+       app_id      text NOT NULL,
+       page        text NOT NULL,
+       name        text NOT NULL,
+       search      jsonb NOT NULL,
+       is_shared   boolean NOT NULL,
+       CONSTRAINT saved_views_pkey PRIMARY KEY (id),
+       CONSTRAINT saved_views_name_key UNIQUE (operator_id, app_id, page, name),
+       ${operatorKey('saved_views')}
+     )`,
+    `CREATE INDEX saved_views_app_id_idx ON console.saved_views (app_id)`,
+  ];
+}

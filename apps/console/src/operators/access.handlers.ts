@@ -183,6 +183,25 @@ export class AccessHandlers {
     return {};
   }
 
+  @Handles(consoleApi.listViews)
+  async listViews({ operator, params }: RequestOf<'listViews'>): Promise<ReplyOf<'listViews'>> {
+    return { items: await this.operators.views(operator.id, params.appId) };
+  }
+
+  @Handles(consoleApi.saveView)
+  async saveView(request: RequestOf<'saveView'>): Promise<ReplyOf<'saveView'>> {
+    const { operator, params, body } = request;
+    if (body.isShared) request.require('users.write');
+    await this.operators.saveView({ id: operator.id, sessionId: operator.sessionId }, params.appId, body);
+    return {};
+  }
+
+  @Handles(consoleApi.deleteView)
+  async deleteView(request: RequestOf<'deleteView'>): Promise<ReplyOf<'deleteView'>> {
+    await this.operators.deleteView(request.operator.id, request.params, request.may('settings.write'));
+    return {};
+  }
+
   #beginByPassword(
     request: SessionRequest,
     { id, passwordHash }: { readonly id: string; readonly passwordHash: string },

@@ -1,4 +1,5 @@
 import { Check, Column, Entity, ForeignKey, Generated, Index, PrimaryColumn, Unique } from 'typeorm';
+import type { SavedView } from '#console-api';
 import { TimeColumn } from '#database';
 
 @Entity('operators')
@@ -218,6 +219,34 @@ export class TestDeviceEntity {
 
   @TimeColumn({ default: () => 'now()' })
   markedAt!: Date;
+}
+
+@Entity('saved_views')
+@Unique('saved_views_name_key', ['operatorId', 'appId', 'page', 'name'])
+export class SavedViewEntity {
+  @PrimaryColumn('uuid')
+  @Generated('uuid')
+  id!: string;
+
+  @Column('uuid')
+  @ForeignKey(() => OperatorEntity, { name: 'saved_views_operator_id_fkey', onDelete: 'CASCADE' })
+  operatorId!: string;
+
+  @Column('text')
+  @Index('saved_views_app_id_idx')
+  appId!: string;
+
+  @Column('text')
+  page!: SavedView['page'];
+
+  @Column('text')
+  name!: string;
+
+  @Column('jsonb')
+  search!: SavedView['search'];
+
+  @Column('boolean')
+  isShared!: boolean;
 }
 
 /** An authenticator may answer it once. Stored as SHA-256. */

@@ -1,5 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { CHANGED_SINCE, type Grant, MAX_TEST_DEVICES } from '#console-api';
+import {
+  CHANGED_SINCE,
+  type consoleApi,
+  type Grant,
+  MAX_SAVED_VIEWS,
+  MAX_TEST_DEVICES,
+  type RouteParams,
+  type RouteReply,
+  type SavedView,
+} from '#console-api';
 import { type Queryable, violatedUniqueConstraint } from '#database';
 import { appError } from '#errors';
 import { ConsoleDatabase } from '../console.database.js';
@@ -36,6 +45,9 @@ interface Preferences {
   readonly timeZone?: string | null | undefined;
   readonly theme?: string | undefined;
 }
+
+type ShownView = RouteReply<typeof consoleApi.listViews>['items'][number];
+type ViewKey = RouteParams<typeof consoleApi.deleteView>;
 
 @Injectable()
 export class OperatorsRepository {
@@ -197,6 +209,43 @@ export class OperatorsRepository {
       'DELETE FROM console.test_devices WHERE operator_id = $1 AND app_id = $2 AND device_id = $3',
       [operatorId, appId, deviceId],
     );
+  }
+
+  views(operatorId: string, appId: string): Promise<ShownView[]> {
+    return this.database.query(
+      `SELECT id, page, name, search, is_shared AS "isShared", operator_id = $1 AS "isOwn" FROM console.saved_views
+        WHERE app_id = $2 AND (operator_id = $1 OR is_shared) ORDER BY lower(name), id LIMIT 1000`,
+      [operatorId, appId],
+    );
+  }
+
+  /** @throws AppError UNAUTHORIZED, or NO_EFFECT beyond `MAX_SAVED_VIEWS` */
+  async saveView(operator: FactorOwner, appId: string, { page, name, search, isShared }: SavedView): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await lockOwner(tx, operator);
+      const rows = await tx.query(
+        `INSERT INTO console.saved_views (operator_id, app_id, page, name, search, is_shared) SELECT $1, $2, $3, $4, $5, $6
+          WHERE (SELECT count(*) FROM console.saved_views
+                  WHERE operator_id = $1 AND app_id = $2 AND (page, name) <> ($3, $4)) < ${MAX_SAVED_VIEWS}
+         ON CONFLICT ON CONSTRAINT saved_views_name_key
+         DO UPDATE SET search = excluded.search, is_shared = excluded.is_shared RETURNING 1`,
+        [operator.id, appId, page, name, JSON.stringify(search), isShared],
+      );
+      if (rows.length === 0)
+        throw appError('NO_EFFECT', {
+          message: `You have ${MAX_SAVED_VIEWS} saved views in this application. Delete one first.`,
+        });
+    });
+  }
+
+  /** @param anyShared also a view that another operator shares @throws AppError NOT_FOUND */
+  async deleteView(operatorId: string, { appId, viewId }: ViewKey, anyShared: boolean): Promise<void> {
+    const rows = await this.database.query(
+      `DELETE FROM console.saved_views
+        WHERE id = $1 AND app_id = $2 AND (operator_id = $3 OR (is_shared AND $4)) RETURNING 1`,
+      [viewId, appId, operatorId, anyShared],
+    );
+    if (rows.length === 0) throw appError('NOT_FOUND', { message: 'There is no such view that you may delete.' });
   }
 }
 

@@ -11,8 +11,7 @@ import {
 // `zod` itself would try to generate code, which the page's content security policy forbids.
 import { z } from 'zod/mini';
 import { sessionQuery } from './api/queries';
-import { Frame } from './shell/frame';
-import { NotFound, OfApplication, PageProblem } from './shell/problems';
+import { Frame, NotFound, OfApplication, PageProblem } from './shell/frame';
 
 const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
   component: Outlet,

@@ -9,8 +9,7 @@ import { sessionQuery } from '../api/queries';
 import { goToIssuer, signInByPasskey } from '../api/sign-in';
 import { AddressField, CodeField, NewPasswordField, PasswordField, passwordMistake } from '../parts/fields';
 import { Form, type FormProps, useCode, type Way } from '../parts/forms';
-import { Icon } from '../parts/icon';
-import { Answer } from '../parts/panel';
+import { Answer, Icon } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
 import { useTexts } from '../texts/texts';
 

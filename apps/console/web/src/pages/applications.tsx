@@ -7,8 +7,7 @@ import { useAct, useApplications, useMay } from '../api/queries';
 import { AddButton, FormDialog } from '../parts/dialogs';
 import { Answer, Empty, Page, Panel } from '../parts/panel';
 import { List, RowLink } from '../table/data-table';
-import { When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useTexts, When } from '../texts/texts';
 
 /** `/`: the overview of the application that was looked at last, else of the newest. */
 export function HomePage(): ReactNode {

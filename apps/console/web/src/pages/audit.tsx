@@ -5,13 +5,12 @@ import { type AuditEntry, consoleApi, type ConsoleRoute, type RouteReply } from 
 import type { CallInput } from '../api/call';
 import { useMay, useRead, useTimeZone } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
-import { ExportMenu } from '../parts/export-menu';
 import { Choice, DayFilters, nameIn, optionsOf, type TextFilter, UrlText, useUrlFilters } from '../parts/fields';
+import { ExportMenu } from '../parts/list-menus';
 import { momentsOf } from '../parts/moments.rules';
 import { Bdi, Empty, Page, Panel } from '../parts/panel';
 import { DataTable, List } from '../table/data-table';
-import { When } from '../texts/format';
-import { tagOf, useActions, useLanguage, useTexts } from '../texts/texts';
+import { tagOf, useActions, useLanguage, useTexts, When } from '../texts/texts';
 
 const FROM = '/frame/audit';
 const COLORS: Readonly<Record<AuditEntry['outcome'], string>> = {

@@ -5,14 +5,13 @@ import { consoleApi, type Device } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useAct, useApp, useRead } from '../api/queries';
 import { ActButton, useNotices } from '../parts/dialogs';
-import { ExportMenu } from '../parts/export-menu';
 import { onText, UrlText, useUrlFilters } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
+import { ExportMenu, SavedViews } from '../parts/list-menus';
 import { Answer, Bdi, Copyable, Empty, JsonBlock, Page, Panel } from '../parts/panel';
 import { listOf } from '../parts/typed.rules';
 import { type Column, List, RowLink } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts, When } from '../texts/texts';
 import { History } from './audit';
 import { TestDeviceButton, useIsTestDevice } from './test-devices';
 
@@ -34,7 +33,12 @@ export function DevicesPage(): ReactNode {
   return (
     <Page
       title={t.pages.devices}
-      acts={!isConnected && <ExportMenu route={consoleApi.exportDevices} query={filters} />}
+      acts={
+        <>
+          <SavedViews page="devices" />
+          {!isConnected && <ExportMenu route={consoleApi.exportDevices} query={filters} />}
+        </>
+      }
     >
       <Panel>
         <Group gap="md" align="flex-end">

@@ -3,11 +3,9 @@ import { type ReactNode, useState } from 'react';
 import { consoleApi, type RouteReply } from '#console-api';
 import { useMay, useRead } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
-import { Icon } from '../parts/icon';
-import { Answer, Bdi, CodeBlock, Empty, Page, Panel } from '../parts/panel';
+import { Answer, Bdi, CodeBlock, Empty, Icon, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts, When } from '../texts/texts';
 
 const EVERY_MS = 5_000;
 /** Findings change with the configuration. */

@@ -4,8 +4,7 @@ import { consoleApi } from '#console-api';
 import { useApp, useRead } from '../api/queries';
 import { Empty, Page, Panel } from '../parts/panel';
 import { List, RowLink } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts, When } from '../texts/texts';
 
 const EVERY = { everyMs: 5_000 };
 const MAX_CLIENTS = 200;

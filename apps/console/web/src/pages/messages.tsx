@@ -5,13 +5,12 @@ import { consoleApi, type Message } from '#console-api';
 import type { CallInput } from '../api/call';
 import { useApp, useRead, useTimeZone } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
-import { ExportMenu } from '../parts/export-menu';
 import { Choice, DayFilters, nameIn, optionsOf, UrlText, useUrlFilters } from '../parts/fields';
+import { ExportMenu, SavedViews } from '../parts/list-menus';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Bdi, Empty, Page, Panel } from '../parts/panel';
 import { keptState, List, RowLink } from '../table/data-table';
-import { useFormats, useNow, When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useNow, useTexts, When } from '../texts/texts';
 
 const FROM = '/frame/apps/$appId/messages';
 const EVERY_MS = 3_000;
@@ -38,6 +37,7 @@ export function MessagesPage(): ReactNode {
       acts={
         <>
           <RetryAllButton />
+          <SavedViews page="messages" />
           <ExportMenu route={consoleApi.exportMessages} query={filters} />
         </>
       }

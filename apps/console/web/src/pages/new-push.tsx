@@ -10,8 +10,7 @@ import { isPast } from '../parts/moments.rules';
 import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
 import { orProblem } from '../parts/typed.rules';
 import { RowLink } from '../table/data-table';
-import { useFormats, useNow } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useNow, useTexts } from '../texts/texts';
 import {
   DEVICE_TYPES,
   type Draft,

@@ -7,12 +7,9 @@ import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api'
 import { sessionQuery, useAct, useApplications, useMay, useRead, useSession } from '../api/queries';
 import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { onText, optionsOf } from '../parts/fields';
-import { Icon } from '../parts/icon';
-import { Bdi, Copyable, Page, Panel } from '../parts/panel';
-import { LockedBadge } from '../parts/states';
+import { Bdi, Copyable, Icon, LockedBadge, Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { useLanguage, useTexts } from '../texts/texts';
+import { useFormats, useLanguage, useTexts, When } from '../texts/texts';
 
 type Link = RouteReply<typeof consoleApi.createOperatorLink>['link'] & { readonly name: string };
 type Rights = Pick<Operator, 'isOwner' | 'grants'>;

@@ -4,8 +4,7 @@ import { consoleApi, PUSH_SERIES_DAYS, type Series } from '#console-api';
 import { useApp, useRead } from '../api/queries';
 import { Answer, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
-import { useFormats } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts } from '../texts/texts';
 
 const EVERY_MS = 300_000;
 

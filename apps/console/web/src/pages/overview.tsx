@@ -2,11 +2,9 @@ import { Alert, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { lazy, type ReactNode, Suspense } from 'react';
 import { consoleApi, type Overview } from '#console-api';
 import { useApp, useRead } from '../api/queries';
-import { Icon } from '../parts/icon';
-import { Answer, Copyable, Empty, Page, Panel } from '../parts/panel';
+import { Answer, Copyable, Empty, Icon, Page, Panel } from '../parts/panel';
 import { RowLink } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts, When } from '../texts/texts';
 
 const EVERY_MS = 10_000;
 

@@ -9,8 +9,7 @@ import { CodeField, NewPasswordField, PasswordField, passwordMistake } from '../
 import { Form, useCode } from '../parts/forms';
 import { Bdi, Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
-import { When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useTexts, When } from '../texts/texts';
 import { IssuerPanel } from './issuer';
 import { SecondFactorsPanel } from './second-factors';
 

@@ -6,8 +6,7 @@ import { useApp, useRead } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { Answer, Bdi, Copyable, Empty, JsonBlock, Page, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts, When } from '../texts/texts';
 import { History } from './audit';
 import { PushStatus } from './pushes';
 

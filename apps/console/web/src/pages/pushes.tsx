@@ -4,11 +4,10 @@ import type { ReactNode } from 'react';
 import { consoleApi } from '#console-api';
 import { useApp, useRead } from '../api/queries';
 import { Choice, nameIn, optionsOf, useUrlFilters } from '../parts/fields';
-import { Icon } from '../parts/icon';
-import { Empty, Page, Panel } from '../parts/panel';
+import { SavedViews } from '../parts/list-menus';
+import { Empty, Icon, Page, Panel } from '../parts/panel';
 import { List, RowLink } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts, When } from '../texts/texts';
 
 const FROM = '/frame/apps/$appId/pushes';
 const EVERY_MS = 3_000;
@@ -36,7 +35,7 @@ export function PushesPage(): ReactNode {
     </Link>
   );
   return (
-    <Page title={t.pages.pushes} acts={newPush}>
+    <Page title={t.pages.pushes} acts={[<SavedViews key="views" page="pushes" />, newPush]}>
       <Panel>
         <Choice label={t.messages.status} maw="14rem" options={optionsOf(t.pushes.statuses)} {...filter('status')} />
         <List

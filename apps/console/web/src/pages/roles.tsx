@@ -11,8 +11,7 @@ import { onText, UrlText, useUrlFilters } from '../parts/fields';
 import { Form } from '../parts/forms';
 import { Answer, Empty, Page, Panel, RemoveButton } from '../parts/panel';
 import { type Column, DataTable, List, RowLink } from '../table/data-table';
-import { When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useTexts, When } from '../texts/texts';
 import { History } from './audit';
 
 const FROM = '/frame/apps/$appId/roles';

@@ -9,11 +9,9 @@ import { sessionQuery, useAct, useRead, useSession } from '../api/queries';
 import { addPasskey } from '../api/sign-in';
 import { ActButton, Dialog, DialogButton, FormDialog } from '../parts/dialogs';
 import { CodeField } from '../parts/fields';
-import { Icon } from '../parts/icon';
-import { Answer, Bdi, Copyable, CopyButton, Panel } from '../parts/panel';
+import { Answer, Bdi, Copyable, CopyButton, Icon, Panel } from '../parts/panel';
 import { DataTable } from '../table/data-table';
-import { When } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useTexts, When } from '../texts/texts';
 
 type Factors = RouteReply<typeof consoleApi.listMyFactors>;
 type ChangedFactors = RouteReply<typeof consoleApi.addPasskey>;

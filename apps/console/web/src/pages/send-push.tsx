@@ -5,8 +5,7 @@ import { consoleApi, MAX_DEVICES_WITHOUT_PROOF, type RouteReply } from '#console
 import { useAct, useApp, useTimeZone } from '../api/queries';
 import { Confirm, DialogButton } from '../parts/dialogs';
 import { Copyable } from '../parts/panel';
-import { useFormats } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts } from '../texts/texts';
 import { commandOf, requestIdOf } from './new-push.rules';
 
 type Audience = Pick<RouteReply<typeof consoleApi.countPushTargets>, 'isExact' | 'total'>;

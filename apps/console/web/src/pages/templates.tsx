@@ -9,7 +9,7 @@ import { onText, optionsOf, Segments } from '../parts/fields';
 import { EditForm, useEdit } from '../parts/forms';
 import { MailPreview } from '../parts/mail-preview';
 import { Answer, CodeBlock, Empty, Page, Panel } from '../parts/panel';
-import { NotFound } from '../shell/problems';
+import { NotFound } from '../shell/frame';
 import { List, RowLink } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 import { History } from './audit';

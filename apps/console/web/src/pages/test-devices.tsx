@@ -7,8 +7,7 @@ import { useAct, useApp, useRead } from '../api/queries';
 import { ActButton } from '../parts/dialogs';
 import { Failure } from '../parts/panel';
 import { RowLink } from '../table/data-table';
-import { useFormats } from '../texts/format';
-import { useTexts } from '../texts/texts';
+import { useFormats, useTexts } from '../texts/texts';
 import { newId, requestIdOf } from './new-push.rules';
 
 /** The operator's own; none are asked for without the permission. */

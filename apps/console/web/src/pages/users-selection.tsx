@@ -6,7 +6,7 @@ import { consoleApi } from '#console-api';
 import { call } from '../api/call';
 import { useApp } from '../api/queries';
 import { ActButton, AskButton, useNotices } from '../parts/dialogs';
-import { ExportMenu } from '../parts/export-menu';
+import { ExportMenu } from '../parts/list-menus';
 import { useProblem } from '../parts/panel';
 import { useTexts } from '../texts/texts';
 

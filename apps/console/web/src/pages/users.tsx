@@ -6,7 +6,6 @@ import { type ReactNode, useMemo } from 'react';
 import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
 import { readOf, useAct, useApp, useRead, useTimeZone } from '../api/queries';
 import { AddButton, FormDialog } from '../parts/dialogs';
-import { ExportMenu } from '../parts/export-menu';
 import {
   Choice,
   DayFilters,
@@ -17,13 +16,11 @@ import {
   UrlText,
   useUrlFilters,
 } from '../parts/fields';
-import { Icon } from '../parts/icon';
+import { ExportMenu, SavedViews } from '../parts/list-menus';
 import { momentsOf } from '../parts/moments.rules';
-import { Answer, Empty, Page, Panel } from '../parts/panel';
-import { Checked, LockedBadge } from '../parts/states';
+import { Answer, Checked, Empty, Icon, LockedBadge, Page, Panel } from '../parts/panel';
 import { type Column, DataTable, keptState, Pager, RowLink, useEmpty, useSelection } from '../table/data-table';
-import { useFormats, When } from '../texts/format';
-import { type Texts, useTexts } from '../texts/texts';
+import { type Texts, useFormats, useTexts, When } from '../texts/texts';
 import { ConditionFilter, FROM, PERSONAL, useSearched } from './users-condition';
 import { SelectionBar } from './users-selection';
 
@@ -35,6 +32,7 @@ export function UsersPage(): ReactNode {
       title={t.pages.users}
       acts={
         <>
+          <SavedViews page="users" />
           <ExportMenu route={consoleApi.exportUsers} query={useUserFilters()} />
           {may('users.write') && <AddButton text={t.users.create} dialog={<NewUser />} />}
         </>

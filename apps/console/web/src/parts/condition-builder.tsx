@@ -17,9 +17,8 @@ import {
   whereOf,
 } from './condition.rules';
 import { onText, optionsOf } from './fields';
-import { Icon } from './icon';
 import { localOf, momentOf } from './moments.rules';
-import { RemoveButton } from './panel';
+import { Icon, RemoveButton } from './panel';
 
 const NEW_ROW: Row = { field: '', operator: 'is', kind: 'text', text: '' };
 

@@ -9,8 +9,7 @@ import { useAct, useMayCall, useUndo } from '../api/queries';
 import { useTexts } from '../texts/texts';
 import { onText } from './fields';
 import { Form, type FormProps, type Way } from './forms';
-import { Icon } from './icon';
-import { Problem } from './panel';
+import { Icon, Problem } from './panel';
 import { visible } from './visible.rules';
 
 interface DialogProps {

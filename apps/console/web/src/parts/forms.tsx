@@ -13,8 +13,7 @@ import {
 } from 'react';
 import { useTexts } from '../texts/texts';
 import { asksForCode, NoJson } from './fields';
-import { Icon } from './icon';
-import { Failure } from './panel';
+import { Failure, Icon } from './panel';
 
 type Act = () => Promise<unknown>;
 

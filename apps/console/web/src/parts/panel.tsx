@@ -1,13 +1,27 @@
-import { ActionIcon, Alert, Button, Code, Group, Paper, Skeleton, Stack, Text, Title, Tooltip } from '@mantine/core';
+import {
+  ActionIcon,
+  Alert,
+  Badge,
+  Button,
+  Code,
+  Group,
+  Paper,
+  Skeleton,
+  Stack,
+  Tabs,
+  Text,
+  Title,
+  Tooltip,
+} from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import type { UseQueryResult } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ComponentProps, type ReactNode, useDeferredValue, useState } from 'react';
 import { CHANGED_SINCE } from '#console-api';
 import { CallError } from '../api/call';
-import { useFormats } from '../texts/format';
-import { useTexts } from '../texts/texts';
-import { Icon } from './icon';
+import { useFormats, useNow, useTexts } from '../texts/texts';
+// Outlines of Tabler Icons 3 (https://tabler.io/icons), MIT licence, copyright 2020-2026 Paweł Kuna.
+import OUTLINES from './icons.json';
 import { visible } from './visible.rules';
 
 interface PageProps {
@@ -271,5 +285,95 @@ export function CopyButton({ value }: { readonly value: string }): ReactNode {
         <Icon name={clipboard.copied ? 'check' : 'copy'} size={16} />
       </ActionIcon>
     </Tooltip>
+  );
+}
+
+export type IconName = keyof typeof OUTLINES;
+
+/** An outline that repeats what a text beside it says; screen readers skip it. */
+export function Icon({ name, size = 18 }: { readonly name: IconName; readonly size?: number }): ReactNode {
+  return (
+    <svg
+      viewBox="0 0 24 24"
+      width={size}
+      height={size}
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.75"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+      focusable="false"
+    >
+      <path d={OUTLINES[name]} />
+    </svg>
+  );
+}
+
+interface CheckedProps {
+  readonly value: string | null;
+  readonly isVerified: boolean;
+  readonly isNumber?: boolean;
+}
+
+/** An address or a number, and whether the user has proved it. */
+export function Checked({ value, isVerified, isNumber = false }: CheckedProps): ReactNode {
+  const t = useTexts();
+  if (value === null) return '–';
+  const state = isVerified ? t.users.isVerified : t.users.isNotVerified;
+  return (
+    <span className={isNumber ? 'checked unbroken' : 'checked'}>
+      <Bdi>{value}</Bdi>
+      <span role="img" aria-label={state} title={state} className={isVerified ? 'is-good' : 'is-quiet'}>
+        <Icon name={isVerified ? 'check' : 'close'} size={14} />
+      </span>
+    </span>
+  );
+}
+
+export function LockedBadge({ until }: { readonly until: string | null }): ReactNode {
+  const t = useTexts();
+  const { clock } = useFormats();
+  const now = useNow();
+  if (until === null || Date.parse(until) <= now) return null;
+  return (
+    <Badge color="bad" leftSection={<Icon name="lock" size={12} />}>
+      {t.users.lockedUntilTime(clock(until))}
+    </Badge>
+  );
+}
+
+interface PageTabsProps<Tab extends string> {
+  readonly labels: Readonly<Record<Tab, string>>;
+  /** In their order. One that was shown keeps what is typed in it. */
+  readonly panels: Readonly<Record<Tab, ReactNode>>;
+}
+
+/** The parts of a page. The URL names the shown one; without a name it is the first. */
+export function PageTabs<Tab extends string>({ labels, panels }: PageTabsProps<Tab>): ReactNode {
+  const tabs = Object.keys(panels) as Tab[];
+  const navigate = useNavigate();
+  const { tab } = useSearch({ strict: false });
+  const [first = null] = tabs;
+  const shown = tabs.find((each) => each === tab) ?? first;
+  const [visited, setVisited] = useState([shown]);
+  if (!visited.includes(shown)) setVisited([...visited, shown]);
+  const open = (chosen: string | null) =>
+    void navigate({ to: '.', search: (old) => ({ ...old, tab: chosen as typeof tab }) });
+  return (
+    <Tabs value={shown} onChange={open}>
+      <Tabs.List mb="md" className="tabs">
+        {tabs.map((each) => (
+          <Tabs.Tab key={each} value={each}>
+            {labels[each]}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {tabs.map((each) => (
+        <Tabs.Panel key={each} value={each}>
+          {visited.includes(each) && panels[each]}
+        </Tabs.Panel>
+      ))}
+    </Tabs>
   );
 }

@@ -1,6 +1,6 @@
 import { consoleApi, type Permission } from '#console-api';
 import { useMay, useRead, useSession } from '../api/queries';
-import type { IconName } from '../parts/icon';
+import type { IconName } from '../parts/panel';
 import type { Texts } from '../texts/texts';
 
 interface NavigationItem<To extends string> {

@@ -6,8 +6,7 @@ import { consoleApi, type Session } from '#console-api';
 import { call, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
-import { Icon, type IconName } from '../parts/icon';
-import { Bdi } from '../parts/panel';
+import { Bdi, Icon, type IconName } from '../parts/panel';
 import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
 import { THEME_KEY } from '../theme';
 

@@ -5,7 +5,7 @@ import { useNavigate, useRouter } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { consoleApi, type ConsoleRoute } from '#console-api';
 import { readOf, useApplications, useMay, useRead } from '../api/queries';
-import { Icon } from '../parts/icon';
+import { Icon } from '../parts/panel';
 import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
 import { usePages } from './navigation';

@@ -2,8 +2,7 @@ import { Group, Stack, Table } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type HistoryState, Link, useLocation, useRouter, useSearch } from '@tanstack/react-router';
 import { Fragment, memo, type MouseEvent, type ReactNode, useState } from 'react';
-import { Icon } from '../parts/icon';
-import { Answer, Bdi, Empty } from '../parts/panel';
+import { Answer, Bdi, Empty, Icon } from '../parts/panel';
 import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
 

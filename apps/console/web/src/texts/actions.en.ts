@@ -63,6 +63,8 @@ export const actions = {
   deleteDevices: 'Devices deleted',
   markTestDevice: 'Test device marked',
   unmarkTestDevice: 'Test device unmarked',
+  saveView: 'View saved',
+  deleteView: 'View deleted',
   replayDeadLetters: 'Dead letters handed over again',
   dropDeadLetters: 'Dead letters dropped',
   passkeySignIn: 'Sign-in by passkey',

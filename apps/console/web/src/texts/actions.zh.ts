@@ -63,6 +63,8 @@ export const actions: typeof en = {
   deleteDevices: '删除设备',
   markTestDevice: '设为测试设备',
   unmarkTestDevice: '移出测试设备',
+  saveView: '保存视图',
+  deleteView: '删除视图',
   replayDeadLetters: '重新投递死信',
   dropDeadLetters: '丢弃死信',
   passkeySignIn: '通行密钥登录',

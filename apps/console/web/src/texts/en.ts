@@ -219,6 +219,16 @@ export const en = {
     stop: 'Stop the export',
     saved: 'The file is complete and saved.',
   },
+  views: {
+    title: 'Views',
+    shared: (name: string) => `${name} (shared)`,
+    save: 'Save these filters…',
+    personal: 'A search for an address, a number or a person is not saved.',
+    share: 'Share with all operators of the application',
+    delete: (name: string) => `Delete “${name}”`,
+    deleteSays: 'The filters are lost; the list stays as it is.',
+    deleteSharedSays: 'It is deleted for all operators of the application; the list stays as it is.',
+  },
   applications: {
     name: 'Name',
     id: 'Application id',

@@ -213,6 +213,16 @@ export const zh: typeof en = {
     stop: '停止导出',
     saved: '文件已完整保存。',
   },
+  views: {
+    title: '视图',
+    shared: (name: string) => `${name}（共享）`,
+    save: '保存当前筛选条件…',
+    personal: '按地址、号码或个人的搜索不会保存。',
+    share: '与此应用的所有操作员共享',
+    delete: (name: string) => `删除“${name}”`,
+    deleteSays: '筛选条件将被删除，列表本身不变。',
+    deleteSharedSays: '将为此应用的所有操作员删除，列表本身不变。',
+  },
   applications: {
     name: '名称',
     id: '应用 ID',
