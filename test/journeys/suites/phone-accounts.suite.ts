@@ -194,6 +194,19 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect(tester.messages()).toEqual([]);
     });
 
+    it('several requests at once with the code of a test number: one makes the user, the others log in', async () => {
+      const tester = someone();
+      await setSetting(server(), app, 'testPhones', JSON.stringify({ [tester.number]: CODE }));
+      await settled(async () => {
+        expect((await tester.post(`verifySmsCode/${CODE}`)).status).toBe(200);
+      });
+      const entries = await Promise.all(
+        Array.from({ length: 4 }, () => tester.post('usersByMobilePhone', { smsCode: CODE })),
+      );
+      expect(entries.map(({ status }) => status).sort()).toEqual([200, 200, 200, 201]);
+      expect(new Set(entries.map(({ body }) => body['sessionToken']))).toHaveProperty('size', 1);
+    });
+
     it('seven wrong codes lock every door, and a reset by code opens them', async () => {
       const tester = someone();
       await setSetting(server(), app, 'testPhones', JSON.stringify({ [tester.number]: CODE }));
