@@ -8,7 +8,7 @@ import {
   type ObjectReadOptions,
   type ObjectWriteOptions,
 } from '#contracts';
-import { appError } from '#errors';
+import { appError, messageOf } from '#errors';
 
 type Params = Record<string, unknown>;
 
@@ -70,7 +70,7 @@ function parseLimit(text: string | undefined, count: boolean): number {
 
 function parseSkip(text: string | undefined): number {
   if (text === undefined || text === '') return 0;
-  if (!/^\d{1,10}$/.test(text) || Number(text) > MAX_LIST_SKIP) throw invalid('skip must be a whole number.');
+  if (!/^\d{1,10}$/.test(text) || Number(text) > MAX_LIST_SKIP) throw invalid(`skip must be 0 to ${MAX_LIST_SKIP}.`);
   return Number(text);
 }
 
@@ -78,8 +78,8 @@ function parseSkip(text: string | undefined): number {
 export function parseWhere(text: string): JsonValue {
   try {
     return parseJson(text);
-  } catch {
-    throw invalid('where must be JSON.');
+  } catch (error) {
+    throw invalid(`where must be JSON. ${messageOf(error)}`);
   }
 }
 
