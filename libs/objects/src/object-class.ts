@@ -134,7 +134,6 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     };
   }
 
-  /** The answer to the request that created the object: the whole one where the request asks for it. */
   createReply(row: Row, returnNew: boolean): JsonObject {
     if (returnNew) return this.present(row, { viewer: 'owner' });
     return { objectId: row.objectId, createdAt: row.createdAt.toISOString() };

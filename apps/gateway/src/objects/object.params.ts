@@ -44,7 +44,6 @@ export function parseCondition(params: Params): { where?: unknown } {
   return where === undefined || where === '' ? {} : { where: parseWhere(where) };
 }
 
-/** Whether the response to a write contains the changed fields: `new=true`, or the older name `fetchWhenSave=true`. */
 export function returnsNew(params: Params): boolean {
   return isOn(params, 'new') || isOn(params, 'fetchWhenSave');
 }
@@ -74,7 +73,6 @@ function parseSkip(text: string | undefined): number {
   return Number(text);
 }
 
-/** @throws AppError INVALID_QUERY */
 export function parseWhere(text: string): JsonValue {
   try {
     return parseJson(text);

@@ -33,7 +33,6 @@ import { Endpoint } from '../openapi/endpoint.decorator.js';
 import { acl, type ObjectEndpoints, objectEndpoints, timestamp } from './object.endpoints.js';
 import { parseCondition, parseListQuery, parseReadOptions, parseWriteOptions, returnsNew } from './object.params.js';
 
-/** Resolves the principal of a request for services that have no users. */
 @Injectable()
 export class Principals {
   constructor(private readonly rpc: RpcClient) {}
