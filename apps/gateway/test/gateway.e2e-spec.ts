@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningService } from '#bootstrap';
-import { accountsRpc } from '#contracts';
+import { accountsRpc, objectsRpc } from '#contracts';
 import { appError, ERRORS, type ErrorName } from '#errors';
 import type { FakeTransport } from '#testing';
 import { APPLICATION, fakeServices, GATEWAY_CONFIG as config, startGateway } from './start-gateway.js';
@@ -152,6 +152,13 @@ describe('the gateway with a fake accounts service', () => {
     ];
     expect(answers.map(({ status }) => status)).toEqual([400, 400, 400, 400, 413]);
     expect(accounts.calledPatterns).toEqual([]);
+  });
+
+  it('deletes as many objects of the longest ids as the API allows', async () => {
+    const objectIds = Array.from({ length: 200 }, (_, index) => String(index).padStart(64, '0'));
+    accounts.answer(objectsRpc.remove, () => ({}));
+    expect((await send(`/1.1/roles/${objectIds.join(',')}`, { method: 'DELETE' })).status).toBe(200);
+    expect(accounts.requestsOf(objectsRpc.remove)).toMatchObject([{ objectIds }]);
   });
 
   it('answers a body that is too long to a client that is still sending it, and serves its connection on', async () => {
