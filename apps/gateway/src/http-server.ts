@@ -8,6 +8,7 @@ import { respondToUnreadable, sendError } from './http/error.filter.js';
 import {
   addRateLimits,
   addRequestHooks,
+  headersOf,
   requestIdOf,
   traceRequests,
   warnOfUnknownProxy,
@@ -46,7 +47,9 @@ export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConf
     genReqId: requestIdOf,
     rewriteUrl: routeMethodOverride,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+    // No hook has run: a browser would hide the error from pages of other origins.
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      void reply.headers({ ...headersOf(request), 'access-control-allow-origin': '*' });
       sendError(reply, fromHttp(error));
     },
   });

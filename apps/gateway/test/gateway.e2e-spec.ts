@@ -154,6 +154,14 @@ describe('the gateway with a fake accounts service', () => {
     expect(accounts.calledPatterns).toEqual([]);
   });
 
+  it('shows browsers and caches what is wrong with a malformed URL', async () => {
+    const response = await send('/1.1/users/%', { headers: { 'x-request-id': 'request-0002' } });
+    expect([response.status, await response.json()]).toMatchObject([400, { code: 107 }]);
+    const names = ['x-request-id', 'access-control-allow-origin', 'cache-control', 'pragma'];
+    const headers = names.map((name) => response.headers.get(name));
+    expect(headers).toEqual(['request-0002', '*', 'no-cache,no-store', 'no-cache']);
+  });
+
   it('deletes as many objects of the longest ids as the API allows', async () => {
     const objectIds = Array.from({ length: 200 }, (_, index) => String(index).padStart(64, '0'));
     accounts.answer(objectsRpc.remove, () => ({}));

@@ -22,6 +22,7 @@ const OPEN_ROUTES = new Set([
 ]);
 /** Networks of the operator's own proxies; public clients do not connect from them. */
 const INNER_NETWORKS = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal']);
+const NO_CACHE = { 'cache-control': 'no-cache,no-store', pragma: 'no-cache' };
 const REQUEST_ID = /^[\w-]{8,64}$/;
 
 declare module 'fastify' {
@@ -39,6 +40,10 @@ export function requestIdOf(request: { headers: Record<string, string | string[]
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
+export function headersOf(request: FastifyRequest): Readonly<Record<string, string>> {
+  return { 'x-request-id': request.id, ...(isApi(request) ? NO_CACHE : {}) };
+}
+
 export function addRequestHooks(app: NestFastifyApplication): void {
   const failedCredentials = app.get(FailedCredentialLimit);
   const metrics = app.get(Metrics);
@@ -47,11 +52,10 @@ export function addRequestHooks(app: NestFastifyApplication): void {
   fastify.addHook('onRequest', (request, reply, done) => {
     // Read now: the address is no longer available once the connection is closed.
     request.clientAddress = clientAddressOf(request);
-    void reply.header('x-request-id', request.id);
+    void reply.headers(headersOf(request));
     // Fastify refuses a content type that it cannot parse; that of the API is ignored.
     const { headers } = request;
     if (headers['content-type'] !== undefined && request.mediaType === undefined) delete headers['content-type'];
-    if (isApi(request)) void reply.headers({ 'cache-control': 'no-cache,no-store', pragma: 'no-cache' });
     done();
   });
   fastify.addHook('onRequest', async (request) => {
