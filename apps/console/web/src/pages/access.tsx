@@ -1,8 +1,9 @@
 import { Alert, Button, Group, Menu, Paper, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useForm } from '@mantine/form';
+import { useHash } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { consoleApi, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
 import { sessionQuery } from '../api/queries';
@@ -50,7 +51,6 @@ function ownPath(to: string | undefined): string | undefined {
   return to !== undefined && /^\/(?![/\\])/.test(to) ? to : undefined;
 }
 
-/** Puts the session into the cache and opens the page that was asked for. */
 export function useEnter(): (session: Session, to?: string) => Promise<void> {
   const queries = useQueryClient();
   const navigate = useNavigate();
@@ -161,7 +161,7 @@ type LinkKind = RouteReply<typeof consoleApi.inspectLink>['kind'];
 /** `/set-up#…`, `/invitation#…`, `/recover#…`: what follows the # is the token, which no log and no proxy sees. */
 export function LinkPage(): ReactNode {
   const t = useTexts();
-  const [token] = useState(() => location.hash.slice(1));
+  const token = useHash({ getInitialValueInEffect: false })[0].slice(1);
   const link = useQuery({
     queryKey: ['link', token],
     queryFn: () => call(consoleApi.inspectLink, { body: { token } }),
@@ -185,12 +185,7 @@ export function LinkPage(): ReactNode {
   );
 }
 
-interface LinkFormProps {
-  readonly token: string;
-  readonly kind: LinkKind;
-  readonly name: string;
-  readonly address: string;
-}
+type LinkFormProps = Readonly<Record<'address' | 'name' | 'token', string>> & { readonly kind: LinkKind };
 
 function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
   const t = useTexts();
