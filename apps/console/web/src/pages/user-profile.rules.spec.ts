@@ -8,3 +8,9 @@ it('fields of a user show hidden characters as escapes, which a save leaves as t
   expect(fields).toContain(String.raw`pay\u202egnp.exe`);
   expect(changesBetween(user as unknown as UserDetails, { fields })).toEqual({});
 });
+
+it.each(['toString', 'valueOf', 'hasOwnProperty'])('a field named %s is removed like others', (name) => {
+  const user = { username: null, email: null, mobilePhoneNumber: null, fields: { [name]: 'v', level: 1 } };
+  const changes = changesBetween(user as unknown as UserDetails, { fields: '{"level":1}' });
+  expect(changes).toEqual({ [name]: { __op: 'Delete' } });
+});

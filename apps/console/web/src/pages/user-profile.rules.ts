@@ -41,6 +41,6 @@ export function changesBetween(user: UserDetails, typed: Partial<Typed>): Record
 function fieldChanges(before: Readonly<Record<string, unknown>>, text: string): Record<string, unknown> {
   const after = objectOf(text);
   const set = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
-  const removed = Object.keys(before).filter((name) => !(name in after));
+  const removed = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
   return Object.fromEntries<unknown>([...set, ...removed.map((name) => [name, REMOVED] as const)]);
 }
