@@ -35,7 +35,7 @@ const focusOf = (page: Page): Promise<string> =>
   page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent');
 
 describeConditions(server, open);
-describeForms(server, { open, openWithClock });
+describeForms(server, { open, openWithClock, signedIn });
 describeStates(server, open);
 
 describe('a browser without network', () => {

@@ -20,10 +20,7 @@ const colorOf = (element: unknown) =>
   ).backgroundColor;
 
 /** Forms: what they refuse, what they keep, and what a page that is read says meanwhile. */
-export function describeForms(
-  server: () => GatepostServer,
-  { open, openWithClock }: Pick<OperatorPages, 'open' | 'openWithClock'>,
-): void {
+export function describeForms(server: () => GatepostServer, { open, openWithClock, signedIn }: OperatorPages): void {
   describe('a new push', () => {
     it('is not sent at a past time, and one at a later time names it with its zone', async () => {
       const page = await open('pushes/new');
@@ -166,6 +163,27 @@ export function describeForms(
       await page.getByRole('heading', { level: 1, name: 'Devices' }).waitFor();
       await goTo(page, 'Roles');
       await page.getByRole('heading', { level: 1, name: 'Roles' }).waitFor();
+    });
+
+    it('keeps the operator signed in who stays for it', async () => {
+      const page = await signedIn();
+      await page.goto(`${new URL(page.url()).origin}/profile`);
+      let ends = 0;
+      await answer(page, isAsked('POST', /\/sign-out$/), () => {
+        ends += 1;
+        return undefined;
+      });
+      const field = page.getByLabel('Name', { exact: true });
+      await field.fill('typed');
+      for (const answered of ['Stay', 'Leave']) {
+        expect([ends, await field.inputValue()]).toEqual([0, 'typed']);
+        await button(page, /Ada Lovelace/).click();
+        await page.getByRole('menuitem', { name: 'Sign out' }).click();
+        await leaveOf(page).getByRole('button', { name: answered }).click();
+        await leaveOf(page).waitFor({ state: 'detached' });
+      }
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+      await expect.poll(() => ends).toBe(1);
     });
 
     it('is saved once by Ctrl S, however often the key is pressed', async () => {

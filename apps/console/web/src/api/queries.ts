@@ -139,7 +139,6 @@ export function useApplications(): UseQueryResult<RouteReply<typeof consoleApi.l
   return useRead(consoleApi.listApplications, {}, { enabled: !needsSecondFactor });
 }
 
-/** The application of the page, and what the operator may do there. */
 export function useApp(): { readonly appId: string; readonly may: (permission: Permission) => boolean } {
   const { appId = '' } = useParams({ strict: false });
   return { appId, may: useMay(appId) };

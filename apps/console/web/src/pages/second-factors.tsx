@@ -16,7 +16,6 @@ import { useTexts, When } from '../texts/texts';
 type Factors = RouteReply<typeof consoleApi.listMyFactors>;
 type ChangedFactors = RouteReply<typeof consoleApi.addPasskey>;
 
-/** The second factors of the operator's own account. */
 export function SecondFactorsPanel(): ReactNode {
   const t = useTexts();
   const { needsSecondFactor } = useSession();

@@ -191,7 +191,6 @@ interface DayFiltersProps {
   readonly labels?: { readonly since: string; readonly until: string };
 }
 
-/** The first and the last day of a list, which stand in the URL. */
 export function DayFilters({ filter, labels }: DayFiltersProps): ReactNode {
   const { common } = useTexts();
   return (['since', 'until'] as const).map((name) => (

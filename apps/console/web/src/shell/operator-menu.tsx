@@ -1,8 +1,8 @@
 import { Button, Menu, useMantineColorScheme } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
-import { consoleApi, type Session } from '#console-api';
+import { type ReactNode, useEffect, useRef } from 'react';
+import { consoleApi, LANGUAGES, type Session, THEMES } from '#console-api';
 import { call, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
@@ -11,8 +11,6 @@ import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
 import { THEME_KEY } from '../theme';
 
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
-const LANGUAGES = ['en', 'zh'] as const;
-const THEMES = ['auto', 'light', 'dark'] as const;
 const THEME_ICONS: Readonly<Record<(typeof THEMES)[number], IconName>> = { auto: 'system', light: 'sun', dark: 'moon' };
 
 export function OperatorMenu(): ReactNode {
@@ -22,11 +20,20 @@ export function OperatorMenu(): ReactNode {
   const navigate = useNavigate();
   const { failed } = useNotices();
   useStoredLook();
+  const times = useRef(0);
   const signOut = async () => {
-    await call(consoleApi.signOut, {});
-    queries.clear();
-    await queries.query(sessionQuery);
+    const time = (times.current += 1);
+    // Ends where the operator stays for what is not saved.
     await navigate({ to: '/sign-in' });
+    if (time !== times.current || location.pathname !== '/sign-in') return;
+    try {
+      await call(consoleApi.signOut, {});
+      queries.clear();
+      await queries.query(sessionQuery);
+    } catch (error) {
+      history.back();
+      failed(error as Error);
+    }
   };
   return (
     <Menu position="bottom-end" width={220}>
@@ -44,7 +51,7 @@ export function OperatorMenu(): ReactNode {
         </Menu.Item>
         <LookItems />
         <Menu.Divider />
-        <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => void signOut().catch(failed)}>
+        <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => void signOut()}>
           {t.shell.signOut}
         </Menu.Item>
       </Menu.Dropdown>

@@ -191,7 +191,6 @@ export function useEmpty(plain: ReactNode, hint = ''): ReactNode {
   );
 }
 
-/** The rows that a query answers, and the way to the next ones. */
 export function List<Row>({ of, page, lines = 6, empty: plain, ...table }: ListProps<Row>): ReactNode {
   const filtered = useEmpty(plain);
   const empty = page === undefined ? plain : filtered;
