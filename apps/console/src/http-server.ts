@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { extname, join } from 'node:path';
+import type { ArgumentsHost } from '@nestjs/common';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { clientAddressOf } from '#admission';
@@ -80,6 +81,13 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
   const networks = clientNetworks && new NetworkList(clientNetworks);
   app.getHttpServer().on('listening', () => {
     url.listensOn((app.getHttpServer().address() as { port: number }).port);
+  });
+  // Also where no route is matched, and a body is malformed.
+  app.useGlobalFilters({
+    catch: (thrown: unknown, host: ArgumentsHost) => {
+      const http = host.switchToHttp();
+      sendConsoleError(http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>(), thrown);
+    },
   });
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('application/json', { parseAs: 'string' }, (_, body, done) => {

@@ -168,6 +168,17 @@ describe('a body', () => {
     const { status, body } = await console.visitor().send('POST', '/api/sign-in', { headers, text });
     expect([status, body['name']]).toEqual([400, errorName]);
   });
+
+  it.each(['POST /api/none', 'OPTIONS /api/apps', 'POST /', 'PUT /assets/none', 'POST /healthz'])(
+    'that is no JSON is refused by %s, which is no route',
+    async (route) => {
+      const [method = '', path = ''] = route.split(' ');
+      const headers = { origin: console.origin, 'content-type': 'application/json', 'x-gatepost-console': '1' };
+      const host = { host: `localhost:${console.port}`, 'sec-fetch-site': 'same-origin' };
+      const answer = await console.visitor().send(method, path, { headers: { ...headers, ...host }, text: '{' });
+      expect([answer.status, answer.body['name']]).toEqual([400, 'MALFORMED_JSON']);
+    },
+  );
 });
 
 describe('the audit log', () => {
