@@ -1,6 +1,7 @@
 import { CONTACT_NAME, MAX_EXACT_TOTAL, type RpcData, type userSearchRpc } from '#contracts';
 import { endOfPrefix } from '#database';
-import { compileCondition, isStorableText, parseWhere, userClass } from '#objects';
+import { appError } from '#errors';
+import { compileCondition, isStorableText, parseWhere, type QueryClass, roleClass, userClass } from '#objects';
 
 type Search = RpcData<typeof userSearchRpc.search>;
 /** A search for `filters.locked` has the ids of the locked users. */
@@ -48,10 +49,15 @@ function conditionsOf(search: UserSearch, comparisons = EXACT): Conditions {
     ...[filters.ids, lockedIds].flatMap((ids) => when(ids, (value) => `object_id = ANY (${bind(value)})`)),
   ];
   if (search.where === undefined) return { common, alternatives, parameters: bound };
-  const queryClass = userClass.queryClass();
-  const scope = { appId: search.appId, grantees: 'master' as const, classOf: () => queryClass };
-  const where = compileCondition(parseWhere(search.where), queryClass, scope, bound);
+  const scope = { appId: search.appId, grantees: 'master' as const, classOf };
+  const where = compileCondition(parseWhere(search.where), userClass.queryClass(), scope, bound);
   return { common: [...common, where.sql], alternatives, parameters: [...where.parameters] };
+}
+
+function classOf(name: string): QueryClass {
+  const known = [userClass, roleClass].find((each) => each.name === name);
+  if (known !== undefined) return known.queryClass();
+  throw appError('INVALID_QUERY', { message: `A condition of users cannot name the class ${name}.` });
 }
 
 type Bind = ReturnType<typeof binderOf>;
