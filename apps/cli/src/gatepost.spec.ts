@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -130,6 +130,14 @@ describe('an unknown application', () => {
   it('is none of a command that names none', async () => {
     expect(await gatepost('mails', 'list')).toMatchObject({ status: 0, stdout: 'There are none.\n' });
   });
+});
+
+it('a socket that cannot be used is reported in one line', async () => {
+  await socket.close();
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, '');
+  const { status, stderr } = await gatepost('apps', 'list');
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^The server in .*: ENOTDIR\. Name .* its user\.\n$/)]);
 });
 
 describe('the target of a push', () => {

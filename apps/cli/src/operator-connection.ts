@@ -63,7 +63,12 @@ export function connectToServer(target: OperatorTarget): Promise<OperatorConnect
 }
 
 async function connectToStandalone(dataDirectory: string): Promise<OperatorConnection> {
-  const socket = await OperatorSocket.open(operatorSocketPath(dataDirectory));
+  const socket = await OperatorSocket.open(operatorSocketPath(dataDirectory)).catch((cause: unknown) => {
+    throw new StartError(
+      `The server in ${dataDirectory} (GATEPOST_DATA_DIR) cannot be reached: ${(cause as NodeJS.ErrnoException).code}. Name its folder, and run the command as its user.`,
+      { cause },
+    );
+  });
   if (socket === undefined) {
     throw new StartError(
       `No server runs on the data in ${dataDirectory} (GATEPOST_DATA_DIR). For services, name their message broker in AMQP_URL.`,
