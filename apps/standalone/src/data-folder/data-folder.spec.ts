@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DataFolder, storedSecret } from './data-folder.js';
 
@@ -32,6 +32,13 @@ describe('storedSecret', () => {
   it('reports in one line that the file cannot be created', () => {
     expect(() => storedSecret(join(folder, 'missing', 'secret'))).toThrow(/could not be created: ENOENT/);
   });
+});
+
+it('a data folder that is a file is called so', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'gatepost-file-')), 'data');
+  writeFileSync(file, '');
+  expect(() => new DataFolder(file)).toThrow(`${file} cannot be used: ENOTDIR.`);
+  rmSync(dirname(file), { recursive: true });
 });
 
 describe('the room on the disk', () => {

@@ -35,7 +35,7 @@ export class DataFolder {
     this.path = resolve(path);
     try {
       if (!existsSync(this.path)) this.#make();
-      accessSync(this.path, constants.R_OK | constants.W_OK | constants.X_OK);
+      accessSync(`${this.path}/`, constants.R_OK | constants.W_OK | constants.X_OK);
     } catch (cause) {
       const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
       throw new StartError(
