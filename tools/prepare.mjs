@@ -94,7 +94,9 @@ function isLockTaken() {
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;
-    throw error;
+    return fail(
+      `${ROOT} must be built, but cannot be written (${error.code}). Run "npm run gatepost -- --help" once as its owner.`,
+    );
   } finally {
     rmSync(own, { force: true });
   }

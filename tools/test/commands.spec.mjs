@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../prepare.mjs';
@@ -31,6 +33,22 @@ describe('a command with an argument that it does not know', () => {
       expect.stringMatching(/^npm start takes no .*--port=9000.*GATEPOST_PORT.*\n$/),
     ]);
   });
+});
+
+it('a command that cannot build for another user of the clone says so in one line', () => {
+  const clone = mkdtempSync(join(tmpdir(), 'gatepost-clone-'));
+  mkdirSync(join(clone, 'tools'));
+  for (const name of ['tools/prepare.mjs', 'package-lock.json']) cpSync(join(ROOT, name), join(clone, name));
+  chmodSync(clone, 0o555);
+  const asAnother = 'if (process.getuid() === 0) process.setuid(65534);';
+  const script = `import { ensureBuilt } from '${join(clone, 'tools/prepare.mjs')}'; ${asAnother} ensureBuilt();`;
+  const { status, stderr } = run(process.execPath, '--input-type=module', '-e', script);
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringMatching(/ cannot be written \(EACCES\)\. Run "npm .* owner\.\n$/),
+  ]);
+  chmodSync(clone, 0o755);
+  rmSync(clone, { recursive: true });
 });
 
 describe('npm ci', () => {
