@@ -172,5 +172,5 @@ function timeOf(text: string): string {
 
 function countOf(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Expected a whole number.');
+  throw new InvalidArgumentError('Expected a whole number from 1 on.');
 }
