@@ -84,6 +84,15 @@ describe('the time of a push', () => {
   });
 });
 
+it('a count of a push begins at 1, which the refusal of 0 says', async () => {
+  const written = vi.spyOn(process.stderr, 'write').mockImplementation(() => true);
+  vi.spyOn(process, 'exit').mockImplementation(() => {
+    throw new Error('exit');
+  });
+  await expect(push('--expires-in', '0')).rejects.toThrow('exit');
+  expect(String(written.mock.calls)).toContain('Expected a whole number from 1 on.');
+});
+
 it('the status of a scheduled push says when it is due', async () => {
   const times = { createdAt: SENT.createdAt, dueAt: '2026-02-01T08:00:00.000Z', expiresAt: '2026-02-08T08:00:00.000Z' };
   services.answer(getStatus, () => ({
