@@ -68,7 +68,6 @@ export class DataFolder {
       );
   }
 
-  /** Earlier secrets, which still open the values that they sealed. */
   acceptedSecrets(): string[] {
     return storedSecrets(this.file(ACCEPTED_SECRETS));
   }
