@@ -140,6 +140,12 @@ it('a socket that cannot be used is reported in one line', async () => {
   expect([status, stderr]).toEqual([1, expect.stringMatching(/^The server in .*: ENOTDIR\. Name .* its user\.\n$/)]);
 });
 
+it('a secret setting is not removed by an empty standard input', async () => {
+  const { status, stderr } = await gatepost('apps', 'set', 'shop', 'forwardSecret', '-');
+  expect([status, stderr]).toEqual([1, expect.stringContaining('forwardSecret: the given file or input is empty.')]);
+  expect(services.calledPatterns).toEqual([]);
+});
+
 describe('the target of a push', () => {
   const send = (...options: string[]) => {
     services.answer(pushOperationsRpc.send, () => ({ objectId: 'push', createdAt: '2026-01-01T00:00:00.000Z' }));

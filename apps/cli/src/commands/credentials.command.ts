@@ -195,11 +195,14 @@ export function usageOf(fields: readonly CredentialField[]): string {
     .join(' ');
 }
 
-/** Reads a secret from `@path` or `-`. @throws StartError where it is given as a plain argument */
+/** Reads a secret from `@path` or `-`. @throws StartError where it is given as a plain argument, or the source is empty */
 export function secretFrom(name: string, argument: string, read?: ReadSource): string {
   const source = sourceOf(argument);
   if (source === undefined) throw new StartError(plainSecret(name, ' '));
-  return withoutLastBreak(valueFrom(name, source, read));
+  const secret = withoutLastBreak(valueFrom(name, source, read));
+  if (secret === '')
+    throw new StartError(`${name}: the given file or input is empty. An empty argument ('') removes it.`);
+  return secret;
 }
 
 function notAField(kind: CredentialKind, index: number): string {
