@@ -116,8 +116,8 @@ function removeLockOf(holder) {
 }
 
 function isDead(pid) {
-  // Not a process id: the lock has no owner.
-  if (!(pid > 0)) return true;
+  // Not a process id, or this process's own, given again after a restart of a container: the lock has no owner.
+  if (!(pid > 0) || pid === process.pid) return true;
   try {
     process.kill(pid, 0);
     return false;
