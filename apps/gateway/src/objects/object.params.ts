@@ -44,6 +44,7 @@ export function parseCondition(params: Params): { where?: unknown } {
   return where === undefined || where === '' ? {} : { where: parseWhere(where) };
 }
 
+/** Whether the response to a write contains the changed fields: `new=true`, or the older name `fetchWhenSave=true`. */
 export function returnsNew(params: Params): boolean {
   return isOn(params, 'new') || isOn(params, 'fetchWhenSave');
 }
@@ -69,7 +70,8 @@ function parseLimit(text: string | undefined, count: boolean): number {
 
 function parseSkip(text: string | undefined): number {
   if (text === undefined || text === '') return 0;
-  if (!/^\d{1,10}$/.test(text) || Number(text) > MAX_LIST_SKIP) throw invalid(`skip must be 0 to ${MAX_LIST_SKIP}.`);
+  if (!/^\d{1,10}$/.test(text) || Number(text) > MAX_LIST_SKIP)
+    throw invalid(`skip must be a whole number from 0 to ${MAX_LIST_SKIP}.`);
   return Number(text);
 }
 
@@ -77,7 +79,7 @@ export function parseWhere(text: string): JsonValue {
   try {
     return parseJson(text);
   } catch (error) {
-    throw invalid(`where must be JSON. ${messageOf(error)}`);
+    throw invalid(`where: ${messageOf(error)}`);
   }
 }
 
