@@ -94,9 +94,9 @@ function isLockTaken() {
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;
-    return fail(
-      `${ROOT} must be built, but cannot be written (${error.code}). Run "npm run gatepost -- --help" once as its owner.`,
-    );
+    const isForbidden = error.code === 'EACCES' || error.code === 'EPERM';
+    const remedy = isForbidden ? ' Run "npm run gatepost -- --help" once as its owner.' : '';
+    return fail(`${ROOT} must be built, but cannot be written (${error.code}).${remedy}`);
   } finally {
     rmSync(own, { force: true });
   }

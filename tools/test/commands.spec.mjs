@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ROOT } from '../prepare.mjs';
 
 const run = (command, ...args) => {
@@ -35,20 +35,40 @@ describe('a command with an argument that it does not know', () => {
   });
 });
 
-it('a command that cannot build for another user of the clone says so in one line', () => {
-  const clone = mkdtempSync(join(tmpdir(), 'gatepost-clone-'));
-  mkdirSync(join(clone, 'tools'));
-  for (const name of ['tools/prepare.mjs', 'package-lock.json']) cpSync(join(ROOT, name), join(clone, name));
-  chmodSync(clone, 0o555);
-  const asAnother = 'if (process.getuid() === 0) process.setuid(65534);';
-  const script = `import { ensureBuilt } from '${join(clone, 'tools/prepare.mjs')}'; ${asAnother} ensureBuilt();`;
-  const { status, stderr } = run(process.execPath, '--input-type=module', '-e', script);
-  expect([status, stderr]).toEqual([
-    1,
-    expect.stringMatching(/ cannot be written \(EACCES\)\. Run "npm .* owner\.\n$/),
-  ]);
-  chmodSync(clone, 0o755);
-  rmSync(clone, { recursive: true });
+describe('a clone that has to be built', () => {
+  let clone;
+  beforeEach(() => {
+    clone = mkdtempSync(join(tmpdir(), 'gatepost-clone-'));
+    mkdirSync(join(clone, 'tools'));
+    for (const name of ['tools/prepare.mjs', 'package-lock.json']) cpSync(join(ROOT, name), join(clone, name));
+  });
+  afterEach(() => {
+    chmodSync(clone, 0o755);
+    rmSync(clone, { recursive: true });
+  });
+  const build = (before) => {
+    const script = `import { ensureBuilt } from '${join(clone, 'tools/prepare.mjs')}'; ${before} ensureBuilt();`;
+    return run(process.execPath, '--input-type=module', '-e', script);
+  };
+
+  it('and cannot be written by this user is named in one line', () => {
+    chmodSync(clone, 0o555);
+    const { status, stderr } = build('if (process.getuid() === 0) process.setuid(65534);');
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringMatching(/ cannot be written \(EACCES\)\. Run "npm .* owner\.\n$/),
+    ]);
+  });
+
+  it('is not waited for where the lock names the process itself, as after a restart of a container', () => {
+    const lock = join(clone, '.prepare.lock');
+    const noPrograms = `process.env.PATH = '';`;
+    const { status, stderr } = build(
+      `(await import('node:fs')).writeFileSync('${lock}', String(process.pid)); ${noPrograms}`,
+    );
+    expect(stderr).not.toContain('Waiting for process');
+    expect([status, stderr]).toEqual([1, expect.stringContaining('npm cannot be run')]);
+  });
 });
 
 describe('npm ci', () => {
