@@ -119,6 +119,7 @@ function deploymentBehind(queues: BrokerQueues): Omit<Deployment, 'brokerProblem
   };
 }
 
+/** Requests throw SilentServiceError if no process answers. */
 function namingSilence(transport: RabbitTransport): RpcTransport {
   return {
     request: async (pattern, body, timeoutMs) => {

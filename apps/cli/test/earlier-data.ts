@@ -47,6 +47,7 @@ const ROWS: Readonly<Record<string, readonly EarlierRow[]>> = {
     { table: 'passkeys', values: { operator_id: OPERATOR } },
     { table: 'challenges', values: { operator_id: OPERATOR, ends_at: FAR } },
     { table: 'test_devices', values: { ...APP, operator_id: OPERATOR } },
+    { table: 'saved_views', values: { ...APP, operator_id: OPERATOR } },
     { table: 'audit', values: { operator_id: OPERATOR, way: 'console', outcome: 'done' } },
   ],
   accounts: [
