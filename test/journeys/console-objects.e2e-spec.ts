@@ -267,19 +267,22 @@ describe('Undo in History', () => {
 });
 
 describe('the filters of a list', () => {
-  const views = (page: Page, name = 'Views') => page.getByRole('main').getByRole('button', { name, exact: true });
+  const views = (page: Page, shown?: string) =>
+    page
+      .getByRole('main')
+      .getByRole('button', { name: shown === undefined ? 'Views' : `Views: ${shown}`, exact: true });
   const item = (page: Page, name: string) => page.getByRole('menuitem', { name, exact: true });
+  const save = async (page: Page) => {
+    await item(page, 'Save these filters…').click();
+    return page.getByRole('dialog');
+  };
 
   it('are saved as a view, opened by it, replaced, and deleted', async () => {
     const page = await open('users');
-    await views(page).click();
-    expect(await item(page, 'Save these filters…').isDisabled()).toBe(true);
-    await page.keyboard.press('Escape');
     await page.getByLabel('E-mail verified').selectOption('false');
     await page.waitForURL('**/users?emailVerified=false');
     await views(page).click();
-    await item(page, 'Save these filters…').click();
-    const dialog = page.getByRole('dialog');
+    const dialog = await save(page);
     await dialog.getByLabel('Name').fill('Not verified');
     await dialog.getByLabel('Share with all operators of the application').check();
     await dialog.getByRole('button', { name: 'Save', exact: true }).click();
@@ -289,11 +292,20 @@ describe('the filters of a list', () => {
     await views(page).click();
     await item(page, 'Not verified (shared)').click();
     await page.waitForURL('**/users?emailVerified=false');
+    await page.getByLabel('Has a password').selectOption('true');
+    await page.waitForURL('**/users?emailVerified=false&hasPassword=true');
+    await views(page).click();
+    await save(page);
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('Not verified');
+    expect(await dialog.getByLabel('Share with').isChecked()).toBe(true);
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await views(page, 'Not verified').waitFor();
+
     await page.goto(operator().urlOf('devices'));
     await views(page).click();
     expect(await page.getByRole('menuitem').allTextContents()).toEqual(['Save these filters…']);
 
-    await page.goto(operator().urlOf('users?emailVerified=false'));
+    await page.goto(operator().urlOf('users?emailVerified=false&hasPassword=true'));
     await views(page, 'Not verified').click();
     await item(page, 'Delete “Not verified”').click();
     await dialog.getByText('deleted for all operators').waitFor();
@@ -302,11 +314,27 @@ describe('the filters of a list', () => {
     expect(page.url()).toContain('emailVerified=false');
   });
 
-  it('are not saved with a search for an address', async () => {
-    const page = await open('users');
-    await page.getByRole('searchbox').fill('ada@example.com');
-    await page.keyboard.press('Enter');
+  it('are not saved with a search for an address, in the history of the tab or in the URL', async () => {
+    for (const given of ['users', `users?q=${encodeURIComponent('ada@example.com')}`]) {
+      const page = await open(given);
+      await page.getByRole('searchbox').fill('ada@example.com');
+      await page.keyboard.press('Enter');
+      await views(page).click();
+      await item(page, 'Save these filters…').click();
+      await page.getByText('A search for an address or a number is not saved.').waitFor();
+      expect(await page.getByRole('dialog').count()).toBe(0);
+    }
+  });
+
+  it('have a long name without a second scroll bar of a phone', async () => {
+    const page = await open('pushes?status=done');
+    await page.setViewportSize({ width: 320, height: 640 });
     await views(page).click();
-    expect(await item(page, 'A search for an address, a number or a person is not saved.').isDisabled()).toBe(true);
+    const dialog = await save(page);
+    await dialog.getByLabel('Name').fill('W'.repeat(60));
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    await views(page, 'W'.repeat(60)).click();
+    await item(page, 'W'.repeat(60)).waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320);
   });
 });

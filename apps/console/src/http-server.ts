@@ -82,7 +82,6 @@ export function prepareConsoleServer(app: NestFastifyApplication): void {
   app.getHttpServer().on('listening', () => {
     url.listensOn((app.getHttpServer().address() as { port: number }).port);
   });
-  // Also where no route is matched, and a body is malformed.
   app.useGlobalFilters({
     catch: (thrown: unknown, host: ArgumentsHost) => {
       const http = host.switchToHttp();

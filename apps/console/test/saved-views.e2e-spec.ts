@@ -47,7 +47,7 @@ describe('a saved view', () => {
 
   it('replaces one of the same page and name', async () => {
     await save(support);
-    await save(support, { ...unverified, search: { hasPassword: true }, isShared: true });
+    await save(support, { ...unverified, name: ' Not verified ', search: { hasPassword: true }, isShared: true });
     await save(support, { ...unverified, page: 'devices', search: { type: 'ios' } });
     const found = (await views(support)).map(({ page, search, isShared }) => [page, search, isShared]);
     expect(found).toHaveLength(2);
@@ -82,6 +82,7 @@ describe('a saved view', () => {
     ['an unknown page', { page: 'keys' }],
     ['no name', { name: '' }],
     ['a name with a line break', { name: 'a\nb' }],
+    ['a name of spaces', { name: '  ' }],
     ['too many filters', { search: { platform: 'x'.repeat(5_000) } }],
     ['a filter that is an object', { search: { where: {} } }],
   ])('with %s is refused', async (_, wrong) => {

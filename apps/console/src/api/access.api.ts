@@ -96,7 +96,10 @@ const MAX_SEARCH_LENGTH = 4_096;
 /** The filters of a list by their names in the page's URL. */
 const view = z.strictObject({
   page: z.enum(['devices', 'messages', 'pushes', 'users']),
-  name: z.string().regex(/^[^\p{Cc}]{1,60}$/u, 'must be 1 to 60 characters'),
+  name: z
+    .string()
+    .trim()
+    .regex(/^[^\p{Cc}]{1,60}$/u, 'must be 1 to 60 characters'),
   search: z
     .record(z.string(), z.union([z.string(), z.boolean()]))
     .refine((search) => JSON.stringify(search).length <= MAX_SEARCH_LENGTH, 'is too long'),
@@ -282,7 +285,7 @@ export const accessApi = {
     ...ofViews,
     reply: z.object({ items: z.array(view.extend({ id: z.uuid(), isOwn: z.boolean() })) }),
   }),
-  /** Replaces an own view of the same page and name. To share one needs `users.write`. NO_EFFECT beyond `MAX_SAVED_VIEWS`. */
+  /** Replaces an own view of the same page and name. Sharing needs `users.write`. NO_EFFECT beyond `MAX_SAVED_VIEWS`. */
   saveView: route({ method: 'PUT', path: '/apps/:appId/views', ...ofViews, body: view, reply: z.object({}) }),
   /** One's own; with `settings.write` also a shared one. */
   deleteView: route({

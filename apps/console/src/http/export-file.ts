@@ -48,13 +48,13 @@ function jsonLinesOf(rows: Rows): string {
   return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 }
 
-const GROWTH_WHILE_SENDING = 20;
+const HEAP_GROWTH_PERCENT = 20;
 let filesUnderWay = 0;
 
 /** Pages of rows soon are old garbage. Left alone, V8 lets the heap grow to several times its size before it collects them. */
 async function inLittleMemory<Result>(send: () => Promise<Result>): Promise<Result> {
   filesUnderWay += 1;
-  setFlagsFromString(`--heap-growing-percent=${GROWTH_WHILE_SENDING}`);
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   try {
     return await send();
   } finally {

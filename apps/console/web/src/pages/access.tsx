@@ -176,7 +176,9 @@ export function LinkPage(): ReactNode {
         {({ kind, name, address }) => (
           <>
             <Text>{hasPasswords ? t.access.says[kind] : t.issuer.says[kind]}</Text>
-            {hasPasswords && <LinkForm token={token} kind={kind} name={name ?? ''} address={address ?? ''} />}
+            {hasPasswords && (
+              <LinkForm key={token} token={token} kind={kind} name={name ?? ''} address={address ?? ''} />
+            )}
             {!hasPasswords && kind === 'invitation' && <IssuerForm />}
           </>
         )}

@@ -12,7 +12,7 @@ type StoredPart = Pick<RouteReply<typeof consoleApi.listPlatforms>['items'][numb
 type Kind = RouteReply<typeof consoleApi.listPlatforms>['kinds'][number];
 
 /** The stored part of credentials: values that are not secret, and the names of the secrets that are set. */
-export function Stored({ stored: { shown, secrets } }: { readonly stored: StoredPart }): ReactNode {
+function Stored({ stored: { shown, secrets } }: { readonly stored: StoredPart }): ReactNode {
   const t = useTexts();
   return (
     <ul className="list">
@@ -41,7 +41,7 @@ interface CredentialsButtonProps {
   readonly submit: (kind: string, fields: Record<string, string>, name: string) => Promise<string | undefined>;
 }
 
-export function CredentialsButton({ text, ...form }: CredentialsButtonProps): ReactNode {
+function CredentialsButton({ text, ...form }: CredentialsButtonProps): ReactNode {
   return <DialogButton text={text ?? form.title} variant="default" dialog={<CredentialsForm {...form} />} />;
 }
 

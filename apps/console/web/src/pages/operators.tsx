@@ -59,6 +59,7 @@ export function OperatorsPage(): ReactNode {
   );
 }
 
+/** A link that works once: it is shown now and never again. */
 function LinkAlert({ link }: { readonly link: Link }): ReactNode {
   const t = useTexts();
   const formats = useFormats();

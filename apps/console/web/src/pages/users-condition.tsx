@@ -5,12 +5,10 @@ import { ConditionBuilder } from '../parts/condition-builder';
 import { type Condition, conditionOf, type Fields, whereOf } from '../parts/condition.rules';
 import { NoJson } from '../parts/fields';
 import { orProblem } from '../parts/typed.rules';
-import { keptState } from '../table/data-table';
+import { keptState, PERSONAL } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 
 export const FROM = '/frame/apps/$appId/users';
-/** It looks like an address or a number: such a text stands in the history of this tab, and in no URL. */
-export const PERSONAL = /@|\d{5,}/;
 const USER_FIELDS: Fields = {
   username: 'text',
   email: 'text',

@@ -1,11 +1,13 @@
-import { Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useQueryClient } from '@tanstack/react-query';
+import { useHotkeys } from '@mantine/hooks';
+import { useIsMutating, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactNode, useMemo } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
+import { call } from '../api/call';
 import { readOf, useAct, useApp, useRead, useTimeZone } from '../api/queries';
-import { AddButton, FormDialog } from '../parts/dialogs';
+import { ActButton, AddButton, AskButton, FormDialog, useNotices } from '../parts/dialogs';
 import {
   Choice,
   DayFilters,
@@ -18,11 +20,19 @@ import {
 } from '../parts/fields';
 import { ExportMenu, SavedViews } from '../parts/list-menus';
 import { momentsOf } from '../parts/moments.rules';
-import { Answer, Checked, Empty, Icon, LockedBadge, Page, Panel } from '../parts/panel';
-import { type Column, DataTable, keptState, Pager, RowLink, useEmpty, useSelection } from '../table/data-table';
+import { Answer, Checked, Empty, Icon, LockedBadge, Page, Panel, useProblem } from '../parts/panel';
+import {
+  type Column,
+  DataTable,
+  keptState,
+  Pager,
+  PERSONAL,
+  RowLink,
+  useEmpty,
+  useSelection,
+} from '../table/data-table';
 import { type Texts, useFormats, useTexts, When } from '../texts/texts';
-import { ConditionFilter, FROM, PERSONAL, useSearched } from './users-condition';
-import { SelectionBar } from './users-selection';
+import { ConditionFilter, FROM, useSearched } from './users-condition';
 
 export function UsersPage(): ReactNode {
   const t = useTexts();
@@ -272,4 +282,113 @@ function NewUser(): ReactNode {
       <TextInput label={t.users.fields.phone} type="tel" {...form.getInputProps('mobilePhoneNumber')} />
     </FormDialog>
   );
+}
+
+interface SelectionProps {
+  readonly chosen: ReadonlySet<string>;
+  readonly setChosen: (chosen: ReadonlySet<string>) => void;
+}
+
+function SelectionBar({ chosen, setChosen }: SelectionProps): ReactNode {
+  const t = useTexts();
+  const { appId, may } = useApp();
+  const clear = () => setChosen(new Set());
+  const isActing = useIsMutating() > 0;
+  const leave = ({ target }: KeyboardEvent) => {
+    // In a dialog or menu the key closes only that, perhaps before this function runs.
+    const isWithin = target instanceof Element && target.closest('[role=dialog], [role=menu]') !== null;
+    if (!isActing && !isWithin) clear();
+  };
+  useHotkeys([['Escape', leave]]);
+  return (
+    <Group gap="sm" className="selection" role="toolbar" aria-label={t.table.chosen(chosen.size)}>
+      <Text fw={600}>{t.table.chosen(chosen.size)}</Text>
+      <ExportMenu text={t.exports.beginChosen} route={consoleApi.exportUsers} query={{ ids: [...chosen].join(',') }} />
+      {may('users.write') && <EachActs chosen={chosen} />}
+      <ActButton
+        text={t.users.deleteThem}
+        title={t.users.deleteTitle(chosen.size)}
+        says={t.users.deleteSays}
+        button={t.acts.delete}
+        typed={String(chosen.size)}
+        route={consoleApi.deleteUsers}
+        input={{ params: { appId }, body: { userIds: [...chosen] } }}
+        done={({ deleted }) => t.users.deleted(deleted)}
+        then={clear}
+      />
+      <Button onClick={clear}>{t.table.clear}</Button>
+    </Group>
+  );
+}
+
+const EACH_ACTS = { endSession: consoleApi.endUserSession, sendVerification: consoleApi.sendVerification } as const;
+type EachAct = keyof typeof EACH_ACTS;
+const EACH_ACT_NAMES = Object.keys(EACH_ACTS) as EachAct[];
+
+/** Acts that the page asks for once for each user. A notice then says how many were refused, and why. */
+function EachActs({ chosen }: Pick<SelectionProps, 'chosen'>): ReactNode {
+  const { appId } = useApp();
+  const t = useTexts();
+  const problem = useProblem();
+  const notices = useNotices();
+  const queries = useQueryClient();
+  const [progress, setProgress] = useState('');
+  const run = async (name: EachAct) => {
+    setProgress('');
+    const refusals = await forEach(
+      [...chosen],
+      (userId) => call(EACH_ACTS[name], { params: { appId, userId } }),
+      (settled) => setProgress(t.users.each.progress(settled, chosen.size)),
+    );
+    const reasons = countsOf(
+      refusals.map(problem).map(({ text, detail = text }) => (text === t.states.refused ? detail : text)),
+    );
+    const refused = [...reasons].map(([reason, count]) => t.users.each.refused(count, reason));
+    notices.outcome([t.users.each.done(chosen.size - refusals.length, chosen.size), ...refused].join(' '));
+    await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
+  };
+  return (
+    <>
+      {EACH_ACT_NAMES.map((name) => (
+        <AskButton
+          key={name}
+          text={t.users.each[name]}
+          title={t.users.each.title(t.users.each[name], chosen.size)}
+          says={
+            <>
+              {t.users.each.says[name]} <span role="status">{progress}</span>
+            </>
+          }
+          onConfirm={() => run(name)}
+        />
+      ))}
+    </>
+  );
+}
+
+const AT_ONCE = 4;
+
+async function forEach(
+  ids: readonly string[],
+  act: (id: string) => Promise<unknown>,
+  onSettled: (settled: number) => void,
+): Promise<Error[]> {
+  const refusals: Error[] = [];
+  const waiting = ids.values();
+  let settled = 0;
+  const work = async () => {
+    for (const id of waiting) {
+      await act(id).catch((error: unknown) => refusals.push(error as Error));
+      settled += 1;
+      onSettled(settled);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return refusals;
+}
+
+function countsOf(texts: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
+  return counts;
 }

@@ -23,7 +23,7 @@ export function OperatorMenu(): ReactNode {
   const times = useRef(0);
   const signOut = async () => {
     const time = (times.current += 1);
-    // Ends where the operator stays for what is not saved.
+    // The navigation ends where the operator stays for what is not saved.
     await navigate({ to: '/sign-in' });
     if (time !== times.current || location.pathname !== '/sign-in') return;
     try {

@@ -221,9 +221,12 @@ export const en = {
   },
   views: {
     title: 'Views',
+    button: (name?: string) => (name === undefined ? 'Views' : `Views: ${name}`),
+    name: 'Name',
+    saveSays: 'It replaces your view of the same name.',
     shared: (name: string) => `${name} (shared)`,
     save: 'Save these filters…',
-    personal: 'A search for an address, a number or a person is not saved.',
+    personal: 'A search for an address or a number is not saved.',
     share: 'Share with all operators of the application',
     delete: (name: string) => `Delete “${name}”`,
     deleteSays: 'The filters are lost; the list stays as it is.',

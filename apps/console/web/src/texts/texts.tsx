@@ -113,7 +113,7 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-export interface Formats {
+interface Formats {
   readonly number: (value: number) => string;
   readonly percent: (share: number) => string;
   /** A size in MB. */
