@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ARRIVAL_TIMES, fromHttp, parseJsonBody } from '#bootstrap';
@@ -32,6 +33,15 @@ const CORS_HEADERS = [
   'X-LC-IM-Session-Token',
   'X-Request-Id',
 ];
+const EXPOSED_HEADERS = [
+  'Location',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Retry-After',
+  'X-Request-Id',
+];
+const CORS = { 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED_HEADERS.join(', ') };
 
 export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConfig): FastifyAdapter {
   return new FastifyAdapter({
@@ -45,14 +55,25 @@ export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConf
     // X-Forwarded-For is read from its end, and only as far as trusted proxies wrote it.
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     genReqId: requestIdOf,
-    rewriteUrl: routeMethodOverride,
+    rewriteUrl: (request) => (isMalformedPreflight(request) ? '/' : routeMethodOverride(request)),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // No hook has run: a browser would hide the error from pages of other origins.
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      void reply.headers({ ...headersOf(request), 'access-control-allow-origin': '*' });
+      void reply.headers({ ...headersOf(request), ...CORS });
       sendError(reply, fromHttp(error));
     },
   });
+}
+
+/** Its answer depends on no path; the request that follows gets the error. */
+function isMalformedPreflight({ method, url = '/' }: IncomingMessage): boolean {
+  if (method !== 'OPTIONS') return false;
+  try {
+    decodeURI(url);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 export function prepareHttpServer(app: NestFastifyApplication): void {
@@ -60,14 +81,7 @@ export function prepareHttpServer(app: NestFastifyApplication): void {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'],
     allowedHeaders: CORS_HEADERS,
-    exposedHeaders: [
-      'Location',
-      'RateLimit-Limit',
-      'RateLimit-Remaining',
-      'RateLimit-Reset',
-      'Retry-After',
-      'X-Request-Id',
-    ],
+    exposedHeaders: EXPOSED_HEADERS,
     maxAge: PREFLIGHT_MAX_AGE_SECONDS,
     strictPreflight: false,
   });

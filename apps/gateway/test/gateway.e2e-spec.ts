@@ -160,6 +160,17 @@ describe('the gateway with a fake accounts service', () => {
     const names = ['x-request-id', 'access-control-allow-origin', 'cache-control', 'pragma'];
     const headers = names.map((name) => response.headers.get(name));
     expect(headers).toEqual(['request-0002', '*', 'no-cache,no-store', 'no-cache']);
+    expect(response.headers.get('access-control-expose-headers')).toContain('X-Request-Id');
+    const asked = {
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'x-lc-id',
+      origin: 'http://a',
+    };
+    const preflight = await send('/1.1/users/%', { method: 'OPTIONS', headers: asked });
+    expect([preflight.status, preflight.headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      expect.stringContaining('x-lc-id'),
+    ]);
   });
 
   it('deletes as many objects of the longest ids as the API allows', async () => {
