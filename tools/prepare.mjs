@@ -88,18 +88,19 @@ function takeLock() {
 /** The lock appears with its content, so that no process finds it empty. */
 function isLockTaken() {
   const own = `${LOCK}.${process.pid}`;
+  let code;
   try {
     writeFileSync(own, String(process.pid));
     linkSync(own, LOCK);
     return true;
   } catch (error) {
     if (error.code === 'EEXIST') return false;
-    const isForbidden = error.code === 'EACCES' || error.code === 'EPERM';
-    const remedy = isForbidden ? ' Run "npm run gatepost -- --help" once as its owner.' : '';
-    return fail(`${ROOT} must be built, but cannot be written (${error.code}).${remedy}`);
+    ({ code } = error);
   } finally {
     rmSync(own, { force: true });
   }
+  const remedy = code === 'EACCES' ? ' Run "npm run gatepost -- --help" once as its owner.' : '';
+  return fail(`${ROOT} must be built, but cannot be locked for it (${code}).${remedy}`);
 }
 
 /** Removes the lock of a process that was killed. Moved aside first: where another has taken it meanwhile, it goes back. */

@@ -56,7 +56,7 @@ describe('a clone that has to be built', () => {
     const { status, stderr } = build('if (process.getuid() === 0) process.setuid(65534);');
     expect([status, stderr]).toEqual([
       1,
-      expect.stringMatching(/ cannot be written \(EACCES\)\. Run "npm .* owner\.\n$/),
+      expect.stringMatching(/ cannot be locked for it \(EACCES\)\. Run "npm .* owner\.\n$/),
     ]);
   });
 
