@@ -49,17 +49,19 @@ function jsonLinesOf(rows: Rows): string {
 }
 
 const HEAP_GROWTH_PERCENT = 20;
-let filesUnderWay = 0;
+let pagesUnderWay = 0;
 
 /** Pages of rows soon are old garbage. Left alone, V8 lets the heap grow to several times its size before it collects them. */
-async function inLittleMemory<Result>(send: () => Promise<Result>): Promise<Result> {
-  filesUnderWay += 1;
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
-  try {
-    return await send();
-  } finally {
-    filesUnderWay -= 1;
-    if (filesUnderWay === 0) setFlagsFromString('--heap-growing-percent=0');
+async function* inLittleMemory(texts: AsyncGenerator<string>): AsyncGenerator<string> {
+  for (;;) {
+    pagesUnderWay += 1;
+    setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
+    const text = await texts.next().finally(() => {
+      pagesUnderWay -= 1;
+      if (pagesUnderWay === 0) setFlagsFromString('--heap-growing-percent=0');
+    });
+    if (text.done === true) return;
+    yield text.value;
   }
 }
 
@@ -88,13 +90,13 @@ export class ExportFile {
 
   /** A page that cannot be read destroys the connection: the file is cut. @returns the outcome with the number of rows; `unknown` if the client has left */
   async sendTo(reply: FastifyReply, assertAllowed: () => Promise<void>): Promise<EndedAct> {
-    const text = Readable.from(this.#text(assertAllowed));
+    const text = Readable.from(inLittleMemory(this.#text(assertAllowed)));
     const limit = setTimeout(() => text.destroy(new Error('The export took too long.')), MAX_EXPORT_MS);
     void reply
       .header('content-type', MEDIA_TYPES[this.#format])
       .header('content-disposition', `attachment; filename="${this.#name}"`)
       .send(text);
-    const outcome = await inLittleMemory(() => finished(reply.raw)).then(
+    const outcome = await finished(reply.raw).then(
       () => 'done' as const,
       () => (text.errored === null ? ('unknown' as const) : ('failed' as const)),
     );
