@@ -17,6 +17,9 @@ import { Failure, Icon } from './panel';
 
 type Act = () => Promise<unknown>;
 
+/** A form marks itself while it holds what is not saved, also in a tab that is not shown. */
+export const isUnsaved = (): boolean => document.querySelector('[data-unsaved]:not([data-unsaved=false])') !== null;
+
 export interface Way<Reply = unknown> {
   readonly text: string;
   readonly submit: () => Promise<Reply>;

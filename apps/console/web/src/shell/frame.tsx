@@ -6,6 +6,7 @@ import { type ComponentType, type ReactNode, useEffect, useRef, useState, useSyn
 import { CallError, isOutdated, onUpgrade } from '../api/call';
 import { useApplications, useMay } from '../api/queries';
 import { Dialog, useNotices } from '../parts/dialogs';
+import { isUnsaved } from '../parts/forms';
 import { Bdi, Empty, Failure, Icon } from '../parts/panel';
 import { visible } from '../parts/visible.rules';
 import { useTexts } from '../texts/texts';
@@ -117,8 +118,6 @@ function AwayNotice(): ReactNode {
   );
 }
 
-/** A form marks itself while it holds what is not saved, also in a tab that is not shown. */
-const isUnsaved = () => document.querySelector('[data-unsaved]:not([data-unsaved=false])') !== null;
 /** Within a page its forms stay. */
 const isLeft: ShouldBlockFn = ({ current, next }) => current.pathname !== next.pathname && isUnsaved();
 

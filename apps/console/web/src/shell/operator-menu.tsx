@@ -6,6 +6,7 @@ import { consoleApi, LANGUAGES, type Session, THEMES } from '#console-api';
 import { call, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
+import { isUnsaved } from '../parts/forms';
 import { Bdi, Icon, type IconName } from '../parts/panel';
 import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
 import { THEME_KEY } from '../theme';
@@ -23,17 +24,13 @@ export function OperatorMenu(): ReactNode {
   const times = useRef(0);
   const signOut = async () => {
     const time = (times.current += 1);
-    // The navigation ends where the operator stays for what is not saved.
+    // Another page asks whether the operator leaves what is not saved.
+    if (isUnsaved()) await navigate({ to: '/' });
+    if (isUnsaved() || time !== times.current) return;
+    await call(consoleApi.signOut, {});
+    queries.clear();
+    await queries.query(sessionQuery);
     await navigate({ to: '/sign-in' });
-    if (time !== times.current || location.pathname !== '/sign-in') return;
-    try {
-      await call(consoleApi.signOut, {});
-      queries.clear();
-      await queries.query(sessionQuery);
-    } catch (error) {
-      history.back();
-      failed(error as Error);
-    }
   };
   return (
     <Menu position="bottom-end" width={220}>
@@ -51,7 +48,7 @@ export function OperatorMenu(): ReactNode {
         </Menu.Item>
         <LookItems />
         <Menu.Divider />
-        <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => void signOut()}>
+        <Menu.Item leftSection={<Icon name="signOut" size={16} />} onClick={() => void signOut().catch(failed)}>
           {t.shell.signOut}
         </Menu.Item>
       </Menu.Dropdown>
