@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { count, ofApp, route, time } from './route.js';
-import { MIN_PASSWORD_LENGTH, ROLES } from './shared.js';
+import { isPersonal, MIN_PASSWORD_LENGTH, ROLES } from './shared.js';
 
 const MAX_PASSWORD_LENGTH = 1_024;
 
@@ -90,7 +90,7 @@ const atIssuer = z.object({ url: z.string() });
 
 const proven = { access: 'self', needsProof: true } as const;
 
-export const MAX_SAVED_VIEWS = 50;
+export const MAX_SAVED_VIEWS = 200;
 const MAX_SEARCH_LENGTH = 4_096;
 
 /** The filters of a list by their names in the page's URL. */
@@ -102,7 +102,8 @@ const view = z.strictObject({
     .regex(/^[^\p{Cc}]{1,60}$/u, 'must be 1 to 60 characters'),
   search: z
     .record(z.string(), z.union([z.string(), z.boolean()]))
-    .refine((search) => JSON.stringify(search).length <= MAX_SEARCH_LENGTH, 'is too long'),
+    .refine((search) => JSON.stringify(search).length <= MAX_SEARCH_LENGTH, 'is too long')
+    .refine((search) => !isPersonal(search), 'looks for an address or a number'),
   isShared: z.boolean(),
 });
 const ofViews = { access: 'users.read', params: ofApp } as const;
@@ -285,7 +286,7 @@ export const accessApi = {
     ...ofViews,
     reply: z.object({ items: z.array(view.extend({ id: z.uuid(), isOwn: z.boolean() })) }),
   }),
-  /** Replaces an own view of the same page and name. Sharing needs `users.write`. NO_EFFECT beyond `MAX_SAVED_VIEWS`. */
+  /** Replaces an own view of the same page and name. Sharing needs `users.write`. NO_EFFECT beyond `MAX_SAVED_VIEWS` of all applications. */
   saveView: route({ method: 'PUT', path: '/apps/:appId/views', ...ofViews, body: view, reply: z.object({}) }),
   /** One's own; with `settings.write` also a shared one. */
   deleteView: route({

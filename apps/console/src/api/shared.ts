@@ -104,6 +104,19 @@ export function permissionsFor({ isOwner, grants }: Permitted, appId: string): r
   return [...new Set(counted.flatMap(({ role }) => ROLE_PERMISSIONS[role]))];
 }
 
+/** A text like an address or a number: the page keeps it in the history of its tab, and in no URL. */
+export const PERSONAL = /@|\d{5,}/;
+
+type Search = Readonly<Record<string, boolean | string | undefined>>;
+
+/** Whether the filters of a list look for an address or a number. `user` is an id. */
+export function isPersonal({ user, ...search }: Search): boolean {
+  const { q, in: field, where } = search;
+  const isContact = (field === 'email' || field === 'phone') && q !== undefined;
+  const namesContact = /"(?:email|mobilePhoneNumber)"/.test(String(where));
+  return isContact || namesContact || PERSONAL.test(Object.values(search).join(' ')) || String(user).includes('@');
+}
+
 export function pathOf(path: string, params: Readonly<Record<string, unknown>>): string {
   return path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(params[name])));
 }

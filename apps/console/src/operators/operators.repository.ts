@@ -214,7 +214,7 @@ export class OperatorsRepository {
   views(operatorId: string, appId: string): Promise<ShownView[]> {
     return this.database.query(
       `SELECT id, page, name, search, is_shared AS "isShared", operator_id = $1 AS "isOwn" FROM console.saved_views
-        WHERE app_id = $2 AND (operator_id = $1 OR is_shared) ORDER BY lower(name), id LIMIT 1000`,
+        WHERE app_id = $2 AND (operator_id = $1 OR is_shared) ORDER BY operator_id <> $1, lower(name), id LIMIT 1000`,
       [operatorId, appId],
     );
   }
@@ -226,14 +226,14 @@ export class OperatorsRepository {
       const rows = await tx.query(
         `INSERT INTO console.saved_views (operator_id, app_id, page, name, search, is_shared) SELECT $1, $2, $3, $4, $5, $6
           WHERE (SELECT count(*) FROM console.saved_views
-                  WHERE operator_id = $1 AND app_id = $2 AND (page, name) <> ($3, $4)) < ${MAX_SAVED_VIEWS}
+                  WHERE operator_id = $1 AND (app_id, page, name) <> ($2, $3, $4)) < ${MAX_SAVED_VIEWS}
          ON CONFLICT ON CONSTRAINT saved_views_name_key
          DO UPDATE SET search = excluded.search, is_shared = excluded.is_shared RETURNING 1`,
         [operator.id, appId, page, name, JSON.stringify(search), isShared],
       );
       if (rows.length === 0)
         throw appError('NO_EFFECT', {
-          message: `You have ${MAX_SAVED_VIEWS} saved views in this application. Delete one first.`,
+          message: `You have ${MAX_SAVED_VIEWS} saved views. Delete one first.`,
         });
     });
   }

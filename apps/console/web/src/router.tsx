@@ -89,7 +89,7 @@ const signIn = page([root, '/sign-in'], () => import('./pages/access'), 'SignInP
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>
   page([root, path], () => import('./pages/access'), 'LinkPage'),
 );
-const finish = page([root, '/api/oidc/callback'], () => import('./pages/issuer'), 'FinishPage');
+const finish = page([root, '/api/oidc/callback'], () => import('./pages/access'), 'FinishPage');
 
 const frame = createRoute({
   getParentRoute: () => root,

@@ -2,19 +2,19 @@ import { Alert, Button, Group, Menu, Paper, Stack, Text, TextInput, Title } from
 import { useForm } from '@mantine/form';
 import { useHash } from '@mantine/hooks';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useState } from 'react';
 import { consoleApi, type RouteReply, type Session } from '#console-api';
 import { call } from '../api/call';
 import { sessionQuery } from '../api/queries';
-import { goToIssuer, signInByPasskey } from '../api/sign-in';
+import { goToIssuer, noteIssuerFinished, signInByPasskey } from '../api/sign-in';
 import { AddressField, CodeField, NewPasswordField, PasswordField, passwordMistake } from '../parts/fields';
 import { Form, type FormProps, useCode, type Way } from '../parts/forms';
-import { Answer, Icon } from '../parts/panel';
+import { Answer, Failure, Icon } from '../parts/panel';
 import { LookItems } from '../shell/operator-menu';
 import { useTexts } from '../texts/texts';
 
-export function AccessPage({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
+function AccessPage({ title, children }: { readonly title: string; readonly children: ReactNode }): ReactNode {
   const t = useTexts();
   return (
     <div className="access">
@@ -51,7 +51,7 @@ function ownPath(to: string | undefined): string | undefined {
   return to !== undefined && /^\/(?![/\\])/.test(to) ? to : undefined;
 }
 
-export function useEnter(): (session: Session, to?: string) => Promise<void> {
+function useEnter(): (session: Session, to?: string) => Promise<void> {
   const queries = useQueryClient();
   const navigate = useNavigate();
   return async (session, to) => {
@@ -217,5 +217,42 @@ function LinkForm({ token, kind, name, address }: LinkFormProps): ReactNode {
       <AddressField readOnly={!isSetUp} {...form.getInputProps('address')} />
       <NewPasswordField {...form.getInputProps('password')} />
     </AccessForm>
+  );
+}
+
+/** `/api/oidc/callback?…`: where the issuer leads back to. The answer is used once; it leaves the address bar. */
+export function FinishPage(): ReactNode {
+  const t = useTexts();
+  const enter = useEnter();
+  const queries = useQueryClient();
+  const [response] = useState(() => location.search.slice(1));
+  const { data, error } = useQuery({
+    queryKey: ['issuer', response],
+    queryFn: () => call(consoleApi.finishOidc, { body: { response } }),
+    retry: false,
+    staleTime: Infinity,
+  });
+  useEffect(() => history.replaceState(history.state, '', location.pathname), []);
+  useEffect(() => {
+    if (data === undefined) return;
+    noteIssuerFinished();
+    if (data.purpose === 'signIn') void enter(data.session, data.to ?? undefined);
+    if (data.purpose === 'connection') void enter(data.session, '/profile');
+    if (data.purpose === 'proof') queries.setQueryData(sessionQuery.queryKey, data.session);
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- once for an answer
+  }, [data]);
+  return (
+    <AccessPage title={t.access.signIn}>
+      {error === null ? (
+        <Text role="status">{data?.purpose === 'proof' ? t.issuer.proven : t.issuer.goesOn}</Text>
+      ) : (
+        <>
+          <Failure error={error} />
+          <Button component={Link} to="/">
+            {t.issuer.back}
+          </Button>
+        </>
+      )}
+    </AccessPage>
   );
 }

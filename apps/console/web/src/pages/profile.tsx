@@ -10,7 +10,6 @@ import { Form, useCode } from '../parts/forms';
 import { Bdi, Page, Panel } from '../parts/panel';
 import { List } from '../table/data-table';
 import { useTexts, When } from '../texts/texts';
-import { IssuerPanel } from './issuer';
 import { SecondFactorsPanel } from './second-factors';
 
 export function ProfilePage(): ReactNode {
@@ -142,6 +141,38 @@ function Sessions(): ReactNode {
           },
         ]}
       />
+    </Panel>
+  );
+}
+
+function IssuerPanel(): ReactNode {
+  const t = useTexts();
+  const queries = useQueryClient();
+  const { issuer, operator, hasPasswords } = useSession();
+  if (issuer === null || operator === null) return null;
+  const isOnlyWay = !hasPasswords || !operator.hasPassword;
+  const button = operator.isConnected ? (
+    <ActButton
+      title={t.issuer.disconnect}
+      says={t.issuer.disconnectSays}
+      button={t.acts.remove}
+      route={consoleApi.disconnectOidc}
+      input={{}}
+      done={() => t.acts.saved}
+      then={() => queries.invalidateQueries({ queryKey: sessionQuery.queryKey })}
+    />
+  ) : (
+    <ActButton
+      text={t.issuer.connect}
+      route={consoleApi.connectOidc}
+      input={{}}
+      then={({ url }) => location.assign(url)}
+    />
+  );
+  return (
+    <Panel title={issuer}>
+      <Text>{operator.isConnected ? t.issuer.connected : t.issuer.notConnected}</Text>
+      {operator.isConnected && isOnlyWay ? <Text>{t.issuer.onlyWay}</Text> : <Group>{button}</Group>}
     </Panel>
   );
 }

@@ -1,11 +1,12 @@
 import { Button } from '@mantine/core';
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { PERSONAL } from '#console-api';
 import { ConditionBuilder } from '../parts/condition-builder';
 import { type Condition, conditionOf, type Fields, whereOf } from '../parts/condition.rules';
 import { NoJson } from '../parts/fields';
 import { orProblem } from '../parts/typed.rules';
-import { keptState, PERSONAL } from '../table/data-table';
+import { keptState } from '../table/data-table';
 import { useTexts } from '../texts/texts';
 
 export const FROM = '/frame/apps/$appId/users';

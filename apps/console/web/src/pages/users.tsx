@@ -4,7 +4,7 @@ import { useHotkeys } from '@mantine/hooks';
 import { useIsMutating, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useMemo, useState } from 'react';
-import { consoleApi, type ListedUser, USER_ORDERS } from '#console-api';
+import { consoleApi, type ListedUser, PERSONAL, USER_ORDERS } from '#console-api';
 import { call } from '../api/call';
 import { readOf, useAct, useApp, useRead, useTimeZone } from '../api/queries';
 import { ActButton, AddButton, AskButton, FormDialog, useNotices } from '../parts/dialogs';
@@ -21,16 +21,7 @@ import {
 import { ExportMenu, SavedViews } from '../parts/list-menus';
 import { momentsOf } from '../parts/moments.rules';
 import { Answer, Checked, Empty, Icon, LockedBadge, Page, Panel, useProblem } from '../parts/panel';
-import {
-  type Column,
-  DataTable,
-  keptState,
-  Pager,
-  PERSONAL,
-  RowLink,
-  useEmpty,
-  useSelection,
-} from '../table/data-table';
+import { type Column, DataTable, keptState, Pager, RowLink, useEmpty, useSelection } from '../table/data-table';
 import { type Texts, useFormats, useTexts, When } from '../texts/texts';
 import { ConditionFilter, FROM, useSearched } from './users-condition';
 

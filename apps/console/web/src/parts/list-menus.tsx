@@ -1,5 +1,4 @@
 import { Button, Checkbox, Group, Menu, Text, TextInput } from '@mantine/core';
-import { useForm } from '@mantine/form';
 import { hashKey } from '@tanstack/react-query';
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
@@ -8,33 +7,35 @@ import {
   EXPORT_FORMATS,
   type ExportFormat,
   type ExportRoute,
+  isPersonal,
   type RouteInput,
   type RouteReply,
   type SavedView,
 } from '#console-api';
 import { type CallInput, readFile, type ReadFile } from '../api/call';
 import { useAct, useApp, useMayCall, useRead } from '../api/queries';
-import { PERSONAL } from '../table/data-table';
 import { useFormats, useTexts } from '../texts/texts';
 import { Confirm, FormDialog, useNotices, useSave } from './dialogs';
+import { onText } from './fields';
 import { Icon } from './panel';
 import { visible } from './visible.rules';
 
 type ShownView = RouteReply<typeof consoleApi.listViews>['items'][number];
 
-/** `current`: the view with the filters of the list, first an own one. `opened`: the last one that was current. */
+/** `same`: the views with the filters of the list, own ones first. `opened`: the last of them. */
 function useViews(page: SavedView['page']) {
   const { appId } = useApp();
   const { data } = useRead(consoleApi.listViews, { params: { appId } });
   const { after: _, ...shown } = useSearch({ strict: false });
   const isKept = useLocation({ select: ({ state }) => state.text !== undefined || state.where !== undefined });
-  const isPersonal = isKept || [shown.q, shown.where].some((text) => text !== undefined && PERSONAL.test(text));
+  const isSavable = !isKept && !isPersonal(shown);
   const views = data?.items.filter((view) => view.page === page) ?? [];
-  const same = isPersonal ? [] : views.filter((view) => hashKey([view.search]) === hashKey([shown]));
-  const current = same.find(({ isOwn }) => isOwn) ?? same[0];
-  const [opened, setOpened] = useState(current);
-  if (current !== undefined && current.id !== opened?.id) setOpened(current);
-  return { views, search: shown as SavedView['search'], isPersonal, current, opened };
+  const same = isSavable ? views.filter(({ search }) => hashKey([search]) === hashKey([shown])) : [];
+  const [openedId, setOpened] = useState<string>();
+  const current = same[0]?.id;
+  if (current !== undefined && current !== openedId) setOpened(current);
+  const opened = views.find(({ id }) => id === openedId);
+  return { views, search: shown as SavedView['search'], isSavable, same, opened };
 }
 
 /** The filters of a list under a name: a menu of the operator's own and shared ones. What stands in no URL is not saved. */
@@ -45,15 +46,17 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
   const { outcome } = useNotices();
   const { mutateAsync: remove } = useAct(consoleApi.deleteView);
   const [dialog, setDialog] = useState<ReactNode>();
-  const { views, search: shown, isPersonal, current, opened } = useViews(page);
+  const { views, search: shown, isSavable, same, opened } = useViews(page);
+  const [current] = same;
   const onClose = () => setDialog(undefined);
-  const save = () => setDialog(<SaveView page={page} search={shown} opened={opened} onClose={onClose} />);
+  const own = views.filter(({ isOwn }) => isOwn);
+  const save = () => setDialog(<SaveView page={page} search={shown} {...{ opened, own, onClose }} />);
   const ask = ({ id: viewId, name, isShared }: ShownView) => {
     const onConfirm = () => remove({ params: { appId, viewId } });
     const says = isShared ? t.deleteSharedSays : t.deleteSays;
     setDialog(<Confirm title={t.delete(name)} button={acts.delete} {...{ says, onConfirm, onClose }} />);
   };
-  const deletable = current?.isOwn === true || may('settings.write') ? current : undefined;
+  const deletable = same.filter(({ isOwn }) => isOwn || may('settings.write'));
   return (
     <>
       <Menu position="bottom-end" width={260}>
@@ -71,8 +74,12 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
             ))}
           </div>
           {views.length > 0 && <Menu.Divider />}
-          <Menu.Item onClick={() => (isPersonal ? outcome(t.personal) : save())}>{t.save}</Menu.Item>
-          {deletable && <Menu.Item onClick={() => ask(deletable)}>{visible(t.delete(deletable.name))}</Menu.Item>}
+          <Menu.Item onClick={() => (isSavable ? save() : outcome(t.personal))}>{t.save}</Menu.Item>
+          {deletable.map((view) => (
+            <Menu.Item key={view.id} onClick={() => ask(view)}>
+              {visible(t.delete(view.name))}
+            </Menu.Item>
+          ))}
         </Menu.Dropdown>
       </Menu>
       {dialog}
@@ -82,23 +89,28 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
 
 interface SaveProps extends Pick<SavedView, 'page' | 'search'> {
   readonly opened: ShownView | undefined;
+  readonly own: readonly ShownView[];
   readonly onClose: () => void;
 }
 
-function SaveView({ opened, onClose, ...view }: SaveProps): ReactNode {
+function SaveView({ opened, own, onClose, ...view }: SaveProps): ReactNode {
   const t = useTexts();
   const { appId, may } = useApp();
   const { save } = useSave(consoleApi.saveView);
-  const form = useForm({
-    initialValues: { name: opened?.name ?? '', isShared: opened?.isOwn === true && opened.isShared },
-    validate: { name: (value) => (value.trim() === '' ? t.access.nameWanted : null) },
-  });
-  const submit = () => save({ params: { appId }, body: { ...view, ...form.getValues() } });
-  const { name, saveSays, share } = t.views;
+  const [typed, setName] = useState(opened?.name ?? '');
+  const [chosen, setShared] = useState<boolean>();
+  const name = typed.trim();
+  const replaced = own.find((each) => each.name === name);
+  const isShared = may('users.write') && (chosen ?? replaced?.isShared ?? false);
+  const submit = () => save({ params: { appId }, body: { ...view, name, isShared } });
+  const { name: label, replaces, save: title, share } = t.views;
+  const field = { label, description: replaced && replaces, value: typed, onChange: onText(setName) };
   return (
-    <FormDialog title={t.views.save} submitText={t.acts.save} form={form} submit={submit} onClose={onClose}>
-      <TextInput label={name} description={saveSays} maxLength={60} data-autofocus {...form.getInputProps('name')} />
-      {may('users.write') && <Checkbox label={share} {...form.getInputProps('isShared', { type: 'checkbox' })} />}
+    <FormDialog title={title} submitText={t.acts.save} submit={submit} isDisabled={name === ''} onClose={onClose}>
+      <TextInput maxLength={60} data-autofocus {...field} />
+      {may('users.write') && (
+        <Checkbox label={share} checked={isShared} onChange={(event) => setShared(event.currentTarget.checked)} />
+      )}
     </FormDialog>
   );
 }

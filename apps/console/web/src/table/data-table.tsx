@@ -213,9 +213,6 @@ interface PagerProps {
   readonly onNear?: () => void;
 }
 
-/** It looks like an address or a number: such a text stands in the history of this tab, and in no URL. */
-export const PERSONAL = /@|\d{5,}/;
-
 /** The state of the tab can have the text of the search and a condition. */
 export const keptState = ({ text, where }: Partial<Record<'text' | 'where', string | undefined>>): HistoryState => ({
   ...(text === undefined ? {} : { text }),

@@ -223,7 +223,7 @@ export const en = {
     title: 'Views',
     button: (name?: string) => (name === undefined ? 'Views' : `Views: ${name}`),
     name: 'Name',
-    saveSays: 'It replaces your view of the same name.',
+    replaces: 'It replaces your view of this name.',
     shared: (name: string) => `${name} (shared)`,
     save: 'Save these filters…',
     personal: 'A search for an address or a number is not saved.',

@@ -217,7 +217,7 @@ export const zh: typeof en = {
     title: '视图',
     button: (name?: string) => (name === undefined ? '视图' : `视图：${name}`),
     name: '名称',
-    saveSays: '同名的视图会被替换。',
+    replaces: '将替换你的同名视图。',
     shared: (name: string) => `${name}（共享）`,
     save: '保存当前筛选条件…',
     personal: '按地址或号码的搜索不会保存。',
