@@ -104,8 +104,10 @@ export function permissionsFor({ isOwner, grants }: Permitted, appId: string): r
   return [...new Set(counted.flatMap(({ role }) => ROLE_PERMISSIONS[role]))];
 }
 
-/** A text like an address or a number: the page keeps it in the history of its tab, and in no URL. */
-export const PERSONAL = /@|\d{5,}/;
+/** Whether a text is like an address or a number: the page keeps it in the history of its tab, and in no URL. */
+export function looksPersonal(text: string): boolean {
+  return /@|\d{5,}/.test(text);
+}
 
 type Search = Readonly<Record<string, boolean | string | undefined>>;
 
@@ -114,7 +116,7 @@ export function isPersonal({ user, ...search }: Search): boolean {
   const { q, in: field, where } = search;
   const isContact = (field === 'email' || field === 'phone') && q !== undefined;
   const namesContact = /"(?:email|mobilePhoneNumber)"/.test(String(where));
-  return isContact || namesContact || PERSONAL.test(Object.values(search).join(' ')) || String(user).includes('@');
+  return isContact || namesContact || looksPersonal(Object.values(search).join(' ')) || String(user).includes('@');
 }
 
 export function pathOf(path: string, params: Readonly<Record<string, unknown>>): string {

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, type SubmitEvent, useState } from 'react';
-import { PERSONAL } from '#console-api';
+import { looksPersonal } from '#console-api';
 import { ConditionBuilder } from '../parts/condition-builder';
 import { type Condition, conditionOf, type Fields, whereOf } from '../parts/condition.rules';
 import { NoJson } from '../parts/fields';
@@ -39,7 +39,7 @@ export function ConditionFilter(): ReactNode {
   const apply = (event: SubmitEvent) => {
     event.preventDefault();
     if (where === undefined) return;
-    const isPersonal = PERSONAL.test(where);
+    const isPersonal = looksPersonal(where);
     setDraft({ on: where, condition });
     void navigate({
       search: (old) => ({ ...old, where: where === '' || isPersonal ? undefined : where, after: undefined }),

@@ -4,7 +4,7 @@ import { useHotkeys } from '@mantine/hooks';
 import { useIsMutating, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactNode, useMemo, useState } from 'react';
-import { consoleApi, type ListedUser, PERSONAL, USER_ORDERS } from '#console-api';
+import { consoleApi, type ListedUser, looksPersonal, USER_ORDERS } from '#console-api';
 import { call } from '../api/call';
 import { readOf, useAct, useApp, useRead, useTimeZone } from '../api/queries';
 import { ActButton, AddButton, AskButton, FormDialog, useNotices } from '../parts/dialogs';
@@ -53,7 +53,7 @@ export function UsersPage(): ReactNode {
 function useSearchText() {
   const navigate = useNavigate({ from: '/apps/$appId/users' });
   const onChange = (text: string | undefined) => {
-    const isPersonal = text !== undefined && PERSONAL.test(text);
+    const isPersonal = text !== undefined && looksPersonal(text);
     void navigate({
       search: (old) => ({ ...old, q: isPersonal ? undefined : text, after: undefined }),
       state: ({ where }) => keptState({ where, text: isPersonal ? text : undefined }),
