@@ -5,6 +5,7 @@ import {
   type ConsoleRoute,
   PERMISSIONS,
   permissionsFor,
+  type Permission,
   type Role,
   ROLE_PERMISSIONS,
   ROLES,
@@ -24,8 +25,14 @@ const SESSION_ROUTES = new Set(['signIn', 'setUp', 'useLink', 'signOut', 'prove'
 const ordinary = routes.filter(([name]) => !SESSION_ROUTES.has(name));
 const audited = routes.filter(([, { isRead }]) => !isRead);
 const changing = audited.filter(([, { method }]) => method !== 'GET');
+/** Acts on what an operator keeps in the console. */
+const OWN_ACTS = new Set(['unmarkTestDevice', 'saveView', 'deleteView']);
 /** Acts that RPCs of other services do: a test plans their outcome. */
-const remote = audited.filter(([name, { path }]) => path.startsWith('/apps') && name !== 'unmarkTestDevice');
+const remote = audited.filter(([name, { path }]) => path.startsWith('/apps') && !OWN_ACTS.has(name));
+const forbidden = audited.filter(
+  ([, { access }]) =>
+    PERMISSIONS.includes(access as Permission) && !ROLE_PERMISSIONS.viewer.includes(access as Permission),
+);
 
 let console: TestConsole;
 let owner: Visitor;
@@ -231,19 +238,16 @@ describe('the audit log', () => {
     expect(body).toMatchObject({ items: [{ action: name, outcome: 'refused' }] });
   });
 
-  it.each(audited.filter(([, { access }]) => (PERMISSIONS as readonly string[]).includes(access)))(
-    'has one entry of a malformed %s that is forbidden',
-    async (name, route) => {
-      const before = await countEntries();
-      const call = { ...requestOf(route, OWN), query: { format: 'none' }, body: { [CANARY]: [] } };
-      const mayDoIt = (ROLE_PERMISSIONS.support as readonly string[]).includes(route.access);
-      const { status, body } = await operators.get(mayDoIt ? 'viewer' : 'support')!.call(route, call);
-      expect([status, body['name']]).toEqual([403, 'FORBIDDEN']);
-      expect(await countEntries()).toBe(before + 1);
-      const refused = { app_id: appIn(route), change: {}, outcome: 'refused', error_name: 'FORBIDDEN' };
-      expect(await lastEntry()).toMatchObject({ action: name, ...refused });
-    },
-  );
+  it.each(forbidden)('has one entry of a malformed %s that is forbidden', async (name, route) => {
+    const before = await countEntries();
+    const call = { ...requestOf(route, OWN), query: { format: 'none' }, body: { [CANARY]: [] } };
+    const mayDoIt = (ROLE_PERMISSIONS.support as readonly string[]).includes(route.access);
+    const { status, body } = await operators.get(mayDoIt ? 'viewer' : 'support')!.call(route, call);
+    expect([status, body['name']]).toEqual([403, 'FORBIDDEN']);
+    expect(await countEntries()).toBe(before + 1);
+    const refused = { app_id: appIn(route), change: {}, outcome: 'refused', error_name: 'FORBIDDEN' };
+    expect(await lastEntry()).toMatchObject({ action: name, ...refused });
+  });
 
   it('has the input of a well-formed act that is forbidden', async () => {
     const { status } = await operators
@@ -407,6 +411,7 @@ const vendor = { vendor: 'apns', profile: '_default' };
 const fields = { privateKey: CANARY };
 const BODIES = new Map<ConsoleRoute, object>([
   [consoleApi.changeUser, { updatedAt: '2026-01-01T00:00:00.000Z' }],
+  [consoleApi.saveView, { isShared: false }],
   [consoleApi.setPlatform, { kind: 'weixin', fields }],
   [consoleApi.setTextMessageProvider, { kind: 'webhook', fields }],
   [consoleApi.setVendor, { ...vendor, fields }],

@@ -27,10 +27,10 @@ export function OperatorMenu(): ReactNode {
     // Another page asks whether the operator leaves what is not saved.
     if (isUnsaved()) await navigate({ to: '/' });
     if (isUnsaved() || time !== times.current) return;
-    await call(consoleApi.signOut, {});
-    queries.clear();
-    await queries.query(sessionQuery);
+    // The page that is shown reads the session until another one is.
+    queries.setQueryData(sessionQuery.queryKey, await call(consoleApi.signOut, {}));
     await navigate({ to: '/sign-in' });
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
   };
   return (
     <Menu position="bottom-end" width={220}>
