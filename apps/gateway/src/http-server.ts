@@ -55,7 +55,7 @@ export function createHttpServer({ bodyLimitBytes, trustedProxies }: GatewayConf
     // X-Forwarded-For is read from its end, and only as far as trusted proxies wrote it.
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     genReqId: requestIdOf,
-    rewriteUrl: (request) => (isMalformedPreflight(request) ? '/' : routeMethodOverride(request)),
+    rewriteUrl: (request: IncomingMessage) => (isMalformedPreflight(request) ? '/' : routeMethodOverride(request)),
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // No hook has run: a browser would hide the error from pages of other origins.
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
