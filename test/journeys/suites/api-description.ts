@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { ObservedAnswer } from '#testing';
 import type { OpenApiDocument, Operation, Response, Schema } from '../../../apps/gateway/src/openapi/openapi.types.js';
 
-/** The router takes no longer parts of a path (apps/gateway/src/http/http-server.ts). */
-const MAX_SEGMENT_LENGTH = 512;
+/** The router takes no longer parts of a path (apps/gateway/src/http-server.ts). */
+const MAX_SEGMENT_LENGTH = 16_384;
 
 /** Paths of the real service that stand where ids of users do, and are none (apps/gateway/src/http/request.decorators.ts). */
 const NO_USER = /^\/1\.1\/(?:users|classes\/_User)\/(?:strictlyQuery|friendshipRequests|self)(?:\/|$)/;
