@@ -95,7 +95,7 @@ describe('a saved view', () => {
     expect(await views(support)).toEqual([]);
   });
 
-  it('holds the id of a user, and one with digits', async () => {
+  it('may hold the id of a user, which has digits', async () => {
     expect((await save(support, { ...unverified, search: { user: '5f0123456789abcdef012345' } })).status).toBe(200);
   });
 

@@ -17,7 +17,7 @@ import {
   linkIdentities,
   type Ownership,
 } from '../users/identity.rules.js';
-import { SignUpService } from '../users/sign-up.service.js';
+import { SignUpService, TAKEN } from '../users/sign-up.service.js';
 import { UserTransactions } from '../users/user-transactions.js';
 import { assertMayLogIn, isLoginRecordDue, parseEntryFields, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
@@ -30,8 +30,6 @@ type EntryReply = RpcReply<typeof accountsRpc.signUpOrLogInByIdentity>;
 
 /** A try fails only if a concurrent request has just linked or unlinked one of the identities. */
 const MAX_TRIES = 5;
-/** Also errors of a sign-up whose account another request links at the same time. */
-const TAKEN = ['USERNAME_TAKEN', 'EMAIL_TAKEN', 'PHONE_TAKEN'] as const;
 
 @Controller()
 export class IdentitiesController {

@@ -4,14 +4,12 @@ import { appError, isAppError } from '#errors';
 import { ApplicationsService } from '../applications/applications.service.js';
 import { LockoutService } from '../lockout/lockout.service.js';
 import { newUsername, SessionTokens } from '../sessions/session-tokens.js';
-import { type NewUserChanges, SignUpService } from '../users/sign-up.service.js';
+import { type NewUserChanges, SignUpService, TAKEN } from '../users/sign-up.service.js';
 import { assertMayLogIn, presentUser, type UserRow } from '../users/user.rules.js';
 import { UsersRepository } from '../users/users.repository.js';
 import { parsePhoneSignUp, parseSmsCode, requirePhoneNumber } from './phone-request.rules.js';
 import type { SmsCodeKey } from './sms-codes.repository.js';
 import { SmsCodesService } from './sms-codes.service.js';
-
-const TAKEN = ['USERNAME_TAKEN', 'EMAIL_TAKEN', 'PHONE_TAKEN'] as const;
 
 @Injectable()
 export class PhoneLoginService {

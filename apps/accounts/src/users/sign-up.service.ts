@@ -17,6 +17,9 @@ interface SignUpOptions {
   readonly identities?: LinkedIdentities;
 }
 
+/** Errors of a sign-up whose account another request creates, or links, at the same time. */
+export const TAKEN = ['USERNAME_TAKEN', 'EMAIL_TAKEN', 'PHONE_TAKEN'] as const;
+
 @Injectable()
 export class SignUpService {
   constructor(

@@ -172,7 +172,7 @@ export const accessApi = {
     reply: atIssuer,
   }),
   startOidcProof: route({ method: 'POST', path: '/oidc/proof', access: 'self', isRead: true, reply: atIssuer }),
-  connectOidc: route({ method: 'POST', path: '/oidc/connection', access: 'self', needsProof: true, reply: atIssuer }),
+  connectOidc: route({ method: 'POST', path: '/oidc/connection', ...proven, reply: atIssuer }),
   /** Finishes `startOidc`, `startOidcProof` or `connectOidc`. `response`: the query of the issuer's redirect. */
   finishOidc: route({
     method: 'POST',
@@ -182,7 +182,7 @@ export const accessApi = {
     reply: z.object({ purpose: z.enum(['signIn', 'proof', 'connection']), to: z.string().nullable(), session }),
   }),
   /** Ends the sessions that began at the issuer. */
-  disconnectOidc: route({ method: 'DELETE', path: '/me/oidc', access: 'self', needsProof: true, reply: z.object({}) }),
+  disconnectOidc: route({ method: 'DELETE', path: '/me/oidc', ...proven, reply: z.object({}) }),
   signOut: route({ method: 'POST', path: '/sign-out', access: 'self', reply: session }),
   prove: route({
     method: 'POST',
@@ -292,7 +292,7 @@ export const accessApi = {
   deleteView: route({
     method: 'DELETE',
     path: '/apps/:appId/views/:viewId',
-    access: 'users.read',
+    ...ofViews,
     params: ofApp.extend({ viewId: z.uuid() }),
     reply: z.object({}),
   }),

@@ -40,6 +40,7 @@ export function requestIdOf(request: { headers: Record<string, string | string[]
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
+/** What every answer has, also one before any hook. */
 export function headersOf(request: FastifyRequest): Readonly<Record<string, string>> {
   return { 'x-request-id': request.id, ...(isApi(request) ? NO_CACHE : {}) };
 }
