@@ -62,7 +62,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
       else if (field?.parse === undefined) others.push([key, value]);
       else Object.assign(draft, parsedColumn(key, field, value, isMaster));
     }
-    return { ...draft, ...this.#parseOthers(Object.fromEntries(others)) } as ObjectChanges<Fields>;
+    return { ...draft, ...this.#parseOthers(others) } as ObjectChanges<Fields>;
   }
 
   parseNew({ objectId, ...rest }: JsonObject, isMaster: boolean): NewObject<Fields> {
@@ -177,19 +177,14 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
     return value === null || isDelete(value) ? null : parseAcl(plain('ACL', value));
   }
 
-  #parseOthers(fields: JsonObject): Pick<ObjectChanges, 'custom' | 'members'> {
-    for (const key of Object.keys(fields)) this.#assertCustom(rootOf(key));
-    const { values, relations } = parseChanges(this.#withoutPlaceholders(fields));
+  #parseOthers(fields: readonly [string, JsonValue][]): Pick<ObjectChanges, 'custom' | 'members'> {
+    for (const [key] of fields) this.#assertCustom(rootOf(key));
+    const asked = fields.filter(([key, value]) => !(this.#isRelation(key) && isPlaceholder(value)));
+    const { values, relations } = parseChanges(asked);
     return {
       custom: values.map((change) => this.#parseCustom(change)),
       ...(relations.length === 0 ? {} : { members: relations.map((change) => this.#parseMembers(change)) }),
     };
-  }
-
-  #withoutPlaceholders(fields: JsonObject): JsonObject {
-    if (this.definition.relations === undefined) return fields;
-    const asked = Object.entries(fields).filter(([key, value]) => !(this.#isRelation(key) && isPlaceholder(value)));
-    return Object.fromEntries(asked);
   }
 
   /** A key such as `ACL.x` names a part of a built-in field. */

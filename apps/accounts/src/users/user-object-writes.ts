@@ -176,14 +176,13 @@ function identitiesAfter({ identities: current }: UserRow, { identities }: Updat
 
 /** The response to a change. Unlinking an account returns the id too (specification, authData). */
 function changeResponse(user: UserRow, fields: JsonObject, { identities, returnNew }: UpdateOptions): JsonObject {
+  const unlinks = identities !== undefined && identities.unlink.length > 0;
+  const reply = { updatedAt: user.updatedAt.toISOString(), ...(unlinks ? { objectId: user.objectId } : {}) };
+  if (!returnNew) return reply;
   // A password removes the anonymous entry, so it may have changed authData too.
   const mayChangeAuthData = identities !== undefined || Object.hasOwn(fields, 'password');
   const changed = changedRoots(fields);
   const flags = changed.flatMap((name) => VERIFIED_FLAGS.get(name) ?? []);
   const names = [...changed, ...flags, ...(mayChangeAuthData ? ['authData'] : [])];
-  return {
-    updatedAt: user.updatedAt.toISOString(),
-    ...(identities !== undefined && identities.unlink.length > 0 ? { objectId: user.objectId } : {}),
-    ...(returnNew ? changedFields(presentUser(user, { viewer: 'owner' }), names) : {}),
-  };
+  return { ...reply, ...changedFields(presentUser(user, { viewer: 'owner' }), names) };
 }

@@ -277,9 +277,7 @@ export function limitsOfChange(body: unknown): ('messages' | 'logins')[] {
 
 /** Whether the fields contain accounts on other platforms. Such requests are sent to auth-linking. */
 export function hasAuthData(fields: JsonObject): boolean {
-  return Object.entries(fields).some(([key, value]) => {
-    if (key.startsWith(PATH_PREFIX)) return true;
-    const isEmpty = value === null || (isJsonObject(value) && Object.keys(value).length === 0);
-    return key === 'authData' && !isEmpty;
-  });
+  const { authData = null } = fields;
+  const isEmpty = authData === null || (isJsonObject(authData) && Object.keys(authData).length === 0);
+  return !isEmpty || Object.keys(fields).some((key) => key.startsWith(PATH_PREFIX));
 }

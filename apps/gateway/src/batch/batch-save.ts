@@ -51,7 +51,7 @@ function joined(fields: JsonObject, name: string, value: JsonValue): JsonValue {
   if (former === undefined) return value;
   if (isOperation(value) && isOperation(former))
     return { __op: 'Batch', ops: [...operationsOf(former), ...operationsOf(value)] };
-  const { values } = parseChanges({ [name]: value });
+  const { values } = parseChanges([[name, value]]);
   const result = isOperation(value) ? applyChanges({ [name]: former }, values)[name] : undefined;
   if (result === undefined) throw malformed(`${name}: a new object can get one value only.`);
   return result;

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#contracts';
 import { applyChanges } from './apply-changes.js';
-import { parseChanges } from './change.js';
+import { parseChanges as parseEntries } from './change.js';
+
+const parseChanges = (fields: JsonObject) => parseEntries(Object.entries(fields));
 
 const apply = (document: JsonObject, fields: JsonObject) => applyChanges(document, parseChanges(fields).values);
 const op = (name: string, rest: JsonObject = {}): JsonObject => ({ __op: name, ...rest });
@@ -184,6 +186,13 @@ describe('applyChanges', () => {
     applyChanges(once, parseChanges({ 'fresh.a': 2, 'list.0.a': 3 }).values);
     expect([document, values]).toEqual([before, changes]);
     expect(once).toEqual({ list: [{ a: 2 }], deep: { a: { b: 2 } }, fresh: { a: 1 } });
+  });
+
+  it('copies only the values that a change enters', () => {
+    const document = { big: { a: [1] }, entered: { a: 1 } };
+    const after = apply(document, { 'entered.b': 2, fresh: 3 });
+    expect(after).toEqual({ ...document, entered: { a: 1, b: 2 }, fresh: 3 });
+    expect([after['big'] === document.big, after['entered'] === document.entered]).toEqual([true, false]);
   });
 
   it('reaches no prototype, even by an unparsed path', () => {

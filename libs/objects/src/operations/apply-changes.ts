@@ -67,14 +67,8 @@ function combineBits(operator: BitOperator, current: JsonValue | undefined = 0, 
 }
 
 function combine(operator: BitOperator, left: bigint, right: bigint): bigint {
-  switch (operator) {
-    case 'and':
-      return left & right;
-    case 'or':
-      return left | right;
-    case 'xor':
-      return left ^ right;
-  }
+  if (operator === 'and') return left & right;
+  return operator === 'or' ? left | right : left ^ right;
 }
 
 function incorrect(message: string): AppError {
@@ -88,7 +82,9 @@ const nest = (inner: JsonValue, name: string): JsonValue => ({ [name]: inner });
 
 /** The given document stays unchanged. @throws AppError INCORRECT_TYPE where a change does not match the existing value */
 export function applyChanges(document: JsonObject, changes: readonly FieldChange[]): JsonObject {
-  const draft = structuredClone(document);
+  const draft = { ...document };
+  const entered = new Set(changes.filter(({ path }) => path.length > 1).map(({ path }) => path[0]));
+  for (const name of entered) replace(draft, name, structuredClone(memberOf(draft, name)));
   for (const change of changes) {
     inField(change.path[0], () => {
       applyChange(draft, change);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '#contracts';
-import { changedRoots, parseChanges } from './change.js';
+import { changedRoots, parseChanges as parseEntries } from './change.js';
+
+const parseChanges = (fields: JsonObject) => parseEntries(Object.entries(fields));
 
 const pointer = (objectId: string): JsonObject => ({ __type: 'Pointer', className: '_User', objectId });
 const own = (json: string) => JSON.parse(json) as JsonObject;

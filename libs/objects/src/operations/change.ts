@@ -80,8 +80,8 @@ export interface RelationChange {
 export type RelationOperation = Omit<RelationChange, 'field'>;
 
 export interface ParsedChanges {
-  readonly values: readonly FieldChange[];
-  readonly relations: readonly RelationChange[];
+  readonly values: FieldChange[];
+  readonly relations: RelationChange[];
 }
 
 /** A text that is identical for equal values, independent of the order of their members. */
@@ -181,20 +181,18 @@ function incorrect(message: string): AppError {
   return appError('INCORRECT_TYPE', { message });
 }
 
-export function parseChanges(fields: JsonObject): ParsedChanges {
-  const changes = Object.entries(fields).flatMap(([key, value]) => parseField(parsePath(key), value));
-  assertDisjoint(Object.keys(fields));
-  return {
-    values: changes.filter((change) => 'path' in change),
-    relations: changes.filter((change) => 'field' in change),
-  };
+export function parseChanges(fields: readonly (readonly [key: string, value: JsonValue])[]): ParsedChanges {
+  const parsed: ParsedChanges = { values: [], relations: [] };
+  for (const [key, value] of fields) parseField(parsePath(key), value, parsed);
+  assertDisjoint(fields.map(([key]) => key));
+  return parsed;
 }
 
-function parseField(path: Path, value: JsonValue): (FieldChange | RelationChange)[] {
-  const operations = inField(path[0], () => parseOperations(value, path.length - 1));
-  return operations.map((operation) =>
-    isOfRelation(operation) ? { field: relationOf(path), ...operation } : { path, operation },
-  );
+function parseField(path: Path, value: JsonValue, { values, relations }: ParsedChanges): void {
+  for (const operation of inField(path[0], () => parseOperations(value, path.length - 1))) {
+    if (isOfRelation(operation)) relations.push({ field: relationOf(path), ...operation });
+    else values.push({ path, operation });
+  }
 }
 
 function isOfRelation(operation: Operation | RelationOperation): operation is RelationOperation {
