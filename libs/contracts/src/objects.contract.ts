@@ -9,17 +9,18 @@ export const MAX_LIST_SKIP = 1_000_000_000;
 export const MAX_REMOVED_OBJECTS = 200;
 export const MAX_SAVED_OBJECTS = 100;
 
+const text = (most: number) => z.string().max(most, `may have ${most} characters at most.`);
 const className = z.string().min(1).max(128);
 
 export const objectId = z.string().min(1).max(64);
-const keys = z.array(z.string().max(256)).max(100).optional();
-const include = z.string().max(1024).optional();
+const keys = z.array(text(256)).max(100, 'may hold 100 names at most.').optional();
+const include = text(1024).optional();
 /** The parameter `where` as parsed JSON; the service that runs the query validates it. */
 const where = z.unknown().optional();
 
 export const objectListQuery = z.object({
   where,
-  order: z.string().max(1024).optional(),
+  order: text(1024).optional(),
   limit: z.number().int().min(0).max(MAX_LIST_LIMIT),
   skip: z.number().int().min(0).max(MAX_LIST_SKIP),
   /** Only objects that follow this one in the order `createdAt,objectId`. */

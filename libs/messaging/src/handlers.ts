@@ -99,7 +99,7 @@ function readRequest(text: string, find: FindHandler) {
 
 function fittingReply(result: unknown): string {
   const reply = encodeReply(result);
-  assertFits(reply);
+  assertFits(reply, { message: 'The answer is too large. Set a lower limit, or name the needed fields in keys.' });
   return reply;
 }
 

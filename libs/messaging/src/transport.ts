@@ -77,10 +77,10 @@ export const TRANSPORT = Symbol('Transport');
 /** Maximum size of a message, in bytes. RabbitMQ 4 closes the channel at more than 16 MiB. */
 export const MAX_MESSAGE_BYTES = 12 * 1_024 * 1_024;
 
-export function assertFits(text: string | Buffer): void {
+export function assertFits(text: string | Buffer, options: { readonly message?: string } = {}): void {
   // A UTF-16 unit takes at most three bytes of UTF-8.
   if (text.length * 3 > MAX_MESSAGE_BYTES && Buffer.byteLength(text) > MAX_MESSAGE_BYTES)
-    throw appError('OBJECT_TOO_LARGE');
+    throw appError('OBJECT_TOO_LARGE', options);
 }
 
 /** The transport works, but a handler inside the process has failed with this event. */

@@ -175,6 +175,16 @@ export function describeQueries(server: () => GatepostServer): void {
       expect([status, body['code']]).toEqual([400, code]);
     });
 
+    it.each([
+      ['keys', Array.from({ length: 101 }, (_, index) => `k${index}`).join(','), 'keys: may hold 100 names at most.'],
+      ['keys', 'k'.repeat(257), 'keys.0: may have 256 characters at most.'],
+      ['include', 'k'.repeat(1_025), 'include: may have 1024 characters at most.'],
+      ['order', 'k'.repeat(1_025), 'order: may have 1024 characters at most.'],
+    ])('name the limit that %s exceed', async (name, value, error) => {
+      const { body } = await query(api, '_User', { [name]: value });
+      expect(body).toEqual({ code: 111, error });
+    });
+
     it('that cost too much are given up, and harm no other request', async () => {
       const evil = { where: { username: { $regex: '(a*)*b(a*)*c(a*)*d(x+x+)+y' } } };
       const started = performance.now();

@@ -78,7 +78,8 @@ describe('a bounded list', () => {
 
   it('counts the bytes in that order, and rejects a total above the limit', async () => {
     expect(await numbers('n', 'LIMIT 30')).toHaveLength(30);
-    await expect(numbers('n', 'LIMIT 33')).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });
+    const message = 'The objects are too large together. Set a lower limit, or include fewer.';
+    await expect(numbers('n', 'LIMIT 33')).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE', message });
     // The small rows come first, and only ten of the large ones.
     expect(await numbers('n % 3 DESC, n', 'LIMIT 50')).toHaveLength(50);
     await expect(numbers('n % 3 DESC, n', 'LIMIT 51')).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE' });

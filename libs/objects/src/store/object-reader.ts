@@ -11,7 +11,7 @@ import { NameTree, pickKeys } from '../stored-object.js';
 import { isFieldName, isJsonObject } from '../values.js';
 import type { FieldIndexes } from './field-indexes.js';
 import type { ObjectAccess } from './object-access.js';
-import { MAX_READ_BYTES } from './query-database.js';
+import { MAX_READ_BYTES, tooMuchFound } from './query-database.js';
 import type { SlowQueries } from './slow-queries.js';
 import type { AccessContext, Requester, StoredClass, StoredClasses } from './stored-classes.js';
 
@@ -110,7 +110,7 @@ export class ObjectReader {
     const query = { where: parseWhere({ objectId: { $in: ids } }), order: [] };
     const found = await objects.listMeasured(compileFind(query, queryClass, context.scope));
     reading.readBytes += found.bytes;
-    if (reading.readBytes > MAX_READ_BYTES) throw appError('OBJECT_TOO_LARGE');
+    if (reading.readBytes > MAX_READ_BYTES) throw tooMuchFound();
     return found.objects;
   }
 }
@@ -183,7 +183,7 @@ function spotOf(value: JsonValue | undefined, replace: (found: JsonObject) => vo
 /** The Pointer keeps its members and gains the fields of its object. @throws AppError OBJECT_TOO_LARGE */
 function fill(spots: readonly PointerSpot[], shown: JsonObject, reading: ReadContext): void {
   reading.addedBytes += spots.length * Buffer.byteLength(JSON.stringify(shown));
-  if (reading.addedBytes > MAX_MESSAGE_BYTES) throw appError('OBJECT_TOO_LARGE');
+  if (reading.addedBytes > MAX_MESSAGE_BYTES) throw tooMuchFound();
   for (const { className, replace } of spots) replace({ ...shown, __type: 'Pointer', className });
 }
 

@@ -8,7 +8,7 @@ import {
   type Queryable,
   type Tx,
 } from '#database';
-import { appError } from '#errors';
+import { type AppError, appError } from '#errors';
 import type { ObjectRow } from '../class-definition.js';
 import { compileCondition, type CompiledCondition, type CompiledCount, type CompiledFind } from '../query/compile.js';
 import { parseWhere } from '../query/parse.js';
@@ -73,6 +73,11 @@ interface Place {
   readonly bytesSoFar: string;
 }
 
+export function tooMuchFound(): AppError {
+  const message = 'The objects are too large together. Set a lower limit, or include fewer.';
+  return appError('OBJECT_TOO_LARGE', { message });
+}
+
 /** Loads large columns up to the limit of one request. The sum has its own ORDER BY: SQL guarantees no order for rows of a sub-query. */
 export async function listBounded<Row extends object>(
   within: Queryable,
@@ -88,7 +93,7 @@ export async function listBounded<Row extends object>(
   const values = [...parameters, MAX_READ_BYTES];
   const rows = await within.query<Row & Place>(bounded, values, preparedStatementName(bounded, isIndexed));
   rows.sort((one, other) => one.position - other.position);
-  if (Number(rows.at(-1)?.bytesSoFar ?? 0) > MAX_READ_BYTES) throw appError('OBJECT_TOO_LARGE');
+  if (Number(rows.at(-1)?.bytesSoFar ?? 0) > MAX_READ_BYTES) throw tooMuchFound();
   return rows;
 }
 
