@@ -135,6 +135,11 @@ describe('parseMessageOptions', () => {
     expect(() => parseMessageOptions(body)).toThrow(expect.objectContaining({ errorName: 'INCORRECT_TYPE' }));
   });
 
+  it('names the member that it refuses, as the client sent it', () => {
+    expect(() => parseMessageOptions({ order: 'x'.repeat(201) })).toThrow(/^order: must be/);
+    expect(() => parseMessageOptions({ name: 'x'.repeat(101) })).toThrow(/^name: must be/);
+  });
+
   it('counts characters as people do', () => {
     expect(parseMessageOptions({ name: '😀'.repeat(100) }).name).toHaveLength(200);
   });

@@ -66,7 +66,7 @@ export function parseMessageOptions(body: JsonObject): TextMessageOptions {
   });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw incorrect(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'invalid value'}.`);
+  throw incorrect(`${String(issue?.path.at(-1))}: ${issue?.message ?? 'invalid value'}.`);
 }
 
 /** Templates take text; numbers and booleans of clients are converted. */

@@ -197,8 +197,12 @@ describe('parseChanges', () => {
     );
   });
 
-  it('names the field in its error', () => {
-    expect(() => parseChanges({ 'score.total': { __op: 'Explode' } })).toThrow('score: Unknown operation.');
+  it.each<[JsonValue, string]>([
+    [{ __op: 'Explode' }, 'score: Unknown operation.'],
+    [{ __type: 'Pointer', className: 'Post' }, 'score: Malformed pointer.'],
+    [{ $inc: 1 }, "score: Nested keys must not contain '$' or '.'."],
+  ])('names the field in its error about %j', (value, text) => {
+    expect(() => parseChanges({ 'score.total': value })).toThrow(text);
   });
 });
 

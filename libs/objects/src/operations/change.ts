@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '#contracts';
-import { AppError, appError, isAppError } from '#errors';
+import { AppError, appError } from '#errors';
 import {
   assertNestedKey,
   invalidFieldName,
@@ -92,12 +92,14 @@ export function canonicalText(value: JsonValue): string {
   return `{${members.sort().join(',')}}`;
 }
 
-/** Adds the field's name to an error without one, as INCORRECT_TYPE does. */
+const NAMELESS_ERRORS: ReadonlySet<string> = new Set(['INCORRECT_TYPE', 'INVALID_NESTED_KEY', 'MALFORMED_POINTER']);
+
+/** Adds the field's name to an error without one. */
 export function inField<T>(field: string, decide: () => T): T {
   try {
     return decide();
   } catch (error) {
-    if (!isAppError(error, 'INCORRECT_TYPE')) throw error;
+    if (!(error instanceof AppError) || !NAMELESS_ERRORS.has(error.errorName)) throw error;
     throw new AppError(error.errorName, { message: `${field}: ${error.message}`, cause: error });
   }
 }
