@@ -165,6 +165,14 @@ describe('the target of a push', () => {
   });
 });
 
+describe('the day of a rescue', () => {
+  it.each(['2026-02-31', '2026-13-01', '2026-2-1', 'today'])('is a day of the calendar, unlike %s', async (day) => {
+    const required = ['--url', 'https://api.example.com', '--id', 'shop', '--master-key-file', 'key', '--out', 'out'];
+    const { status, stderr } = await gatepost('rescue', ...required, '--since', day);
+    expect([status, stderr]).toEqual([1, expect.stringContaining('a day of the calendar, such as 2026-09-20')]);
+  });
+});
+
 const healthy = {
   instance: randomUUID(),
   service: 'standalone',

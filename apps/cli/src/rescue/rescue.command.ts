@@ -261,8 +261,8 @@ function appId(text: string): string {
 }
 
 function day(text: string): string {
-  if (/^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text))) return text;
-  throw new InvalidArgumentError('Expected a day such as 2026-09-20.');
+  if (z.iso.date().safeParse(text).success) return text;
+  throw new InvalidArgumentError('Expected a day of the calendar, such as 2026-09-20.');
 }
 
 function numberIn(least: number, most: number): (text: string) => number {
