@@ -14,9 +14,10 @@ describe('the doctor at an address that is not a gateway', () => {
     server?.close();
   });
 
-  /** A server with one answer for every request. @returns its URL */
-  const answering = async (text: string) => {
-    server = createServer((_request, response) => response.end(text)).listen(0, '127.0.0.1');
+  /** A server with one answer for every request except `/1.1/ping`. @returns its URL */
+  const answering = async (text: string, ping = '{"status":"ok"}') => {
+    server = createServer(({ url }, response) => response.end(url === '/1.1/ping' ? ping : text));
+    server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   };
@@ -29,6 +30,17 @@ describe('the doctor at an address that is not a gateway', () => {
       expect(push).toEqual({ url: `${url}/v1/route`, problem: 'it names no address' });
     },
   );
+
+  it('reports a page instead of the API, as at the port of the console, and nothing that follows from it', async () => {
+    const page = '<!doctype html><html lang="en">';
+    const url = await answering('{"status":"ok"}', page);
+    expect(outsideFindings(await lookFromOutside(url, 'app'), url)).toEqual([
+      {
+        problem: `${url} does not answer as the API: "another server answers /1.1/ping".`,
+        remedy: 'Check the proxy in front of it, and that the port is that of gateways, not of the console.',
+      },
+    ]);
+  });
 
   it('reports why a socket is not opened', async () => {
     const url = await answering('{"server":"ws://127.0.0.1:1/push"}');

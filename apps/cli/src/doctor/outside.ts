@@ -53,7 +53,9 @@ export async function lookFromOutside(url: string, appId: string | undefined): P
   const certificate = url.startsWith('https:') ? await shownCertificate(new URL(url)) : undefined;
   const asked = Date.now();
   const ping = await get(`${url}/1.1/ping`);
-  if (!ping.isOk) return { url, certificate, problem: ping.reason, skewMs: undefined, openPaths: [], push: undefined };
+  const problem = ping.isOk && !ping.isOurs ? 'another server answers /1.1/ping' : ping.reason;
+  if (!ping.isOk || !ping.isOurs)
+    return { url, certificate, problem, skewMs: undefined, openPaths: [], push: undefined };
   const serverTime = Date.parse(ping.date);
   const open = await Promise.all(OPERATORS_PATHS.map(async (path) => ((await get(url + path)).isOurs ? [path] : [])));
   return {
@@ -178,7 +180,10 @@ function certificateFindings({ url, certificate }: OutsideView): Finding[] {
 function apiFindings({ url, problem, skewMs }: OutsideView): Finding[] {
   if (problem !== undefined)
     return [
-      { problem: `${url} does not answer as the API: ${quoted(problem)}.`, remedy: 'Check the proxy in front of it.' },
+      {
+        problem: `${url} does not answer as the API: ${quoted(problem)}.`,
+        remedy: 'Check the proxy in front of it, and that the port is that of gateways, not of the console.',
+      },
     ];
   if (skewMs === undefined || Math.abs(skewMs) <= MAX_SKEW_MS) return [];
   return [
