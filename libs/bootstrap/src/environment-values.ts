@@ -195,13 +195,12 @@ export const secret = (schema: z.ZodString): z.ZodType<Secret, string> =>
 export const wholeNumber = (min: number, max: number): z.ZodType<number, string> =>
   z
     .string()
-    .regex(/^\d{1,10}$/, `must be a whole number from ${min} to ${max}`)
-    .transform(Number)
-    .pipe(z.number().min(min).max(max));
+    .transform((text) => (/^\d{1,10}$/.test(text) ? Number(text) : Number.NaN))
+    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
 export const portOrOff = z.union([z.literal('off'), wholeNumber(0, 65_535)], {
   error: 'must be off, or a whole number from 0 to 65535',
 });
-export const onOrOff = z.enum(['on', 'off'], { error: 'must be on or off' });
+export const onOrOff = z.enum(['on', 'off']);
 export const url = (protocols: RegExp, example: string): z.ZodType<string, string> => {
   const error = `must be a URL such as ${example}`;
   return z.url({ protocol: protocols, error, abort: true }).refine((text) => text.includes('://'), error);
@@ -225,11 +224,7 @@ export const proxies = z
 export const platformUrls = z
   .string()
   .transform((text) => text.split(',').map((pair) => pair.trim().split(/=(.*)/s, 2)))
-  .pipe(
-    z.array(
-      z.tuple([z.string(), z.url({ protocol: /^https?$/ })], 'must be pairs such as weixin=https://api.weixin.qq.com'),
-    ),
-  )
+  .pipe(z.array(z.tuple([z.string(), z.url({ protocol: /^https?$/ })], 'must be pairs such as name=https://host')))
   .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
 export const numbersByVendor = (most: number): z.ZodType<Map<string, number>, string> =>
   z

@@ -215,7 +215,7 @@ export const environment = z.object({
     .optional()
     .describe('Database URL of the console service, if it differs from DATABASE_URL.'),
   GATEPOST_CONSOLE_SECOND_FACTOR: z
-    .enum(['required', 'optional'], { error: 'must be required or optional' })
+    .enum(['required', 'optional'])
     .optional()
     .describe('Whether owners and developers need a second factor: required (default in production) or optional.'),
   GATEPOST_CONSOLE_SESSION_IDLE_SECONDS: wholeNumber(60, 86_400)

@@ -78,6 +78,19 @@ describe('loadConfig', () => {
     expect(problems[0]).not.toContain(value);
   });
 
+  it.each([
+    ['GATEPOST_PORT', '65536', 'must be a whole number from 0 to 65535'],
+    ['GATEPOST_PASSWORD_COST', '3', 'must be a whole number from 4 to 15'],
+    ['GATEPOST_LOG_LEVEL', 'verbose', 'must be debug or info or warn or error'],
+    ['GATEPOST_CONSOLE_PASSWORDS', 'no', 'must be on or off'],
+    ['GATEPOST_PUSH_VENDOR_URLS', 'apns', 'must be pairs such as name=https://host'],
+    ['GATEPOST_SECRET', '', 'must be set, as deploy/env.example describes'],
+  ])('says what %s may be instead of "%s"', (name, value, problem) => {
+    const required = environment.required({ GATEPOST_SECRET: true });
+    const env = { GATEPOST_SECRET: SECRET, [name]: value };
+    expect(() => loadConfig(required, env)).toThrow(`The environment has a problem:\n  ${name}: ${problem}`);
+  });
+
   it('lists all problems in one message', () => {
     const env = { GATEPOST_PORT: 'x', GATEPOST_SECRET: 'short', GATEPOST_PROT: '1', DATABASE_URL: 'nowhere' };
     expect(

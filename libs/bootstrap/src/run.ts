@@ -105,6 +105,12 @@ function missingInProduction(shape: z.core.$ZodShape, env: NodeJS.ProcessEnv): s
   return missing.map((key) => `${key}: must be set in production`);
 }
 
+function problemIn(issue: z.core.$ZodIssue): string {
+  // All values are texts: only a missing one has another type.
+  if (issue.code === 'invalid_type') return 'must be set, as deploy/env.example describes';
+  return issue.code === 'invalid_value' ? `must be ${issue.values.join(' or ')}` : issue.message;
+}
+
 /** Parses an app's variables. @throws ConfigError that lists all problems at once. */
 export function loadConfig<S extends z.ZodObject>(schema: S, env: NodeJS.ProcessEnv): Readonly<z.output<S>> {
   // An empty value counts as unset: compose files and shells pass optional variables that way.
@@ -113,7 +119,7 @@ export function loadConfig<S extends z.ZodObject>(schema: S, env: NodeJS.Process
   const problems = [
     ...unknownKeys(given),
     ...missingInProduction(schema.shape, given),
-    ...(parsed.error?.issues.map((issue) => `${String(issue.path[0])}: ${issue.message}`) ?? []),
+    ...(parsed.error?.issues.map((issue) => `${String(issue.path[0])}: ${problemIn(issue)}`) ?? []),
   ];
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems);
   return Object.freeze(parsed.data);
