@@ -14,7 +14,9 @@ Logger.overrideLogger(false);
 for (const stream of [process.stdout, process.stderr])
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader such as `head` may close its end: the command completes its work. A full disk is a failure.
-    if (code !== 'EPIPE') process.exit(1);
+    if (code === 'EPIPE') return;
+    if (stream === process.stdout) process.stderr.write(`${unwritten(code)}\n`);
+    process.exit(1);
   });
 process.exitCode = await runGatepost(process.argv.slice(2), {
   env: process.env,
@@ -24,3 +26,7 @@ process.exitCode = await runGatepost(process.argv.slice(2), {
   writeError: (text) => process.stderr.write(text),
   isWatched: process.stderr.isTTY,
 });
+
+function unwritten(code = 'unknown error'): string {
+  return `The output cannot be written (${code}). The command may have done its work: check before you repeat it.`;
+}
