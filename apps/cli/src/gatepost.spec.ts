@@ -165,11 +165,20 @@ describe('the target of a push', () => {
   });
 });
 
-describe('the day of a rescue', () => {
-  it.each(['2026-02-31', '2026-13-01', '2026-2-1', 'today'])('is a day of the calendar, unlike %s', async (day) => {
-    const required = ['--url', 'https://api.example.com', '--id', 'shop', '--master-key-file', 'key', '--out', 'out'];
-    const { status, stderr } = await gatepost('rescue', ...required, '--since', day);
+describe('a rescue', () => {
+  const rescue = (key: string, ...more: string[]) =>
+    gatepost('rescue', '--url', 'https://127.0.0.1', '--id', 'shop', '--master-key-file', key, '--out', 'out', ...more);
+
+  it.each(['2026-02-31', '2026-13-01', '2026-2-1', 'today'])('refuses %s, no day of the calendar', async (day) => {
+    const { status, stderr } = await rescue('key', '--since', day);
     expect([status, stderr]).toEqual([1, expect.stringContaining('a day of the calendar, such as 2026-09-20')]);
+  });
+
+  it('that reaches no server says in sentences that it has copied nothing', async () => {
+    const key = join(folder, 'master-key.txt');
+    writeFileSync(key, 'key', { mode: 0o600 });
+    const { status, stderr } = await rescue(key);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/\w\. Nothing was copied\.\n$/)]);
   });
 });
 

@@ -138,8 +138,8 @@ async function firstAnswers(api: LeanCloudApi): Promise<Application & { readonly
     return { now, classes, names: Object.keys(JSON.parse(text) as object) };
   } catch (error) {
     if (api.signal.aborted) throw new StartError('Interrupted. Nothing was copied.', { cause: error });
-    if (error instanceof RequestError) throw new StartError(`${error.message} Nothing was copied.`, { cause: error });
-    throw error;
+    if (!(error instanceof RequestError)) throw error;
+    throw new StartError(`${error.message.replace(/\.?$/, '.')} Nothing was copied.`, { cause: error });
   }
 }
 
