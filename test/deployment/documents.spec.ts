@@ -1,4 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -31,5 +33,23 @@ describe('documents', () => {
   it.each(DOCUMENTS)('%s links to files that exist', (document) => {
     const missing = namesIn(document, LINK).filter((target) => !existsSync(join(ROOT, dirname(document), target)));
     expect(missing).toEqual([]);
+  });
+});
+
+describe('the commands of docs/operations.md, "Backup"', () => {
+  const [, backup = ''] = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8').split('\n## Backup\n');
+  const writing = backup.split('\n').filter((line) => /pg_dump |--rdb gatepost.rdb|tar -c/.test(line));
+
+  it('write files that other users of the machine cannot read', () => {
+    expect(writing).toHaveLength(4);
+    for (const line of writing) expect(line).toMatch(/^\(umask 077; .*\)$/);
+    const folder = mkdtempSync(join(tmpdir(), 'backup-'));
+    try {
+      mkdirSync(join(folder, 'data/postgres'), { recursive: true });
+      execFileSync('bash', ['-c', `umask 022; ${writing.at(-1)}`], { cwd: folder });
+      expect(statSync(join(folder, 'backup.tar')).mode & 0o777).toBe(0o600);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
