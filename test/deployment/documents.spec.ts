@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const ROOT = join(import.meta.dirname, '../..');
 const FOLDERS = ['apps', 'bench', 'deploy', 'docs', 'libs', 'test', 'tools'];
@@ -40,16 +40,36 @@ describe('the commands of docs/operations.md, "Backup"', () => {
   const [, backup = ''] = readFileSync(join(ROOT, 'docs/operations.md'), 'utf8').split('\n## Backup\n');
   const writing = backup.split('\n').filter((line) => /pg_dump |--rdb gatepost.rdb|tar -c/.test(line));
 
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'backup-'));
+  });
+
+  afterEach(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  /** @returns names in the archive that the last command makes */
+  const archived = () => {
+    execFileSync('bash', ['-c', `umask 022; ${writing.at(-1)}`], { cwd: folder });
+    return execFileSync('tar', ['-tPf', 'backup.tar'], { cwd: folder, encoding: 'utf8' }).trim().split('\n').toSorted();
+  };
+
   it('write files that other users of the machine cannot read', () => {
     expect(writing).toHaveLength(4);
     for (const line of writing) expect(line).toMatch(/^\(umask 077; .*\)$/);
-    const folder = mkdtempSync(join(tmpdir(), 'backup-'));
-    try {
-      mkdirSync(join(folder, 'data/postgres'), { recursive: true });
-      execFileSync('bash', ['-c', `umask 022; ${writing.at(-1)}`], { cwd: folder });
-      expect(statSync(join(folder, 'backup.tar')).mode & 0o777).toBe(0o600);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    mkdirSync(join(folder, 'data/postgres'), { recursive: true });
+    // An absolute name would overwrite the live database where the archive is unpacked elsewhere.
+    expect(archived()).toEqual(['data/', 'data/postgres/']);
+    expect(statSync(join(folder, 'backup.tar')).mode & 0o777).toBe(0o600);
+  });
+
+  it('contain the database of a root user, which is elsewhere', () => {
+    const database = join(folder, 'elsewhere');
+    mkdirSync(database);
+    mkdirSync(join(folder, 'data'));
+    symlinkSync(database, join(folder, 'data/postgres'));
+    expect(archived()).toEqual([`${database}/`, 'data/', 'data/postgres']);
   });
 });
