@@ -61,7 +61,7 @@ afterEach(async () => {
 async function gatepost(...args: string[]) {
   let [stdout, stderr] = ['', ''];
   const status = await runGatepost(args, {
-    env: { GATEPOST_DATA_DIR: folder },
+    env: { GATEPOST_DATA_DIR: folder, DATABASE_URL: 'postgres://localhost:1/gatepost' },
     readInput: () => Buffer.from(''),
     openInput: () => Readable.from([]),
     writeOutput: (text) => (stdout += text),
@@ -162,6 +162,13 @@ describe('the target of a push', () => {
     const { status, stderr } = await send('--device', 'a', '--where', '{"installationId":"b"}');
     expect([status, stderr]).toEqual([1, 'error: use --device, or installationId in --where, not both\n']);
     expect(targets()).toEqual([]);
+  });
+});
+
+describe('a migration', () => {
+  it.each([[], ['--status']])('without PostgreSQL names the setting that leads there: %s', async (...options) => {
+    const { status, stderr } = await gatepost('migrate', ...options);
+    expect([status, stderr]).toEqual([1, expect.stringMatching(/ECONNREFUSED.*\. Check that DATABASE_URL \(or /)]);
   });
 });
 

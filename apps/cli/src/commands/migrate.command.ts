@@ -41,10 +41,20 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
         const work = status ? printStatus(database) : bringUpToDate(database, quiet === true);
         await work.catch((cause: unknown) => {
           const verb = status ? 'inspected' : 'migrated';
-          throw new StartError(`The schema ${database.schema} cannot be ${verb}: ${reasonOf(cause)}`, { cause });
+          const reason = withRemedy(reasonOf(cause), cause, database);
+          throw new StartError(`The schema ${database.schema} cannot be ${verb}: ${reason}`, { cause });
         });
       }
     });
+}
+
+const UNREACHED = /\b(?:E[A-Z_]{5,}|08\w{3}|28\w{3}|3D000|57P03)\b/;
+
+function withRemedy(reason: string, cause: unknown, { schema }: DatabaseOptions): string {
+  const { code } = cause as { code?: unknown };
+  if (!UNREACHED.test(`${String(code)} ${reason}`)) return reason;
+  const own = `GATEPOST_${schema.toUpperCase()}_DATABASE_URL`;
+  return `${reason}. Check that DATABASE_URL (or ${own}) names a running PostgreSQL, a login and a database that exists.`;
 }
 
 export function databasesAt({ accounts, authLinking, console, mail, push }: DatabaseUrls): DatabaseOptions[] {
