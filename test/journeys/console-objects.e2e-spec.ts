@@ -141,11 +141,11 @@ describe('Undo in History', () => {
     await button(page, 'Save').click();
     await page.getByText('Saved.').waitFor();
   };
+  const log = (page: Page) => page.getByRole('table', { name: 'Audit log' });
   /** Undoes an act in the log of the page. The newest is the first. */
   const undo = async (page: Page, act: string, index = 0) => {
-    const log = page.getByRole('table', { name: 'Audit log' });
-    await log.getByRole('button', { name: act }).nth(index).click();
-    await log.getByRole('button', { name: 'Undo' }).click();
+    await log(page).getByRole('button', { name: act }).nth(index).click();
+    await log(page).getByRole('button', { name: 'Undo' }).click();
   };
   const isBack = (page: Page) => page.getByText('The former value is back.').waitFor();
 
@@ -164,7 +164,7 @@ describe('Undo in History', () => {
     await undo(page, 'User changed');
     await isBack(page);
     expect((await master.get(`/1.1/users/${id}`)).body).toMatchObject({ ...contact, emailVerified: true, level: 5 });
-    const acts = page.getByRole('table', { name: 'Audit log' }).getByRole('button', { name: 'User changed' });
+    const acts = log(page).getByRole('button', { name: 'User changed' });
     await expect.poll(() => acts.count()).toBe(2);
     await page.reload();
     await undo(page, 'User changed');
@@ -183,7 +183,7 @@ describe('Undo in History', () => {
     await page.getByRole('tab', { name: 'History' }).click();
     await undo(page, 'User changed');
     await isBack(page);
-    await page.getByRole('table', { name: 'Audit log' }).locator('button:focus', { hasText: 'Undo' }).waitFor();
+    await log(page).locator('button[aria-expanded=true]:focus', { hasText: 'User changed' }).waitFor();
     const { body } = await master.get(`/1.1/users/${id}?returnACL=true`);
     expect(body['ACL']).toEqual({ '*': { read: true } });
   });
@@ -201,9 +201,14 @@ describe('Undo in History', () => {
     const theirs = { level: 3, ACL: { [id]: { read: true } } };
     await master.put(`/1.1/users/${id}`, theirs);
     await page.getByRole('tab', { name: 'History' }).click();
-    for (const index of [0, 1]) {
-      await undo(page, 'User changed', index);
-      await page.getByText(CHANGED_SINCE).nth(index).waitFor();
+    for (const refused of [1, 2]) {
+      // The refused act is above the first one.
+      await undo(page, 'User changed', 2 * refused - 2);
+      await page
+        .getByText(CHANGED_SINCE)
+        .nth(refused - 1)
+        .waitFor();
+      await expect.poll(() => log(page).getByRole('button', { name: 'User changed' }).count()).toBe(2 + refused);
     }
     expect((await master.get(`/1.1/users/${id}?returnACL=true`)).body).toMatchObject(theirs);
   });
@@ -221,8 +226,9 @@ describe('Undo in History', () => {
     await isBack(page);
     await expect.poll(() => members.count()).toBe(0);
     await page.reload();
-    await undo(page, 'Role changed', 1);
-    await page.getByText(CHANGED_SINCE).waitFor();
+    await log(page).getByRole('button', { name: 'Role changed' }).nth(1).click();
+    await page.getByText('This act was undone later.').waitFor();
+    expect(await log(page).getByRole('button', { name: 'Undo' }).count()).toBe(0);
   });
 
   it('of the first own template brings the built-in one back, and of that one the own', async () => {

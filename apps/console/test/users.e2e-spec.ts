@@ -166,6 +166,19 @@ describe('an undo', () => {
     ]);
   });
 
+  it('that was done is not offered again, but its own is', async () => {
+    const { body } = await changeUser({ updatedAt: at, changes: { level: 2 } });
+    const lockout = { lockedUntil: null, lockedSince: null, failures: 0, failedLogins: [] };
+    const state = { linkedAccounts: [], roles: [], hasPassword: true, lockout };
+    console.transport.answer(userSearchRpc.describe, () => ({ user: { ...user, level: 2 }, ...state }));
+    expect((await changeUser((body['undo'] as { body: unknown }).body)).status).toBe(200);
+    const { body: log } = await owner.call(consoleApi.listAudit, { query: { appId: APP, limit: '2' } });
+    expect(log['items']).toMatchObject([
+      { isUndone: false, undo: { body: { changes: { level: 2 } } } },
+      { isUndone: true, undo: null },
+    ]);
+  });
+
   it.each([{ level: 2 }, { level: { __op: 'Delete' } }, { level: 1, score: null }])(
     'over %j of a user, where another value is stored, writes nothing',
     async (former) => {

@@ -124,7 +124,7 @@ export const operatorsApi = {
     path: '/audit',
     access: 'operator',
     query: auditFilters.extend({ after: cursor.optional(), limit }),
-    reply: pageOf(auditEntry.extend({ undo })),
+    reply: pageOf(auditEntry.extend({ undo, isUndone: z.boolean() })),
   }),
   exportAudit: exportRoute({
     path: '/audit/export',

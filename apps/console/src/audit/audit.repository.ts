@@ -9,7 +9,15 @@ import { CONSOLE_CONFIG, type ConsoleConfig } from '../console.config.js';
 import { ConsoleDatabase } from '../console.database.js';
 import { type Page, pageOf, readCursor, UUID } from '../routing/list.rules.js';
 import type { AuditEntity } from './audit.entity.js';
-import { type AuditFilter, changeOf, LONG_ACTS, OPEN_FOR_MS, type ShownAudit, storableUndo } from './audit.rules.js';
+import {
+  type AuditFilter,
+  changeOf,
+  LONG_ACTS,
+  OPEN_FOR_MS,
+  type ShownAudit,
+  storableUndo,
+  type StoredAudit,
+} from './audit.rules.js';
 
 export type BegunAct = Pick<
   AuditEntity,
@@ -28,7 +36,12 @@ export interface EndedAct {
 
 const COLUMNS = `
   id, begun_at AS "begunAt", ended_at AS "endedAt", operator_id AS "operatorId", operator_name AS "operatorName", way,
-  network, app_id AS "appId", action, target, change, before, undo, outcome, error_name AS "errorName", request_id AS "requestId"`;
+  network, app_id AS "appId", action, target, change, before, undo, outcome, error_name AS "errorName", request_id AS "requestId",
+  undo IS NOT NULL AND EXISTS (
+    SELECT 1 FROM console.audit later
+     WHERE string_to_array(later.target, ' ') @> string_to_array(audit.target, ' ') AND later.app_id = audit.app_id
+       AND later.begun_at > audit.begun_at AND later.outcome = 'done' AND later.action = audit.undo ->> 'action'
+       AND later.change = audit.undo -> 'body') AS "isUndone"`;
 
 /** Writes an entry before the act, and the outcome after it. */
 @Injectable()
@@ -76,7 +89,7 @@ export class AuditRepository {
   /** Newest first. @throws AppError INVALID_QUERY for a malformed cursor */
   async page(filter: AuditFilter, limit: number): Promise<Page<ShownAudit>> {
     const { clauses, values } = clausesOf(filter);
-    const rows = await this.database.query<AuditEntity>(
+    const rows = await this.database.query<StoredAudit>(
       `SELECT ${COLUMNS} FROM console.audit ${clauses.length === 0 ? '' : `WHERE ${clauses.join(' AND ')}`}
         ORDER BY begun_at DESC, id DESC LIMIT $${values.length + 1}`,
       [...values, limit + 1],
@@ -117,7 +130,7 @@ export class AuditRepository {
 }
 
 /** An entry as operators see it: an act without an outcome that cannot be under way any more is `unknown`. */
-function toShownAudit({ begunAt, endedAt, change, before, ...entry }: AuditEntity, nowMs: number): ShownAudit {
+function toShownAudit({ begunAt, endedAt, change, before, ...entry }: StoredAudit, nowMs: number): ShownAudit {
   const openForMs = OPEN_FOR_MS + (LONG_ACTS.get(entry.action) ?? 0);
   const isCutOff = entry.outcome === 'begun' && begunAt.getTime() < nowMs - openForMs;
   return {

@@ -30,7 +30,10 @@ export const LONG_ACTS: ReadonlyMap<string, number> = new Map([
   ...LONG_COMMANDS.map((name) => [name, MAX_COMMAND_MS] as const),
 ]);
 
-export type ShownAudit = Omit<AuditEntity, 'begunAt' | 'endedAt'> & {
+/** `isUndone`: a later act has done what `undo` says. */
+export type StoredAudit = AuditEntity & { readonly isUndone: boolean };
+
+export type ShownAudit = Omit<StoredAudit, 'begunAt' | 'endedAt'> & {
   readonly begunAt: string;
   readonly endedAt: string | null;
 };

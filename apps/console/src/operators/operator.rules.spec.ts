@@ -16,10 +16,10 @@ describe('the undo of an entry', () => {
     ['developer', undoOf({ ACL: {} }), true],
     ['support', undoOf({}, 'changeSetting'), false],
   ] as const)('is shown to %s as far as the role may do it: %j, %s', (role, undo, isOffered) => {
-    expect(undoFor({ outcome: 'done', undo }, ROLE_PERMISSIONS[role])).toBe(isOffered ? undo : null);
+    expect(undoFor({ outcome: 'done', undo, isUndone: false }, ROLE_PERMISSIONS[role])).toBe(isOffered ? undo : null);
   });
 
   it.each(['begun', 'refused', 'failed', 'unknown'] as const)('is none while the outcome is %s', (outcome) => {
-    expect(undoFor({ outcome, undo: undoOf({ level: 1 }) }, ROLE_PERMISSIONS.developer)).toBeNull();
+    expect(undoFor({ outcome, undo: undoOf({ level: 1 }), isUndone: false }, ROLE_PERMISSIONS.developer)).toBeNull();
   });
 });

@@ -10,7 +10,7 @@ import {
   UNDO_ACTIONS,
 } from '#console-api';
 import { appError } from '#errors';
-import type { AuditEntity } from '../audit/audit.entity.js';
+import type { StoredAudit } from '../audit/audit.rules.js';
 
 export const MAX_ATTEMPTS_PER_ADDRESS = 6;
 export const MAX_ATTEMPTS_PER_NETWORK = 30;
@@ -119,10 +119,10 @@ export function rightsOf(groups: readonly string[], roles: readonly GroupRole[])
 }
 
 export function undoFor(
-  { outcome, undo }: Pick<AuditEntity, 'outcome' | 'undo'>,
+  { outcome, undo, isUndone }: Pick<StoredAudit, 'isUndone' | 'outcome' | 'undo'>,
   may: readonly Permission[],
 ): Undo | null {
-  if (undo === null || outcome !== 'done' || !UNDO_ACTIONS.includes(undo.action)) return null;
+  if (undo === null || isUndone || outcome !== 'done' || !UNDO_ACTIONS.includes(undo.action)) return null;
   const access = consoleApi[undo.action].access as Permission;
   const { changes = {} } = undo.body as { readonly changes?: object };
   const needed: readonly Permission[] = 'ACL' in changes ? [access, 'users.acl'] : [access];

@@ -167,6 +167,7 @@ function Details({ entry }: { readonly entry: ListedEntry }): ReactNode {
         </Text>
       )}
       <Changes entry={entry} />
+      {entry.isUndone && <Text>{t.audit.isUndone}</Text>}
       {undo && (
         <Group>
           <ActButton<ConsoleRoute>
@@ -174,6 +175,7 @@ function Details({ entry }: { readonly entry: ListedEntry }): ReactNode {
             route={consoleApi[undo.action]}
             input={undo}
             done={() => t.acts.undone}
+            then={() => document.querySelector<HTMLElement>('.link[aria-expanded=true]')?.focus()}
           />
         </Group>
       )}

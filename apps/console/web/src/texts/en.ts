@@ -804,6 +804,7 @@ export const en = {
     ways: { console: 'console', cli: 'command line' },
     error: (name: string) => `Error: ${name}`,
     targetIs: (target: string) => `Target: ${target}`,
+    isUndone: 'This act was undone later.',
     changes: 'What it changed',
     field: 'Name',
     before: 'Before',

@@ -770,6 +770,7 @@ export const zh: typeof en = {
     ways: { console: '控制台', cli: '命令行' },
     error: (name) => `错误：${name}`,
     targetIs: (target) => `对象：${target}`,
+    isUndone: '此操作之后已被撤销。',
     changes: '更改内容',
     field: '名称',
     before: '更改前',
