@@ -201,6 +201,17 @@ describe('the look of the page', () => {
 });
 
 describe('a session that is over', () => {
+  it('is left without a password', async () => {
+    const page = await signedIn();
+    await page.goto(operator().urlOf('users'));
+    await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: OWNER.name }).click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
   it('takes nothing from a page that the operator uses', async () => {
     const page = await signedIn();
     await page.clock.install();

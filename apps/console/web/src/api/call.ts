@@ -165,18 +165,19 @@ async function respond(
   } catch (error) {
     const gate = error instanceof CallError && !WITHOUT_GATE.has(route.path) ? gateOf(error) : undefined;
     if (gate === undefined || reasons.includes(gate)) throw error;
-    const reason = await reasonToRepeat(gate, reasons);
+    const reason = await reasonToRepeat(route, gate, reasons);
     if (reason === undefined) throw error;
     return respond(route, input, signal, [...reasons, reason]);
   }
 }
 
-/** @returns undefined where the operator has cancelled */
-async function reasonToRepeat(gate: Gate, reasons: readonly Reason[]): Promise<Reason | undefined> {
+/** @returns undefined where the operator has cancelled, or signs out of a session that is over */
+async function reasonToRepeat({ path }: ConsoleRoute, gate: Gate, reasons: readonly Reason[]) {
   if (gate === 'signIn' && !reasons.includes('renewal')) {
     await endOfRenewals();
     return 'renewal';
   }
+  if (path === '/sign-out') return undefined;
   return (await passGate(gate)) ? gate : undefined;
 }
 

@@ -1,29 +1,25 @@
 import { consoleApi, type RouteReply, type Session } from '#console-api';
 import { call, CallError } from './call';
 
+type Api = typeof consoleApi;
+
 /** @throws CallError; PASSKEY_REFUSED where the browser, or the operator, has not used one */
-export async function signInByPasskey(): Promise<Session> {
-  const { options } = await call(consoleApi.beginPasskeySignIn, {});
-  return call(consoleApi.passkeySignIn, { body: { response: await signed(options) } });
+async function pass(begin: Api['beginPasskeySignIn'], finish: Api['passkeySignIn']): Promise<Session> {
+  const { options } = await call(begin, {});
+  const { startAuthentication } = await import('@simplewebauthn/browser');
+  const response = await startAuthentication({ optionsJSON: options as never }).catch(refused);
+  return call(finish, { body: { response: { ...response } } });
 }
 
-/** @throws CallError as `signInByPasskey` */
-export async function proveByPasskey(): Promise<Session> {
-  const { options } = await call(consoleApi.beginPasskeyProof, {});
-  return call(consoleApi.passkeyProof, { body: { response: await signed(options) } });
-}
+export const signInByPasskey = (): Promise<Session> => pass(consoleApi.beginPasskeySignIn, consoleApi.passkeySignIn);
+export const proveByPasskey = (): Promise<Session> => pass(consoleApi.beginPasskeyProof, consoleApi.passkeyProof);
 
-/** @throws CallError as `signInByPasskey` */
+/** @throws CallError as a sign-in by a passkey */
 export async function addPasskey(name: string): Promise<RouteReply<typeof consoleApi.addPasskey>> {
   const { options } = await call(consoleApi.beginPasskey, {});
   const { startRegistration } = await import('@simplewebauthn/browser');
   const response = await startRegistration({ optionsJSON: options as never }).catch(refused);
   return call(consoleApi.addPasskey, { body: { name, response: { ...response } } });
-}
-
-async function signed(options: object): Promise<Record<string, unknown>> {
-  const { startAuthentication } = await import('@simplewebauthn/browser');
-  return { ...(await startAuthentication({ optionsJSON: options as never }).catch(refused)) };
 }
 
 function refused(): never {

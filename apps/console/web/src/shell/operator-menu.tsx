@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { consoleApi, LANGUAGES, type Session, THEMES } from '#console-api';
-import { call, type CallInput } from '../api/call';
+import { call, CallError, type CallInput } from '../api/call';
 import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
 import { isUnsaved } from '../parts/forms';
@@ -28,7 +28,7 @@ export function OperatorMenu(): ReactNode {
     if (isUnsaved()) await navigate({ to: '/' });
     if (isUnsaved() || time !== times.current) return;
     // The page that is shown reads the session until another one is.
-    queries.setQueryData(sessionQuery.queryKey, await call(consoleApi.signOut, {}));
+    queries.setQueryData(sessionQuery.queryKey, await call(consoleApi.signOut, {}).catch(sessionThatIsOver));
     await navigate({ to: '/sign-in' });
     queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
   };
@@ -54,6 +54,12 @@ export function OperatorMenu(): ReactNode {
       </Menu.Dropdown>
     </Menu>
   );
+}
+
+/** It needs no end. @throws the error of another failure */
+function sessionThatIsOver(error: unknown): Promise<Session> {
+  if (error instanceof CallError && error.status === 401) return call(consoleApi.getSession, {});
+  throw error;
 }
 
 /** Language and theme of the operator, where this computer has no choice. */
