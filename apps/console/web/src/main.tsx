@@ -9,15 +9,7 @@ import { createRoot } from 'react-dom/client';
 import { createQueryClient, sessionQuery } from './api/queries';
 import { createConsoleRouter } from './router';
 import { Gates } from './shell/gates-dialog';
-import {
-  type ChosenLanguage,
-  type Language,
-  loadTexts,
-  preferredLanguage,
-  rememberLanguage,
-  tagOf,
-  TextsContext,
-} from './texts/texts';
+import { type ChosenLanguage, type Language, loadTexts, preferredLanguage, tagOf, TextsContext } from './texts/texts';
 import { cssVariables, theme, THEME_KEY } from './theme';
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
@@ -35,7 +27,6 @@ interface ConsoleProps {
 function Console({ first, router }: ConsoleProps): ReactNode {
   const [{ language, texts }, setChosen] = useState(first);
   const choose = async (next: Language) => {
-    rememberLanguage(next);
     document.documentElement.lang = tagOf(next);
     setChosen({ language: next, texts: await loadTexts(next) });
   };
@@ -69,11 +60,12 @@ function Notices(): ReactNode {
  * which a slow processor answers the operator.
  */
 async function start(root: Element): Promise<void> {
-  const language = preferredLanguage();
-  document.documentElement.lang = tagOf(language);
   const router = createConsoleRouter(queries);
   beginFirstPage(router);
-  const [texts] = await Promise.all([loadTexts(language), router.load()]);
+  await Promise.all([loadTexts(preferredLanguage()), router.load()]);
+  const language = preferredLanguage();
+  const texts = await loadTexts(language);
+  document.documentElement.lang = tagOf(language);
   startTransition(() => {
     createRoot(root).render(
       <StrictMode>

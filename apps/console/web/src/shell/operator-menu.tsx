@@ -8,7 +8,7 @@ import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
 import { isUnsaved } from '../parts/forms';
 import { Bdi, Icon, type IconName } from '../parts/panel';
-import { isLanguageChosen, type Language, useLanguage } from '../texts/texts';
+import { type Language, preferredLanguage, rememberLanguage, useLanguage } from '../texts/texts';
 import { THEME_KEY } from '../theme';
 
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
@@ -65,13 +65,13 @@ function sessionThatIsOver(error: unknown): Promise<Session> {
 /** Language and theme of the operator, where this computer has no choice. */
 function useStoredLook(): void {
   const { operator } = useSession();
-  const { choose } = useLanguage();
+  const { language, choose } = useLanguage();
   const { setColorScheme } = useMantineColorScheme();
-  const { language, theme } = operator ?? { language: null, theme: 'auto' };
+  const theme = operator?.theme ?? 'auto';
   useEffect(() => {
-    if (language !== null && !isLanguageChosen()) choose(language);
+    if (language !== preferredLanguage()) choose(preferredLanguage());
     if (theme !== 'auto' && localStorage.getItem(THEME_KEY) === null) setColorScheme(theme);
-  }, [language, theme, choose, setColorScheme]);
+  }, [operator?.language, language, theme, choose, setColorScheme]);
 }
 
 type Look = NonNullable<CallInput<typeof consoleApi.changeMe>['body']>;
@@ -81,6 +81,7 @@ function useStoreLook(): (look: Look) => void {
   const queries = useQueryClient();
   const { failed } = useNotices();
   return (look) => {
+    if (look.language) rememberLanguage(look.language);
     const operator = queries.getQueryData<Session>(sessionQuery.queryKey)?.operator ?? null;
     if (operator === null) return;
     call(consoleApi.changeMe, { body: look }).then(

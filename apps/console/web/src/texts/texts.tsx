@@ -26,14 +26,9 @@ export async function loadTexts(language: Language): Promise<Texts> {
   return LOADERS[language]();
 }
 
-/** Whether a language was chosen on this computer. */
-export function isLanguageChosen(): boolean {
-  return localStorage.getItem(STORED) !== null;
-}
-
-/** The language that was chosen on this computer, else that of the browser. */
+/** The language that was chosen on this computer, else that of the operator, else that of the browser. */
 export function preferredLanguage(): Language {
-  const stored = localStorage.getItem(STORED);
+  const stored = localStorage.getItem(STORED) ?? knownOperator()?.language;
   if (stored === 'en' || stored === 'zh') return stored;
   return navigator.languages.find((each) => /^(?:en|zh)\b/i.test(each))?.startsWith('zh') === true ? 'zh' : 'en';
 }
