@@ -272,6 +272,14 @@ describe('Undo in History', () => {
   });
 });
 
+/** In the browser, with its session. */
+const saveOldView = (appId: string) =>
+  fetch(`/api/apps/${appId}/views`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' },
+    body: JSON.stringify({ page: 'pushes', name: 'Old', search: { status: 'former' }, isShared: false }),
+  }).then(({ status }) => status);
+
 describe('the filters of a list', () => {
   const views = (page: Page, shown?: string) =>
     page
@@ -318,6 +326,21 @@ describe('the filters of a list', () => {
     await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
     await views(page).waitFor();
     expect(page.url()).toContain('emailVerified=false');
+  });
+
+  it('of a version with other filters can be deleted once the view is opened', async () => {
+    const page = await open('pushes?status=done');
+    await page.evaluate(saveOldView, server().app.id);
+    await page.reload();
+    await views(page).click();
+    await item(page, 'Old').click();
+    await page.waitForURL(/pushes(?!.*done)/);
+    await views(page).click();
+    await item(page, 'Delete “Old”').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await views(page).click();
+    expect(await page.getByRole('menuitem').allTextContents()).toEqual(['Save these filters…']);
   });
 
   it('are not saved with a search for an address, in the history of the tab or in the URL', async () => {

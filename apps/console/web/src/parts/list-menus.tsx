@@ -46,6 +46,7 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
   const { outcome } = useNotices();
   const { mutateAsync: remove } = useAct(consoleApi.deleteView);
   const [dialog, setDialog] = useState<ReactNode>();
+  const [chosenId, setChosen] = useState<string>();
   const { views, search: shown, isSavable, same, opened } = useViews(page);
   const [current] = same;
   const onClose = () => setDialog(undefined);
@@ -56,7 +57,13 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
     const says = isShared ? t.deleteSharedSays : t.deleteSays;
     setDialog(<Confirm title={t.delete(name)} button={acts.delete} {...{ says, onConfirm, onClose }} />);
   };
-  const deletable = same.filter(({ isOwn }) => isOwn || may('settings.write'));
+  // The filters of the list never equal those of a view from another version, of which the page knows a part.
+  const isDeletable = (view: ShownView) =>
+    (same.includes(view) || view.id === chosenId) && (view.isOwn || may('settings.write'));
+  const open = ({ id, search }: ShownView) => {
+    setChosen(id);
+    void navigate({ to: '.', search });
+  };
   return (
     <>
       <Menu position="bottom-end" width={260}>
@@ -67,15 +74,15 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
         </Menu.Target>
         <Menu.Dropdown>
           <div className="choices">
-            {views.map(({ id, name, isShared, search }) => (
-              <Menu.Item key={id} aria-current={id === current?.id} onClick={() => void navigate({ to: '.', search })}>
-                {visible(isShared ? t.shared(name) : name)}
+            {views.map((view) => (
+              <Menu.Item key={view.id} aria-current={view === current} onClick={() => open(view)}>
+                {visible(view.isShared ? t.shared(view.name) : view.name)}
               </Menu.Item>
             ))}
           </div>
           {views.length > 0 && <Menu.Divider />}
           <Menu.Item onClick={() => (isSavable ? save() : outcome(t.personal))}>{t.save}</Menu.Item>
-          {deletable.map((view) => (
+          {views.filter(isDeletable).map((view) => (
             <Menu.Item key={view.id} onClick={() => ask(view)}>
               {visible(t.delete(view.name))}
             </Menu.Item>
