@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { appClient, masterClient, setSetting, signUp, unique, useServer } from '#testing';
-import { type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
+import { OWNER, type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
 import { answer, isAsked } from './suites/page-requests.js';
 
 const server = useServer(() => startOneProcess({})) as () => ServerWithConsole;
@@ -106,6 +106,20 @@ describe('hidden characters', () => {
     await page.getByRole('heading', { level: 1, name: String.raw`free\u200b gift\u202e` }).waitFor();
     await page.goto(operator().urlOf('pushes'));
     await page.getByRole('link', { name: String.raw`free\u200b gift\u202e` }).waitFor();
+
+    const field = page.getByLabel('Name', { exact: true });
+    await page.goto(operator().urlOf('/profile'));
+    for (const given of ['Ada\u200B', OWNER.name]) {
+      await field.fill(given);
+      await button(page, 'Save').click();
+      await page.getByText('Saved.').last().waitFor();
+      await page.goto(operator().urlOf('/audit'));
+      const option = page
+        .getByLabel('Operator')
+        .locator('option', { hasText: given.replace('\u200B', String.raw`\u200b`) });
+      await option.waitFor({ state: 'attached' });
+      await page.goto(operator().urlOf('/profile'));
+    }
   });
 });
 

@@ -9,6 +9,7 @@ import { Choice, DayFilters, nameIn, optionsOf, type TextFilter, UrlText, useUrl
 import { ExportMenu } from '../parts/list-menus';
 import { momentsOf } from '../parts/moments.rules';
 import { Bdi, Empty, Page, Panel } from '../parts/panel';
+import { visible } from '../parts/visible.rules';
 import { DataTable, List } from '../table/data-table';
 import { tagOf, useActions, useLanguage, useTexts, When } from '../texts/texts';
 
@@ -55,7 +56,7 @@ function OperatorFilter(filter: TextFilter): ReactNode {
   return (
     <Choice
       label={t.audit.operator}
-      options={data.items.map(({ id, name }) => ({ value: id, label: name }))}
+      options={data.items.map(({ id, name }) => ({ value: id, label: visible(name) }))}
       {...filter}
     />
   );

@@ -8,6 +8,7 @@ import { sessionQuery, useAct, useApplications, useMay, useRead, useSession } fr
 import { AddButton, Confirm, FormDialog, useNotices } from '../parts/dialogs';
 import { onText, optionsOf } from '../parts/fields';
 import { Bdi, Copyable, Icon, LockedBadge, Page, Panel } from '../parts/panel';
+import { visible } from '../parts/visible.rules';
 import { List } from '../table/data-table';
 import { useFormats, useLanguage, useTexts, When } from '../texts/texts';
 
@@ -195,7 +196,7 @@ function RightsFields({ rights, onChange }: RightsProps): ReactNode {
           {applications.map(({ id, name }) => (
             <NativeSelect
               key={id}
-              label={name}
+              label={visible(name)}
               value={roleOn(id)}
               data={[{ value: '', label: t.operators.noRole }, ...optionsOf(t.operators.roles)]}
               onChange={onText((chosen) => grant(id, chosen))}
