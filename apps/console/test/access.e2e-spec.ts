@@ -106,6 +106,13 @@ describe('an invitation', () => {
     expect((await owner.call(consoleApi.createOperatorLink, { params, body: {} })).status).toBe(200);
   });
 
+  it('of which a mail program has cut off a part does not work, as one that has ended', async () => {
+    for (const token of ['', 'short', `${'A'.repeat(43)}).`]) {
+      const { body } = await console.visitor().call(consoleApi.inspectLink, { body: { token } });
+      expect(body['name']).toBe('LINK_EXPIRED');
+    }
+  });
+
   it('is refused for an address that another operator has', async () => {
     const again = { name: 'Bo', address: 'bo@EXAMPLE.com', grants: [] };
     const { status, body } = await owner.call(consoleApi.inviteOperator, { body: again });

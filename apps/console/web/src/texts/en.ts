@@ -122,7 +122,7 @@ export const en = {
     TAB_REFUSED: 'The browser has opened no tab. Allow this page to open one.',
     PASSKEY_REFUSED: 'No passkey was used. Try again, or use another way.',
     FORBIDDEN: 'An owner can give you a role with this permission.',
-    LINK_EXPIRED: 'The link has expired, or it was already used. Ask for a new one.',
+    LINK_EXPIRED: 'The link has expired, was already used, or is not complete. Ask for a new one.',
     NOT_FOUND: 'The object does not exist, or you have no role for its application.',
     NO_EFFECT: 'The object has changed since, so nothing was written.',
     EMAIL_TAKEN: 'The e-mail address belongs to another account.',

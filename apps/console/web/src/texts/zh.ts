@@ -117,7 +117,7 @@ export const zh: typeof en = {
     TAB_REFUSED: '浏览器没有打开标签页，请允许本页面打开。',
     PASSKEY_REFUSED: '没有使用通行密钥，请重试或换一种方式。',
     FORBIDDEN: '所有者可以为你授予带有此权限的角色。',
-    LINK_EXPIRED: '链接已过期或已被使用，请索取新的链接。',
+    LINK_EXPIRED: '链接已过期、已被使用或不完整，请索取新的链接。',
     NOT_FOUND: '对象不存在，或者你在其应用中没有角色。',
     NO_EFFECT: '对象在此期间已被修改，因此没有写入任何内容。',
     EMAIL_TAKEN: '该邮箱已属于另一个账户。',
