@@ -140,10 +140,10 @@ describe('what another operator has changed', () => {
     await add('someone');
     await master.put(`/1.1/${path}`, { ACL: theirs });
     await readAgain();
-    const conflict = page.getByText('Another operator has changed this meanwhile');
+    const conflict = page.getByText('This has changed since you began to edit');
     await conflict.waitFor();
     expect(await page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
-    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await page.getByRole('button', { name: 'Take what is stored' }).click();
     await conflict.waitFor({ state: 'detached' });
     expect(await listOf()).toEqual(theirs);
 

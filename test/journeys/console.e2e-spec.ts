@@ -109,7 +109,7 @@ describe('the operator console in a browser', () => {
     const { page } = await visit();
     for (const address of [ADA, 'eve@example.com']) {
       await signIn(page, address, 'not the password');
-      await page.getByText('The e-mail address or the password is wrong.').waitFor();
+      await page.getByText('The password is wrong, or belongs to another e-mail address.').waitFor();
     }
     for (let attempt = 0; attempt < 6; attempt += 1) {
       const answer = page.waitForResponse(/\/api\/sign-in$/);
@@ -256,7 +256,7 @@ describe('the operator console in a browser', () => {
     await other.getByRole('button', { name: 'Save', exact: true }).click();
     await other.getByText('Saved.').waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Another operator has changed this meanwhile').waitFor();
+    await page.getByText('This has changed since you began to edit').waitFor();
     await page.getByRole('cell', { name: 'theirs', exact: true }).waitFor();
     await page.getByRole('button', { name: 'Save what I typed' }).click();
     await page.getByText('Saved.').last().waitFor();

@@ -355,7 +355,7 @@ export function describeEdits(server: () => GatepostServer, open: Open): void {
       await begin('zh-CN', 'fr');
       await page.keyboard.press('Control+s');
       expect(await page.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
-      await page.getByRole('button', { name: 'Take theirs' }).click();
+      await page.getByRole('button', { name: 'Take what is stored' }).click();
       expect([await field.inputValue(), await keepMine(page).count(), await stored()]).toEqual(['zh-CN', 0, 'zh-CN']);
       await begin('de', 'fr');
       await keepMine(page).click();

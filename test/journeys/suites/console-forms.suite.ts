@@ -200,7 +200,7 @@ export function describeForms(server: () => GatepostServer, { open, openWithCloc
       await Promise.all(Array.from({ length: 5 }, () => page.keyboard.press('Control+s')));
       await page.getByText('Saved.').waitFor();
       await page.waitForTimeout(300);
-      expect([saves, await page.getByText('Another operator has changed this').count()]).toEqual([1, 0]);
+      expect([saves, await page.getByText('This has changed since').count()]).toEqual([1, 0]);
       await field.fill(`${name}-more`);
       await page.keyboard.press('Control+s');
       await page.getByText('Saved.').nth(1).waitFor();
