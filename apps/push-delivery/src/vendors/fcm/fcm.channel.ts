@@ -36,6 +36,8 @@ const MAX_REFUSED_DEVICES = 3;
 const OF_TOKEN = new Set(['THIRD_PARTY_AUTH_ERROR', 'SENDER_ID_MISMATCH']);
 /** FCM gives a message that is too large the same code, without a field. */
 const ABOUT_TOKEN = /registration token/i;
+const ABOUT_SIZE = /too (?:big|large)/i;
+const TOO_LARGE = 'message too large';
 
 /** Distinguishes the quota of the project from the rate of a device: FCM has one answer for both. */
 class QuotaRefusals {
@@ -195,7 +197,7 @@ export function fcmMessage(push: VendorPush, now: Date): JsonObject | string {
   const data = { payload, ...textsOf(block['data']) };
   if (Object.keys(data).some((key) => RESERVED_KEY.test(key))) return 'reserved data key';
   const content = { ...(Object.keys(notification).length === 0 ? {} : { notification }), data };
-  if (Buffer.byteLength(JSON.stringify(content)) > MAX_BYTES) return 'message too large';
+  if (Buffer.byteLength(JSON.stringify(content)) > MAX_BYTES) return TOO_LARGE;
   return { ...content, android };
 }
 
@@ -246,11 +248,13 @@ function fcmReason(text: string, status: number): { reason: string; isAboutToken
   const error = objectOr(objectIn(text)['error']);
   const details = Array.isArray(error['details']) ? error['details'].filter(isJsonObject) : [];
   const code = details.map((detail) => detail['errorCode']).find((one) => typeof one === 'string') ?? error['status'];
-  const reason = typeof code === 'string' && CODE.test(code) ? code : `status ${status}`;
+  const named = typeof code === 'string' && CODE.test(code) ? code : `status ${status}`;
+  const message = textOr(error['message'], '');
   const violations = details.flatMap((detail) => detail['fieldViolations'] ?? []);
   const isOfToken =
     violations.length === 0
-      ? ABOUT_TOKEN.test(textOr(error['message'], ''))
+      ? ABOUT_TOKEN.test(message)
       : violations.every((violation) => objectOr(violation)['field'] === 'message.token');
+  const reason = named === 'INVALID_ARGUMENT' && ABOUT_SIZE.test(message) ? TOO_LARGE : named;
   return { reason, isAboutToken: details.some((detail) => 'errorCode' in detail) && isOfToken };
 }

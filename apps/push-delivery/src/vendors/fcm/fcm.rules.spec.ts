@@ -91,7 +91,7 @@ describe('an answer of FCM', () => {
       400,
       answer('INVALID_ARGUMENT', 'INVALID_ARGUMENT', [], 'Android message is too big'),
       undefined,
-      { kind: 'rejected', reason: 'INVALID_ARGUMENT' },
+      { kind: 'rejected', reason: 'message too large' },
     ],
     [
       400,
