@@ -153,10 +153,10 @@ describe('the push client, with what an application does to it,', () => {
         expect(bodies.slice(2)).toEqual([{ channels: 'new' }]);
         answer = () => new Promise((resolve) => setTimeout(resolve, 9_000, 200));
         const late = client.register({ lang: 'de' });
-        // The next connection waits for that save, and a stop for the connection.
+        // Neither the next connection nor a stop waits for that save.
         FakeSocket.last.breaks();
         await passes(2_000);
-        expect(bodies.at(-1)).toEqual({ channels: 'new', lang: 'de' });
+        expect([bodies.at(-1), FakeSocket.all.length]).toEqual([{ channels: 'new', lang: 'de' }, 2]);
         await client.stop();
         expect(client.state).toBe('stopped');
         await passes(9_000);
@@ -173,19 +173,23 @@ describe('the push client, with what an application does to it,', () => {
         expect(bodies).toEqual([{ channels: ['news'] }, { channels: 'bad name' }, add('sports')]);
       });
 
-      it('forgets a change that the server refuses, and saves the others', async () => {
+      it.each([400, 413, 422])('forgets a change that is refused with %d, and saves the others', async (status) => {
         await connected(changing({ channels: ['news'] }));
-        answer = ({ channels }) => (channels === 'bad name' ? 400 : 200);
-        await expect(client.register({ channels: 'bad name' })).rejects.toMatchObject({ status: 400 });
+        answer = ({ channels }) => (channels === 'bad name' ? status : 200);
+        await expect(client.register({ channels: 'bad name' })).rejects.toMatchObject({ status });
         await client.register({ lang: 'de' });
         expect(bodies.at(-1)).toEqual({ channels: ['news'], lang: 'de' });
       });
 
       it('sends each operation once, also after failures', async () => {
         await connected(changing({ channels: ['news'], lang: 'en' }));
-        answer = () => 503;
-        await expect(client.register(add('a'))).rejects.toMatchObject({ status: 503 });
-        await expect(client.register(add('b'))).rejects.toMatchObject({ status: 503 });
+        for (const [status, name] of [
+          [503, 'a'],
+          [401, 'b'],
+        ] as const) {
+          answer = () => status;
+          await expect(client.register(add(name))).rejects.toMatchObject({ status });
+        }
         [bodies, answer] = [[], () => 200];
         await client.register({ lang: 'de' });
         expect(bodies).toEqual([{ ...add('a'), lang: 'en' }, { ...add('b'), lang: 'en' }, { lang: 'de' }]);

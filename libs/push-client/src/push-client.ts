@@ -163,7 +163,8 @@ export class PushClient {
     try {
       signal.throwIfAborted();
       const memory = (this.#memory ??= await this.#loadMemory());
-      await this.#renew(memory.installationId, signal);
+      const renewed = this.#renew(memory.installationId, signal);
+      if (this.#registration?.isSaved !== true) await renewed;
       const url = await this.#router.next(memory.installationId, signal);
       signal.throwIfAborted();
       renewal = setInterval(() => void this.#renew(memory.installationId, signal), RENEWAL_MS);
