@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import amqplib from 'amqplib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { directMessage } from '#contracts';
@@ -126,6 +127,20 @@ describe('direct messages over RabbitMQ', () => {
     await eventually(async () => {
       await cut.send(node, note, { number: 2, padding: '' });
       expect(heard.at(-1)).toBe(2);
+    });
+  });
+
+  it('arrive again after their exchange was deleted, and the process learns that some may be missing', async () => {
+    await receive();
+    const broker = await amqplib.connect(testRun().amqpUrl);
+    await (await broker.createChannel()).deleteExchange(`${namespace}.nodes`);
+    await broker.close();
+    await eventually(() => {
+      expect([connections, receiving.isConnected()]).toEqual([2, true]);
+    });
+    await eventually(() => send(1));
+    await eventually(() => {
+      expect(heard).toEqual([1]);
     });
   });
 

@@ -98,7 +98,7 @@ export class RabbitTransport implements Transport {
   }
 
   receiveAsNode(node: string, receiver: NodeReceiver): void {
-    this.#inboxes.push(new NodeMailbox(this.#consuming, this.#topology, node, receiver));
+    this.#inboxes.push(new NodeMailbox(this.#consuming, this.#publisher, this.#topology, node, receiver));
   }
 
   isConnected(): boolean {
@@ -204,18 +204,24 @@ async function queueDepths(
 }
 
 const PREFETCH = 16;
+/** Where an exchange was deleted, its bindings are gone: the broker confirms messages to the process and drops them. */
+const CHECK_MS = 2_000;
+const CHECK = 'check';
 
 /** Receives the direct messages of this process, and acknowledges each after its handling, successful or not. */
 class NodeMailbox {
   readonly #channel: ReconnectingChannel<Channel>;
+  readonly #checks: NodeJS.Timeout;
 
   constructor(
     connection: AmqpConnectionManager,
+    private readonly publisher: Publisher,
     private readonly topology: Topology,
     private readonly node: string,
     private readonly receiver: NodeReceiver,
   ) {
     this.#channel = ReconnectingChannel.plain(connection, (channel, lose) => this.#consume(channel, lose));
+    this.#checks = setInterval(() => void this.#check(), CHECK_MS).unref();
   }
 
   isReceiving(): boolean {
@@ -223,7 +229,18 @@ class NodeMailbox {
   }
 
   close(): Promise<void> {
+    clearInterval(this.#checks);
     return this.#channel.close();
+  }
+
+  async #check(): Promise<void> {
+    const channel = this.#channel.current;
+    if (channel === undefined) return;
+    const route = { exchange: this.topology.nodeExchange, routingKey: this.node };
+    const options = { mandatory: true, messageId: this.node, type: CHECK };
+    await this.publisher.publish(route, Buffer.alloc(0), options).catch((error: unknown) => {
+      if (error instanceof UnroutableError) this.#channel.replace(channel, error);
+    });
   }
 
   async #consume(channel: Channel, lose: () => void): Promise<void> {
@@ -238,12 +255,10 @@ class NodeMailbox {
 
   async #receive(channel: Channel, message: ConsumeMessage): Promise<void> {
     try {
+      const pattern = String(message.properties.type);
       const { traceparent } = originFrom(message.properties.headers);
-      await this.receiver.receive({
-        pattern: String(message.properties.type),
-        body: message.content.toString(),
-        traceparent,
-      });
+      const body = message.content.toString();
+      if (pattern !== CHECK) await this.receiver.receive({ pattern, body, traceparent });
     } finally {
       // Where the channel has closed, the broker has deleted the queue.
       whereOpen(() => {
