@@ -192,7 +192,10 @@ export class AndroidChannel implements VendorChannel {
     const options: OutboundRequest =
       method === 'GET' ? { method, headers } : { method: 'POST', headers: { 'content-type': type, ...headers }, body };
     const { status, text, retryAfter } = await this.options.outbound.send(new URL(url), options);
-    return { status, body: objectIn(text), backOffMs: retryAfterMs(retryAfter, this.options.clock.now()) };
+    const answer = objectIn(text);
+    const isOfVendor = status >= 400 || Object.keys(answer).length > 0;
+    if (!isOfVendor) throw new OutboundError(`status ${status} without JSON`);
+    return { status, body: answer, backOffMs: retryAfterMs(retryAfter, this.options.clock.now()) };
   }
 
   #messageOf(push: VendorPush): AndroidMessage {
