@@ -109,7 +109,7 @@ describe('the operator console in a browser', () => {
     const { page } = await visit();
     for (const address of [ADA, 'eve@example.com']) {
       await signIn(page, address, 'not the password');
-      await page.getByText('The password is wrong, or belongs to another e-mail address.').waitFor();
+      await page.getByText('The e-mail address or the password is wrong.').waitFor();
     }
     for (let attempt = 0; attempt < 6; attempt += 1) {
       const answer = page.waitForResponse(/\/api\/sign-in$/);

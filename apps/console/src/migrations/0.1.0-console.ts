@@ -261,3 +261,10 @@ export class AddSavedViews1796860000000 extends ForwardMigration {
     `CREATE INDEX saved_views_app_id_idx ON console.saved_views (app_id)`,
   ];
 }
+
+// Why: the audit log shows which acts were undone, by later acts that made the change of their undo.
+export class FindUndoneActs1796870000000 extends ForwardMigration {
+  override readonly statements = [
+    `CREATE INDEX audit_change_idx ON console.audit USING hash (change) WHERE outcome = 'done'`,
+  ];
+}

@@ -98,7 +98,7 @@ export const en = {
   },
   problems: {
     UNREACHABLE: 'The console does not answer.',
-    PASSWORD_MISMATCH: 'The password is wrong, or belongs to another e-mail address.',
+    PASSWORD_MISMATCH: 'The e-mail address or the password is wrong.',
     SESSION_REQUIRED: 'The session is over. Sign in again.',
     PROOF_REQUIRED: 'This needs your password once more.',
     SECOND_FACTOR_REQUIRED: 'Enter a code as well, or use a passkey.',

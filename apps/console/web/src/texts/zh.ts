@@ -96,7 +96,7 @@ export const zh: typeof en = {
   },
   problems: {
     UNREACHABLE: '控制台没有响应。',
-    PASSWORD_MISMATCH: '密码不正确，或不属于此邮箱。',
+    PASSWORD_MISMATCH: '邮箱或密码不正确。',
     SESSION_REQUIRED: '会话已结束，请重新登录。',
     PROOF_REQUIRED: '此操作需要再次输入密码。',
     SECOND_FACTOR_REQUIRED: '还需要输入验证码，或使用通行密钥。',
