@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { Controller, Inject, Logger } from '@nestjs/common';
-import { chunksOf, Clock, ConcurrencyLimiter } from '#bootstrap';
+import { Clock, ConcurrencyLimiter } from '#bootstrap';
 import {
   type Caller,
   type DeliveryCounts,
@@ -23,31 +23,24 @@ import {
   type QueryScope,
 } from '#objects';
 import { QueryDatabase } from '#objects/store';
-import {
-  DEVICE_QUEUES,
-  type DeviceQueues,
-  type MessageId,
-  PARTITIONS,
-  type QueueStatistics,
-} from '../device-queues/device-queues.js';
+import { DEVICE_QUEUES, type DeviceQueues, PARTITIONS, type QueueStatistics } from '../device-queues/device-queues.js';
 import { deliveryCountsOf, withStatistics } from '../dispatch/delivery-counts.rules.js';
 import { messageIdOf } from '../dispatch/delivery-statistics.js';
 import type { ListedNotification, NotificationRow } from '../pushes/push.row.js';
 import { VendorBatchesRepository } from '../vendors/vendor-batches.repository.js';
 import { NOTIFICATION_QUERY_CLASS, presentNotification, presentScheduled } from './notification.presenter.js';
-import { ConnectedCounts, type ListedPlace, NotificationsRepository } from './notifications.repository.js';
+import { ConnectedCounts, NotificationsRepository } from './notifications.repository.js';
 
 /** Callers usually look for the pushes that they have just sent. */
 const DEFAULT_ORDER = '-createdAt';
 
 /** Lists of at most this many records do not wait. */
 const SHORT_LIST = 100;
-const ROWS_AT_ONCE = 200;
+const ROWS_AT_ONCE = 100;
 /** Then the list is refused with SERVICE_UNAVAILABLE, before its caller gives up. */
 const LONGEST_WAIT_MS = 3_000;
 const LONGEST_PAUSE_MS = 100;
 
-type Statistics = ReadonlyMap<string, QueueStatistics>;
 type Push = typeof pushRpc;
 type Operations = typeof pushOperationsRpc;
 type Data<Name extends keyof Push> = RpcData<Push[Name]>;
@@ -137,18 +130,15 @@ export class NotificationsController {
   }
 
   async #list(appId: string, query: CompiledFind, { limit, keys }: ObjectListQuery): Promise<JsonObject[]> {
-    const places = limit === 0 ? [] : await this.notifications.list(this.database, query);
-    const statistics = await this.#recentStatistics(appId, places);
-    const ids = places.map(({ objectId }) => objectId);
+    const rows = limit === 0 ? [] : await this.notifications.list(this.database, query);
+    const counts = await this.#countsOfAll(rows, (pushes) => this.queues.recentStatistics(pushes));
+    const ids = rows.map(({ objectId }) => objectId);
     const vendors = await this.vendors.countsOf(appId, ids);
     const results: JsonObject[] = [];
-    for (const some of chunksOf(ids, ROWS_AT_ONCE)) {
-      for (const row of await this.notifications.findAll(this.database, appId, some)) {
-        const counts = this.#countsOf(row, statistics.get(row.objectId));
-        const shown = presentNotification(row, counts, vendors.get(row.objectId) ?? {}, { isMaster: true });
-        results.push(pickKeys(shown, keys));
-      }
-      await setImmediate();
+    for (const [place, row] of rows.entries()) {
+      if (place % ROWS_AT_ONCE === 0) await setImmediate();
+      const shown = presentNotification(row, counts[place] ?? {}, vendors.get(row.objectId) ?? {}, { isMaster: true });
+      results.push(pickKeys(shown, keys));
     }
     return results;
   }
@@ -210,35 +200,34 @@ export class NotificationsController {
   ): Promise<{ readonly row: NotificationRow; readonly counts: Record<string, DeliveryCounts> }> {
     let row = await this.#row(appId, objectId);
     const [statistics] = hasGrowingCounts(row)
-      ? await this.#statisticsOf([messageIdOf(row)], (all) => this.queues.statistics(all))
+      ? await this.#statisticsOf([row], (all) => this.queues.statistics(all))
       : [];
     // The queues may have deleted theirs since the row was read: then the final counts are in the row.
     if (statistics?.size === 0) row = await this.#row(appId, objectId);
-    return { row, counts: this.#countsOf(row, statistics) };
+    const counts = withStatistics(row.counts, statistics ?? new Map<string, never>());
+    return { row, counts: deliveryCountsOf(counts, { isExpired: row.expiresAt <= this.clock.now() }) };
   }
 
-  async #recentStatistics(
-    appId: string,
-    places: readonly ListedPlace[],
-  ): Promise<ReadonlyMap<string, Statistics | undefined>> {
-    const ids = places.flatMap(({ objectId, isCounted }) => (isCounted ? [objectId] : []));
-    if (ids.length === 0) return new Map();
-    const pushes = ids.map((id) => ({ appId, id }));
-    const statistics = await this.#statisticsOf(pushes, (all) => this.queues.recentStatistics(all));
-    return new Map(ids.map((id, place) => [id, statistics[place]]));
+  async #countsOfAll(
+    rows: readonly ListedNotification[],
+    read: DeviceQueues['statistics'],
+  ): Promise<Record<string, DeliveryCounts>[]> {
+    const counted = rows.filter(hasGrowingCounts);
+    const statistics = counted.length === 0 ? [] : await this.#statisticsOf(counted, read);
+    const found = new Map(counted.map((row, place) => [row, statistics[place]]));
+    const now = this.clock.now();
+    return rows.map((row) => {
+      const counts = withStatistics(row.counts, found.get(row) ?? new Map<string, never>());
+      return deliveryCountsOf(counts, { isExpired: row.expiresAt <= now });
+    });
   }
 
-  #countsOf(
-    row: ListedNotification,
-    statistics: Statistics = new Map<string, never>(),
-  ): Record<string, DeliveryCounts> {
-    const counts = withStatistics(row.counts, statistics);
-    return deliveryCountsOf(counts, { isExpired: row.expiresAt <= this.clock.now() });
-  }
-
-  #statisticsOf(pushes: readonly MessageId[], read: DeviceQueues['statistics']): Promise<Statistics[]> {
-    return read(pushes).catch((error: unknown) => {
-      this.#logger.debug(`the statistics of ${pushes.length} pushes: ${messageOf(error)}`);
+  #statisticsOf(
+    rows: readonly ListedNotification[],
+    read: DeviceQueues['statistics'],
+  ): Promise<ReadonlyMap<string, QueueStatistics>[]> {
+    return read(rows.map(messageIdOf)).catch((error: unknown) => {
+      this.#logger.debug(`the statistics of ${rows.length} pushes: ${messageOf(error)}`);
       return [];
     });
   }
@@ -255,7 +244,8 @@ function assertMaster({ isMaster }: Caller): void {
   if (!isMaster) throw appError('FORBIDDEN', { message: 'Only the master key may do this.' });
 }
 
-function hasGrowingCounts({ status, nextStatisticsAt }: NotificationRow): boolean {
+/** A scheduled push is in no queue, and final counts are in the record. */
+function hasGrowingCounts({ status, nextStatisticsAt }: ListedNotification): boolean {
   return status === 'in-queue' || nextStatisticsAt !== null;
 }
 

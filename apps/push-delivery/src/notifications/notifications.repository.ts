@@ -30,12 +30,9 @@ const UNLISTED = [
 ] as const;
 const LISTED = {
   table: 'push.notifications',
-  columns: `object_id AS "objectId", (status = 'in-queue' OR next_tally_at IS NOT NULL) AS "isCounted"`,
+  columns: selectList(NotificationEntity, { except: UNLISTED }),
   size: 'octet_length(target::text) + octet_length(data::text)',
 };
-const FIND_ALL = `
-  SELECT ${selectList(NotificationEntity, { except: UNLISTED })} FROM push.notifications
-   WHERE app_id = $1 AND object_id = ANY ($2)`;
 
 const COUNT_BY_DAY = `
   SELECT (created_at AT TIME ZONE 'UTC')::date::text AS day, COALESCE(sum((platform.counts ->> 'enqueued')::float8), 0) AS queued,
@@ -55,12 +52,6 @@ interface Page {
 interface AcceptedPush {
   readonly objectId: string;
   readonly createdAt: Date;
-}
-
-export interface ListedPlace {
-  readonly objectId: string;
-  /** The queues have statistics of it. A scheduled push is in no queue, and final counts are in the record. */
-  readonly isCounted: boolean;
 }
 
 interface PushProgress {
@@ -127,16 +118,8 @@ export class NotificationsRepository {
     return found === null ? undefined : { partition: found.cursorPartition, requestId: found.requestId };
   }
 
-  /** The records themselves follow in pieces: other work of the process would wait for all of them at once. */
-  list(within: Queryable, query: CompiledFind): Promise<ListedPlace[]> {
-    return listBounded<ListedPlace>(within, LISTED, query);
-  }
-
-  /** In the order of the ids, without those deleted meanwhile. */
-  async findAll(within: Queryable, appId: string, objectIds: readonly string[]): Promise<ListedNotification[]> {
-    const rows = await within.query<ListedNotification>(FIND_ALL, [appId, objectIds], 'notifications.findAll');
-    const found = new Map(rows.map((row) => [row.objectId, row]));
-    return objectIds.flatMap((objectId) => found.get(objectId) ?? []);
+  list(within: Queryable, query: CompiledFind): Promise<ListedNotification[]> {
+    return listBounded<ListedNotification>(within, LISTED, query);
   }
 
   count(within: Queryable, query: CompiledCount): Promise<number> {
