@@ -229,6 +229,9 @@ describe('the secret of one process, replaced (operations, "Secrets")', () => {
       expect([swap.status, swap.stderr]).toEqual([0, '']);
       expect((await gatepost(first(), 'secrets', 'swap')).stderr).toMatch(/swapped before/);
       expect((await gatepost(first(), 'secrets', 'forget')).stderr).toMatch(/still in use/);
+      expect((await gatepost(first(), 'secrets', 'rotate')).stdout).toMatch(
+        /No value needed it.* restart every process/,
+      );
       await first().stop();
       const second = { ...(await startStandalone(first().env)), app: first().app };
       try {

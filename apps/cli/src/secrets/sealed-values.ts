@@ -26,6 +26,8 @@ const SEALING_SERVICES = Object.keys(SERVICES) as Service[];
 const MAX_WALKS = 20;
 const PAUSE_MS = 100;
 const PROGRESS_EVERY = 10_000;
+const NOTHING_RESEALED =
+  'No value needed it. If you have just replaced GATEPOST_SECRET, restart every process, and repeat this.';
 type Service = keyof typeof SERVICES;
 type SealingState = RpcReply<typeof accountsSealingRpc.describe>;
 
@@ -69,6 +71,7 @@ export async function rotate(rpc: RpcClient, deployment: Deployment): Promise<bo
       left += outcome.left;
     }
   }
+  if (resealed + left === 0) print(NOTHING_RESEALED);
   // A process that still seals with another secret would have added values that this run did not see.
   const keyId = [...(await describeServices(rpc, deployment)).values()][0]?.keyId ?? '';
   if (left === 0) await rpc.call(accountsSealingRpc.recordRotation, { keyId, isChanged: resealed > 0 });
