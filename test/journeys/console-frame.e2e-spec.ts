@@ -215,6 +215,27 @@ describe('a session that is over', () => {
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 
+  it('and is followed by that of another operator, who repeats no act of the first', async () => {
+    const page = await signedIn();
+    const known = page.waitForResponse(/\/api\/session$/);
+    await page.goto(operator().urlOf('/profile'));
+    const session = (await (await known).json()) as { operator: object };
+    await page.getByLabel('Name', { exact: true }).fill('Eve');
+    await page.context().clearCookies();
+    const other = { ...session, operator: { ...session.operator, address: 'bo@example.com' } };
+    await answer(page, isAsked('POST', /\/sign-in$/), () => ({ json: other }));
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await signInOf(page).locator('input[type=password]').fill(PASSWORD);
+    let saves = 0;
+    page.on('request', (request) => {
+      if (request.method() !== 'GET' && !request.url().endsWith('/sign-in')) saves += 1;
+    });
+    page.on('dialog', (dialog) => void dialog.accept());
+    await signInOf(page).getByRole('button', { name: 'Continue' }).click();
+    await headingOf(page).filter({ hasText: 'Sign in' }).waitFor();
+    expect(saves).toBe(0);
+  });
+
   it('takes nothing from a page that the operator uses', async () => {
     const page = await signedIn();
     await page.clock.install();

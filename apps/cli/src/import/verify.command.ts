@@ -240,7 +240,9 @@ function printClass(className: ClassName, verified: VerifiedClass): void {
     `${className}: ${objects} in the export, ${here} here${unreadable > 0 ? `, ${unreadable} cannot be read` : ''}`,
   );
   if (here < objects)
-    print(`  not here: ${some(verified.notHere, objects - here)}. Import again: --report names the reasons.`);
+    print(
+      `  not here, or in an earlier version: ${some(verified.notHere, objects - here)}. Import again: --report names the reasons.`,
+    );
   if (incomplete > 0) print(`  without a value that another object has: ${some(verified.lacking, incomplete)}`);
   if (original !== undefined) print(`  ${original} at the real service`);
   if (original !== undefined && objects < original)
