@@ -10,6 +10,7 @@ import { TimeColumn } from '#database';
 @Index('audit_operator_id_idx', ['operatorId', 'begunAt', 'id'])
 @Index('audit_app_id_idx', ['appId', 'begunAt', 'id'])
 @Index('audit_targets_idx', { synchronize: false })
+@Index('audit_change_idx', { synchronize: false })
 @Index('audit_open_idx', ['begunAt'], { where: `outcome = 'begun'` })
 export class AuditEntity {
   @PrimaryColumn('uuid')

@@ -210,16 +210,13 @@ export class PushServiceBackOff {
 
   async #measured<T>(origin: string, request: () => Promise<T>): Promise<T> {
     this.#running.set(origin, (this.#running.get(origin) ?? 0) + 1);
-    let isSlow = false;
-    const timer = setTimeout(() => {
-      isSlow = true;
-      this.#slow.set(origin, true);
-    }, SLOW.afterMs).unref();
+    const sentAt = performance.now();
+    const timer = setTimeout(() => this.#slow.set(origin, true), SLOW.afterMs).unref();
     try {
       return await request();
     } finally {
       clearTimeout(timer);
-      if (!isSlow) this.#slow.delete(origin);
+      if (performance.now() - sentAt < SLOW.afterMs) this.#slow.delete(origin);
       const others = (this.#running.get(origin) ?? 1) - 1;
       if (others === 0) this.#running.delete(origin);
       else this.#running.set(origin, others);
