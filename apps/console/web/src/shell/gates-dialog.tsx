@@ -61,7 +61,10 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
   const passing = (act: () => Promise<Session>) => async () => {
     const passed = await act();
     // Another operator may see other data, and does not repeat what the first one began.
-    if (operator !== null && passed.operator?.address !== operator.address) return window.location.reload();
+    if (operator !== null && passed.operator?.address !== operator.address) {
+      window.location.reload();
+      return;
+    }
     // An answer to the token before this one would say that there is no session.
     await queries.cancelQueries({ queryKey: sessionQuery.queryKey });
     queries.setQueryData(sessionQuery.queryKey, passed);
