@@ -3,10 +3,10 @@ import http2 from 'node:http2';
 import https from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import tls from 'node:tls';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { OutboundClient } from '#outbound';
 import { selfSignedCertificate } from '#testing';
-import { PushServiceBackOff, PushServices } from './push-services.js';
+import { PushServices } from './push-services.js';
 
 const certificate = selfSignedCertificate();
 
@@ -102,29 +102,5 @@ describe('the push services of browsers', () => {
     const silent = http2.createSecureServer({ ...certificate, settings: { maxConcurrentStreams } });
     const { send } = await listen(silent, 500);
     await expect(send('/')).rejects.toThrow(reason);
-  });
-});
-
-describe('a push service that answers slowly', () => {
-  afterEach(() => vi.useRealTimers());
-
-  it('gets fewer requests at once, until it answers in time', async () => {
-    vi.useFakeTimers();
-    const endpoint = new URL('https://push.example/device');
-    const backOff = new PushServiceBackOff();
-    backOff.recordAnswer(endpoint, 201, undefined);
-    const sent = async (count: number, tookMs: number) => {
-      const request = () => new Promise<string>((resolve) => setTimeout(resolve, tookMs, 'sent'));
-      const begun = Array.from({ length: count }, () => backOff.begin(endpoint.origin, request));
-      await vi.advanceTimersByTimeAsync(tookMs);
-      const ends = await Promise.all(begun);
-      return ends.filter((end) => end === 'sent').length;
-    };
-    expect([await sent(60, 2_900), await sent(60, 5_000), await sent(60, 5_000)]).toEqual([60, 60, 50]);
-    const waiting = { reason: 'the push service answers slowly', backOffMs: 1_000 };
-    const some = Array.from({ length: 50 }, () => backOff.begin(endpoint.origin, () => Promise.resolve('sent')));
-    expect(await backOff.begin(endpoint.origin, () => Promise.resolve('sent'))).toEqual(waiting);
-    await Promise.all(some);
-    expect(await sent(60, 100)).toBe(60);
   });
 });

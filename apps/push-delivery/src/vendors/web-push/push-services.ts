@@ -104,8 +104,6 @@ const BACK_OFF_MS = { first: 5_000, longest: 10 * 60_000 };
 /** Requests to unproven services, of the ten or more that a lane sends at once. */
 const MAX_TRIALS = 4;
 const TRIAL_WAIT_MS = 1_000;
-/** A service whose latest request took this time holds half of the usual places, so that others go on. */
-const SLOW = { afterMs: 3_000, requests: 50, waitMs: 1_000 };
 /** Devices without a free trial return one after the other. */
 const TURN_MS = { first: 1_000, next: 100 };
 
@@ -130,8 +128,6 @@ interface ActiveBackOff {
   readonly backOffMs: number;
 }
 
-const WAIT_FOR_SLOW: ActiveBackOff = { reason: 'the push service answers slowly', backOffMs: SLOW.waitMs };
-
 /** Clients choose the services: one that fails must not delay the devices of others. */
 export class PushServiceBackOff {
   readonly #unanswered = new LRUCache<string, UnansweredState>({ max: MAX_ORIGINS });
@@ -141,8 +137,6 @@ export class PushServiceBackOff {
   readonly #answered = new LRUCache<string, true>({ max: MAX_ORIGINS });
   /** One first request to each other service. A trial resolves with its request, or earlier if that takes long. */
   readonly #trials = new Map<string, Promise<unknown>>();
-  readonly #running = new Map<string, number>();
-  readonly #slow = new LRUCache<string, true>({ max: MAX_ORIGINS });
   #turnsEnd = 0;
 
   /** @returns why and for how long nothing is sent; undefined: send */
@@ -158,10 +152,10 @@ export class PushServiceBackOff {
   async begin<T>(origin: string, request: () => Promise<T>): Promise<T | ActiveBackOff> {
     const trial = this.#trials.get(origin);
     if (trial !== undefined) await trial;
-    if (this.#answered.has(origin)) return this.#isFull(origin) ? WAIT_FOR_SLOW : this.#measured(origin, request);
+    if (this.#answered.has(origin)) return request();
     if (this.#trials.has(origin)) return { reason: NO_ANSWER, backOffMs: BACK_OFF_MS.first };
     if (this.#trials.size >= MAX_TRIALS) return { reason: NO_TRIAL, backOffMs: this.#turnMs() };
-    const ended = this.#measured(origin, request);
+    const ended = request();
     const isKnown = ended.catch(() => undefined);
     this.#trials.set(origin, Promise.race([isKnown, sleep(TRIAL_WAIT_MS, undefined, { ref: false })]));
     void isKnown.then(() => this.#trials.delete(origin));
@@ -202,25 +196,6 @@ export class PushServiceBackOff {
     this.#answered.delete(origin);
     const backOffMs = Math.min(BACK_OFF_MS.longest, Math.max(BACK_OFF_MS.first, 2 * lastBackOffMs));
     this.#unanswered.set(origin, { failures: 0, lastBackOffMs: backOffMs, backOffUntil: now + backOffMs });
-  }
-
-  #isFull(origin: string): boolean {
-    return this.#slow.has(origin) && (this.#running.get(origin) ?? 0) >= SLOW.requests;
-  }
-
-  async #measured<T>(origin: string, request: () => Promise<T>): Promise<T> {
-    this.#running.set(origin, (this.#running.get(origin) ?? 0) + 1);
-    const sentAt = performance.now();
-    const timer = setTimeout(() => this.#slow.set(origin, true), SLOW.afterMs).unref();
-    try {
-      return await request();
-    } finally {
-      clearTimeout(timer);
-      if (performance.now() - sentAt < SLOW.afterMs) this.#slow.delete(origin);
-      const others = (this.#running.get(origin) ?? 1) - 1;
-      if (others === 0) this.#running.delete(origin);
-      else this.#running.set(origin, others);
-    }
   }
 
   /** The longer the line, the later the next turn, so that a long line is not looked at all the time. */
