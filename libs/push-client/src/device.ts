@@ -205,8 +205,8 @@ export class Inbox {
 
 /** Pushes reach installations that were saved within the last 90 days. */
 const RENEW_AFTER_MS = 24 * 3_600_000;
-/** Of answers that concern every request, not the change. */
-const OF_ALL_REQUESTS: readonly number[] = [401, 404];
+/** Of answers to a change that the server will never take. */
+const FINAL: readonly number[] = [400, 403, 409, 413, 415, 422];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -256,8 +256,7 @@ export class Registration {
     try {
       await this.#save(installationId, { ...this.#fields, ...change }, signal);
     } catch (error) {
-      const isOfChange = error instanceof RefusedRequest && error.isFinal && !OF_ALL_REQUESTS.includes(error.status);
-      if (!isOfChange) throw error;
+      if (!(error instanceof RefusedRequest) || !FINAL.includes(error.status)) throw error;
       forget();
       return error;
     }
