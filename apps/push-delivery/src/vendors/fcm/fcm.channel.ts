@@ -255,6 +255,7 @@ function fcmReason(text: string, status: number): { reason: string; isAboutToken
     violations.length === 0
       ? ABOUT_TOKEN.test(message)
       : violations.every((violation) => objectOr(violation)['field'] === 'message.token');
-  const reason = named === 'INVALID_ARGUMENT' && ABOUT_SIZE.test(message) ? TOO_LARGE : named;
+  const isTooLarge = named === 'INVALID_ARGUMENT' && violations.length === 0 && ABOUT_SIZE.test(message);
+  const reason = isTooLarge ? TOO_LARGE : named;
   return { reason, isAboutToken: details.some((detail) => 'errorCode' in detail) && isOfToken };
 }
