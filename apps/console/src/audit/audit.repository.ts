@@ -41,7 +41,7 @@ const COLUMNS = `
     SELECT 1 FROM console.audit later
      WHERE string_to_array(later.target, ' ') @> string_to_array(audit.target, ' ') AND later.app_id = audit.app_id
        AND later.begun_at > audit.begun_at AND later.outcome = 'done' AND later.action = audit.undo ->> 'action'
-       AND later.change = audit.undo -> 'body') AS "isUndone"`;
+       AND later.change = audit.undo -> 'body' AND later.change <> '{}') AS "isUndone"`;
 
 /** Writes an entry before the act, and the outcome after it. */
 @Injectable()

@@ -1,4 +1,4 @@
-import { ForwardMigration } from '#database';
+import { ForwardMigration, indexesBesideTraffic } from '#database';
 
 // Why: operators sign in to the console, and each of their acts is recorded before it is done.
 export class CreateConsole1796790000000 extends ForwardMigration {
@@ -264,7 +264,9 @@ export class AddSavedViews1796860000000 extends ForwardMigration {
 
 // Why: the audit log shows which acts were undone, by later acts that made the change of their undo.
 export class FindUndoneActs1796870000000 extends ForwardMigration {
-  override readonly statements = [
-    `CREATE INDEX audit_change_idx ON console.audit USING hash (change) WHERE outcome = 'done'`,
-  ];
+  readonly transaction = false;
+
+  override readonly statements = indexesBesideTraffic('console', {
+    audit_change_idx: `audit USING hash (change) WHERE outcome = 'done' AND change <> '{}'`,
+  });
 }

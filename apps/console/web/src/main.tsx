@@ -62,9 +62,9 @@ function Notices(): ReactNode {
 async function start(root: Element): Promise<void> {
   const router = createConsoleRouter(queries);
   beginFirstPage(router);
-  await Promise.all([loadTexts(preferredLanguage()), router.load()]);
+  const [fallback] = await Promise.all([loadTexts(preferredLanguage()), router.load()]);
   const language = preferredLanguage();
-  const texts = await loadTexts(language);
+  const texts = await loadTexts(language).catch(() => fallback);
   document.documentElement.lang = tagOf(language);
   startTransition(() => {
     createRoot(root).render(

@@ -19,6 +19,8 @@ type Act = () => Promise<unknown>;
 
 /** A form marks itself while it holds what is not saved, also in a tab that is not shown. */
 export const isUnsaved = (): boolean => document.querySelector('[data-unsaved]:not([data-unsaved=false])') !== null;
+export const forgetUnsaved = (): void =>
+  document.querySelectorAll('[data-unsaved]').forEach((form) => form.removeAttribute('data-unsaved'));
 
 export interface Way<Reply = unknown> {
   readonly text: string;

@@ -7,7 +7,7 @@ import { knownOperator, sessionQuery } from '../api/queries';
 import { passAtIssuer, proveByPasskey, signInByPasskey } from '../api/sign-in';
 import { FormDialog } from '../parts/dialogs';
 import { AddressField, CodeField, onText, PasswordField } from '../parts/fields';
-import { useCode, type Way } from '../parts/forms';
+import { forgetUnsaved, useCode, type Way } from '../parts/forms';
 import { type Texts, useTexts } from '../texts/texts';
 
 interface Asked {
@@ -16,10 +16,7 @@ interface Asked {
   readonly answer: (hasPassed: boolean) => void;
 }
 
-/**
- * The dialog over the page where the session is over, or where an act needs the password again. Where both are asked, the sign-in comes
- * first: without a session no proof is possible.
- */
+/** The dialog where the session is over, or an act needs the password again. The sign-in comes first: a proof needs a session. */
 export function Gates(): ReactNode {
   const [asked, setAsked] = useState<readonly Asked[]>([]);
   useEffect(() => {
@@ -61,7 +58,8 @@ function GateDialog({ gate, answer }: Asked): ReactNode {
   const passing = (act: () => Promise<Session>) => async () => {
     const passed = await act();
     // Another operator may see other data, and does not repeat what the first one began.
-    if (operator !== null && passed.operator?.address !== operator.address) {
+    if (operator !== null && passed.operator?.id !== operator.id) {
+      forgetUnsaved();
       window.location.reload();
       return;
     }

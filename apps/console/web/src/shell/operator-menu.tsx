@@ -57,8 +57,10 @@ export function OperatorMenu(): ReactNode {
 }
 
 /** It needs no end. @throws the error of another failure */
-function sessionThatIsOver(error: unknown): Promise<Session> {
-  if (error instanceof CallError && error.status === 401) return call(consoleApi.getSession, {});
+async function sessionThatIsOver(error: unknown): Promise<Session> {
+  const session =
+    error instanceof CallError && error.status === 401 ? await call(consoleApi.getSession, {}) : undefined;
+  if (session?.operator === null) return session;
   throw error;
 }
 
