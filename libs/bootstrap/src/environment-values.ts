@@ -221,10 +221,11 @@ export const proxies = z
   .string()
   .transform((text) => text.split(',').map((proxy) => proxy.trim()))
   .pipe(z.array(z.string().refine(isProxy, 'must be addresses or networks such as 10.0.0.0/8, separated by commas')));
+const PAIRS = 'must be pairs such as name=https://host';
 export const platformUrls = z
   .string()
   .transform((text) => text.split(',').map((pair) => pair.trim().split(/=(.*)/s, 2)))
-  .pipe(z.array(z.tuple([z.string(), z.url({ protocol: /^https?$/ })], 'must be pairs such as name=https://host')))
+  .pipe(z.array(z.tuple([z.string(), z.url({ protocol: /^https?$/, error: PAIRS })], PAIRS)))
   .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
 export const numbersByVendor = (most: number): z.ZodType<Map<string, number>, string> =>
   z

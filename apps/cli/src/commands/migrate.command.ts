@@ -48,11 +48,13 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
     });
 }
 
-const UNREACHED = /\b(?:E[A-Z_]{5,}|08\w{3}|28\w{3}|3D000|57P03)\b/;
+/** Codes of the system, and SQLSTATE of lost connections and of refused logins. */
+const UNREACHED = /^(?:ECONN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|0800[1346]|28\w{3}|3D000|57P03)/;
 
 function withRemedy(reason: string, cause: unknown, { schema }: DatabaseOptions): string {
   const { code } = cause as { code?: unknown };
-  if (!UNREACHED.test(`${String(code)} ${reason}`)) return reason;
+  const named = typeof code === 'string' ? code : reason.replace('PostgreSQL: ', '');
+  if (!UNREACHED.test(named)) return reason;
   const own = `GATEPOST_${schema.toUpperCase()}_DATABASE_URL`;
   return `${reason}. Check that DATABASE_URL (or ${own}) names a running PostgreSQL, a login and a database that exists.`;
 }
