@@ -204,8 +204,8 @@ async function queueDepths(
 }
 
 const PREFETCH = 16;
-/** Where an exchange was deleted, its bindings are gone: the broker confirms messages to the process and drops them. */
 const CHECK_MS = 2_000;
+/** A process sends it to itself. Where an exchange was deleted, its bindings are gone: the broker returns this message, and drops others. */
 const CHECK = 'check';
 
 /** Receives the direct messages of this process, and acknowledges each after its handling, successful or not. */
