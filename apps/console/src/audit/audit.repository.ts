@@ -34,14 +34,17 @@ export interface EndedAct {
   readonly undo?: Undo | null | undefined;
 }
 
-const COLUMNS = `
-  id, begun_at AS "begunAt", ended_at AS "endedAt", operator_id AS "operatorId", operator_name AS "operatorName", way,
-  network, app_id AS "appId", action, target, change, before, undo, outcome, error_name AS "errorName", request_id AS "requestId",
+/** A later act has made the change of the undo. The last condition is that of the partial index audit_change_idx. */
+const IS_UNDONE = `
   undo IS NOT NULL AND EXISTS (
     SELECT 1 FROM console.audit later
      WHERE string_to_array(later.target, ' ') @> string_to_array(audit.target, ' ') AND later.app_id = audit.app_id
        AND later.begun_at > audit.begun_at AND later.outcome = 'done' AND later.action = audit.undo ->> 'action'
-       AND later.change = audit.undo -> 'body' AND later.change <> '{}') AS "isUndone"`;
+       AND later.change = audit.undo -> 'body' AND later.change <> '{}')`;
+const COLUMNS = `
+  id, begun_at AS "begunAt", ended_at AS "endedAt", operator_id AS "operatorId", operator_name AS "operatorName", way,
+  network, app_id AS "appId", action, target, change, before, undo, outcome, error_name AS "errorName", request_id AS "requestId",
+  ${IS_UNDONE} AS "isUndone"`;
 
 /** Writes an entry before the act, and the outcome after it. */
 @Injectable()
