@@ -1,11 +1,28 @@
 import { DatabaseError } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { isAppError, isServerAway, reasonOf } from '#errors';
-import { isInterrupted, translateDriverError } from './driver-error.js';
+import { isInterrupted, isUnreached, translateDriverError } from './driver-error.js';
 
 const ofNetwork = (code: string) => Object.assign(new Error(`connect ${code}`), { code, syscall: 'connect' });
 const ofServer = (code: string) => Object.assign(new DatabaseError('of the server', 13, 'error'), { code });
 const translated = (error: Error) => translateDriverError(error, 'SELECT 1');
+
+describe('a server', () => {
+  it.each([
+    [true, ofNetwork('ECONNREFUSED')],
+    [true, ofNetwork('ENOTFOUND')],
+    [true, ofServer('57P03')],
+    [true, ofServer('28P01')],
+    [true, ofServer('3D000')],
+    [true, new Error('timeout expired')],
+    [true, new Error('The server does not support SSL connections')],
+    [false, ofServer('53100')],
+    [false, ofServer('42P01')],
+    [false, new Error('a fault of the program')],
+  ])('is not reached: %s, after %s', (expected, thrown) => {
+    expect([isUnreached(thrown), isUnreached(translated(thrown))]).toEqual([expected, expected]);
+  });
+});
 
 describe('a failure of a statement', () => {
   it.each([

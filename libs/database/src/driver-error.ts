@@ -86,23 +86,28 @@ export function translateDriverError(error: unknown, sql: string): unknown {
 }
 
 export function isStatementTimeout(error: unknown): boolean {
-  return isTransientFailure(error, QUERY_CANCELED);
+  return transientReason(error) === QUERY_CANCELED;
 }
 
 /** Transactions waited for each other, and PostgreSQL has rolled this one back. */
 export function isDeadlock(error: unknown): boolean {
-  return isTransientFailure(error, DEADLOCK);
+  return transientReason(error) === DEADLOCK;
 }
 
-function isTransientFailure(error: unknown, sqlState: string): boolean {
-  return error instanceof AppError && error.cause instanceof TransientFailure && error.cause.reason === sqlState;
+function transientReason(error: unknown): string | undefined {
+  return error instanceof AppError && error.cause instanceof TransientFailure ? error.cause.reason : undefined;
+}
+
+/** No connection came about or lasted: the server is away, or refuses the login or the database. */
+export function isUnreached(error: unknown): boolean {
+  const failure = translateDriverError(error, '');
+  return isServerAway(failure) || REFUSED_CONNECTION.test(transientReason(failure) ?? '');
 }
 
 /** For a reason outside of the statement: not for want of disk or memory or at its timeout, where the same work would end the same way. */
 export function isInterrupted(error: unknown): boolean {
   if (isServerAway(error)) return true;
-  if (!(error instanceof AppError && error.cause instanceof TransientFailure)) return false;
-  const { reason } = error.cause;
+  const reason = transientReason(error) ?? '';
   return OUTSIDE.test(reason) || REFUSED_CONNECTION.test(reason);
 }
 

@@ -9,6 +9,7 @@ export {
   isInterrupted,
   isRefusedPattern,
   isStatementTimeout,
+  isUnreached,
   violatedForeignKey,
   violatedUniqueConstraint,
 } from './driver-error.js';

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { environment, loadConfig, StartError } from '#bootstrap';
-import { type DatabaseOptions, migrate, migrationStatus } from '#database';
+import { type DatabaseOptions, isUnreached, migrate, migrationStatus } from '#database';
 import { reasonOf } from '#errors';
 import { accountsDatabase } from '../../../accounts/src/accounts.database.js';
 import { authLinkingDatabase } from '../../../auth-linking/src/auth-linking.database.js';
@@ -41,20 +41,16 @@ export function migrateCommand(databaseUrls: () => DatabaseUrls): Command {
         const work = status ? printStatus(database) : bringUpToDate(database, quiet === true);
         await work.catch((cause: unknown) => {
           const verb = status ? 'inspected' : 'migrated';
-          const reason = withRemedy(reasonOf(cause), cause, database);
+          const reason = withRemedy(cause, database);
           throw new StartError(`The schema ${database.schema} cannot be ${verb}: ${reason}`, { cause });
         });
       }
     });
 }
 
-/** Codes of the system, and SQLSTATE of lost connections and of refused logins. */
-const UNREACHED = /^(?:ECONN|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|0800[1346]|28\w{3}|3D000|57P03)/;
-
-function withRemedy(reason: string, cause: unknown, { schema }: DatabaseOptions): string {
-  const { code } = cause as { code?: unknown };
-  const named = typeof code === 'string' ? code : reason.replace('PostgreSQL: ', '');
-  if (!UNREACHED.test(named)) return reason;
+function withRemedy(cause: unknown, { schema }: DatabaseOptions): string {
+  const reason = reasonOf(cause);
+  if (!isUnreached(cause)) return reason;
   const own = `GATEPOST_${schema.toUpperCase()}_DATABASE_URL`;
   return `${reason}. Check that DATABASE_URL (or ${own}) names a running PostgreSQL, a login and a database that exists.`;
 }
