@@ -230,7 +230,7 @@ describe('the secret of one process, replaced (operations, "Secrets")', () => {
       expect((await gatepost(first(), 'secrets', 'swap')).stderr).toMatch(/swapped before/);
       expect((await gatepost(first(), 'secrets', 'forget')).stderr).toMatch(/still in use/);
       expect((await gatepost(first(), 'secrets', 'rotate')).stdout).toMatch(
-        /No value needed it.* restart every process/,
+        /No value needed resealing.* restart every process/,
       );
       await first().stop();
       const second = { ...(await startStandalone(first().env)), app: first().app };
@@ -240,6 +240,7 @@ describe('the secret of one process, replaced (operations, "Secrets")', () => {
         expect(await me()).toBe(user.id);
         const { stdout } = await gatepost(second, 'secrets', 'rotate');
         expect(stdout).toMatch(/accounts, users: 1 sealed anew/);
+        expect(stdout).not.toContain('No value needed');
         expect(stdout).toMatch(/console: does not run, so its one-time codes are left out/);
         expect(await me()).toBe(user.id);
         const forget = await gatepost(second, 'secrets', 'forget');

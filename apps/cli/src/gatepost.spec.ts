@@ -181,7 +181,7 @@ describe('a rescue', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining('a day of the calendar, such as 2026-09-20')]);
   });
 
-  it('that reaches no server says in sentences that it has copied nothing', async () => {
+  it('says that nothing was copied where no server answers', async () => {
     const key = join(folder, 'master-key.txt');
     writeFileSync(key, 'key', { mode: 0o600 });
     const { status, stderr } = await rescue(key);

@@ -15,7 +15,7 @@ for (const stream of [process.stdout, process.stderr])
   stream.on('error', ({ code }: NodeJS.ErrnoException) => {
     // A reader such as `head` may close its end: the command completes its work. A full disk is a failure.
     if (code === 'EPIPE') return;
-    if (stream === process.stdout) process.stderr.write(`${unwritten(code)}\n`);
+    if (stream === process.stdout) process.stderr.write(`${outputProblem(code)}\n`);
     process.exit(1);
   });
 process.exitCode = await runGatepost(process.argv.slice(2), {
@@ -27,6 +27,6 @@ process.exitCode = await runGatepost(process.argv.slice(2), {
   isWatched: process.stderr.isTTY,
 });
 
-function unwritten(code = 'unknown error'): string {
+function outputProblem(code = 'unknown error'): string {
   return `The output cannot be written (${code}). The command may have done its work: check before you repeat it.`;
 }

@@ -9,11 +9,11 @@ export const MAX_LIST_SKIP = 1_000_000_000;
 export const MAX_REMOVED_OBJECTS = 200;
 export const MAX_SAVED_OBJECTS = 100;
 
-const text = (most: number) => z.string().max(most, `may have ${most} characters at most.`);
+const text = (most: number) => z.string().max(most, `may have at most ${most} characters.`);
 const className = z.string().min(1).max(128);
 
 export const objectId = z.string().min(1).max(64);
-const keys = z.array(text(256)).max(100, 'may hold 100 names at most.').optional();
+const keys = z.array(text(256)).max(100, 'may have at most 100 names.').optional();
 const include = text(1024).optional();
 /** The parameter `where` as parsed JSON; the service that runs the query validates it. */
 const where = z.unknown().optional();

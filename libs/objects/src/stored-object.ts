@@ -85,7 +85,7 @@ export function readOnlyKey(key: string): AppError {
 
 export function assertObjectSize(fields: JsonObject, limitBytes: number): void {
   if (storedBytes(fields) <= limitBytes) return;
-  throw appError('OBJECT_TOO_LARGE', { message: `The fields of the object may have ${limitBytes} bytes at most.` });
+  throw appError('OBJECT_TOO_LARGE', { message: `The fields of the object may have at most ${limitBytes} bytes.` });
 }
 
 /** An exponent of a number in a JSON text, unless the text has it in a string. */

@@ -205,8 +205,8 @@ export class Inbox {
 
 /** Pushes reach installations that were saved within the last 90 days. */
 const RENEW_AFTER_MS = 24 * 3_600_000;
-/** Of answers to a change that the server will never take. */
-const FINAL: readonly number[] = [400, 403, 409, 413, 415, 422];
+/** The server never accepts a change that it answers with one of these. */
+const FINAL_STATUSES: readonly number[] = [400, 403, 409, 413, 415, 422];
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -256,7 +256,7 @@ export class Registration {
     try {
       await this.#save(installationId, { ...this.#fields, ...change }, signal);
     } catch (error) {
-      if (!(error instanceof RefusedRequest) || !FINAL.includes(error.status)) throw error;
+      if (!(error instanceof RefusedRequest) || !FINAL_STATUSES.includes(error.status)) throw error;
       forget();
       return error;
     }

@@ -173,13 +173,16 @@ describe('the push client, with what an application does to it,', () => {
         expect(bodies).toEqual([{ channels: ['news'] }, { channels: 'bad name' }, add('sports')]);
       });
 
-      it.each([400, 413, 422])('forgets a change that is refused with %d, and saves the others', async (status) => {
-        await connected(changing({ channels: ['news'] }));
-        answer = ({ channels }) => (channels === 'bad name' ? status : 200);
-        await expect(client.register({ channels: 'bad name' })).rejects.toMatchObject({ status });
-        await client.register({ lang: 'de' });
-        expect(bodies.at(-1)).toEqual({ channels: ['news'], lang: 'de' });
-      });
+      it.each([400, 409, 413, 415, 422])(
+        'forgets a change that is refused with %d, and saves the others',
+        async (status) => {
+          await connected(changing({ channels: ['news'] }));
+          answer = ({ channels }) => (channels === 'bad name' ? status : 200);
+          await expect(client.register({ channels: 'bad name' })).rejects.toMatchObject({ status });
+          await client.register({ lang: 'de' });
+          expect(bodies.at(-1)).toEqual({ channels: ['news'], lang: 'de' });
+        },
+      );
 
       it('sends each operation once, also after failures', async () => {
         await connected(changing({ channels: ['news'], lang: 'en' }));

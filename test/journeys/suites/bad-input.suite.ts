@@ -142,7 +142,7 @@ export function describeBadInput(server: () => GatepostServer): void {
       const half = 'x'.repeat(MEGABYTE * 0.6);
       expect((await put({ first: half })).status).toBe(200);
       const { status, body } = await put({ second: half });
-      const error = `The fields of the object may have ${MEGABYTE} bytes at most.`;
+      const error = `The fields of the object may have at most ${MEGABYTE} bytes.`;
       expect([status, body]).toEqual([400, { code: 116, error }]);
       expect((await put({ first: { __op: 'Delete' } })).status).toBe(200);
     });

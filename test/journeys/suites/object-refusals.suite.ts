@@ -120,7 +120,18 @@ export function describeObjectRefusals(server: () => GatepostServer): void {
       expect.stringMatching(/^The answer is too large/),
     ]);
     expect((await find('&limit=2')).body['results']).toHaveLength(2);
-    expect((await find('&keys=username')).body['results']).toHaveLength(TOO_MANY_LARGE_OBJECTS);
+    const { results } = (await find('&keys=username')).body as { results: { objectId: string }[] };
+    expect(results).toHaveLength(TOO_MANY_LARGE_OBJECTS);
+    const large = { __type: 'Pointer', className: '_User', objectId: results[0]!.objectId };
+    const user = await signUp(appClient(server()), {
+      friends: Array.from({ length: TOO_MANY_LARGE_OBJECTS }, () => large),
+    });
+    const included = await masterClient(server()).get(`/1.1/users/${user.id}?include=friends`);
+    expect([included.status, included.body['code'], included.body['error']]).toEqual([
+      400,
+      116,
+      expect.stringMatching(/^The objects are too large in total/),
+    ]);
   });
 }
 

@@ -176,10 +176,10 @@ export function describeQueries(server: () => GatepostServer): void {
     });
 
     it.each([
-      ['keys', Array.from({ length: 101 }, (_, index) => `k${index}`).join(','), 'keys: may hold 100 names at most.'],
-      ['keys', 'k'.repeat(257), 'keys.0: may have 256 characters at most.'],
-      ['include', 'k'.repeat(1_025), 'include: may have 1024 characters at most.'],
-      ['order', 'k'.repeat(1_025), 'order: may have 1024 characters at most.'],
+      ['keys', Array.from({ length: 101 }, (_, index) => `k${index}`).join(','), 'keys: may have at most 100 names.'],
+      ['keys', 'k'.repeat(257), 'keys.0: may have at most 256 characters.'],
+      ['include', 'k'.repeat(1_025), 'include: may have at most 1024 characters.'],
+      ['order', 'k'.repeat(1_025), 'order: may have at most 1024 characters.'],
     ])('name the limit that %s exceed', async (name, value, error) => {
       const { body } = await query(api, '_User', { [name]: value });
       expect(body).toEqual({ code: 111, error });

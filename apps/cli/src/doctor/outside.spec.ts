@@ -31,13 +31,13 @@ describe('the doctor at an address that is not a gateway', () => {
     },
   );
 
-  it('reports a page instead of the API, as at the port of the console, and nothing that follows from it', async () => {
+  it('reports a page of HTML in place of the API, and nothing else', async () => {
     const page = '<!doctype html><html lang="en">';
     const url = await answering('{"status":"ok"}', page);
     expect(outsideFindings(await lookFromOutside(url, 'app'), url)).toEqual([
       {
         problem: `${url} does not answer as the API: "another server answers /1.1/ping".`,
-        remedy: 'Check the proxy in front of it, and that the port is that of gateways, not of the console.',
+        remedy: "Check the proxy in front of it, and that the port is the gateway's, not the console's.",
       },
     ]);
   });

@@ -182,7 +182,7 @@ function apiFindings({ url, problem, skewMs }: OutsideView): Finding[] {
     return [
       {
         problem: `${url} does not answer as the API: ${quoted(problem)}.`,
-        remedy: 'Check the proxy in front of it, and that the port is that of gateways, not of the console.',
+        remedy: "Check the proxy in front of it, and that the port is the gateway's, not the console's.",
       },
     ];
   if (skewMs === undefined || Math.abs(skewMs) <= MAX_SKEW_MS) return [];

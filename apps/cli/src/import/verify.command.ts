@@ -241,7 +241,7 @@ function printClass(className: ClassName, verified: VerifiedClass): void {
   );
   if (here < objects)
     print(
-      `  not here, or in an earlier version: ${some(verified.notHere, objects - here)}. Import again: --report names the reasons.`,
+      `  missing, or older than in the export: ${some(verified.notHere, objects - here)}. Import again: --report names the reasons.`,
     );
   if (incomplete > 0) print(`  without a value that another object has: ${some(verified.lacking, incomplete)}`);
   if (original !== undefined) print(`  ${original} at the real service`);

@@ -27,7 +27,7 @@ const MAX_WALKS = 20;
 const PAUSE_MS = 100;
 const PROGRESS_EVERY = 10_000;
 const NOTHING_RESEALED =
-  'No value needed it. If you have just replaced GATEPOST_SECRET, restart every process, and repeat this.';
+  'No value needed resealing. If you have just replaced the secret, restart every process and run this command again.';
 type Service = keyof typeof SERVICES;
 type SealingState = RpcReply<typeof accountsSealingRpc.describe>;
 

@@ -78,7 +78,7 @@ describe('a bounded list', () => {
 
   it('counts the bytes in that order, and rejects a total above the limit', async () => {
     expect(await numbers('n', 'LIMIT 30')).toHaveLength(30);
-    const message = 'The objects are too large together. Set a lower limit, or include fewer.';
+    const message = 'The objects are too large in total. Set a lower limit, or include fewer pointers.';
     await expect(numbers('n', 'LIMIT 33')).rejects.toMatchObject({ errorName: 'OBJECT_TOO_LARGE', message });
     // The small rows come first, and only ten of the large ones.
     expect(await numbers('n % 3 DESC, n', 'LIMIT 50')).toHaveLength(50);

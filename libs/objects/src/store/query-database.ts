@@ -74,7 +74,7 @@ interface Place {
 }
 
 export function tooMuchFound(): AppError {
-  const message = 'The objects are too large together. Set a lower limit, or include fewer.';
+  const message = 'The objects are too large in total. Set a lower limit, or include fewer pointers.';
   return appError('OBJECT_TOO_LARGE', { message });
 }
 

@@ -262,7 +262,7 @@ describe('a refusal of the credentials', () => {
     expect(problem).toMatchObject({ isRefusal: true, text: expect.stringContaining(`(${reason})`) as unknown });
   });
 
-  it.each(Object.keys(PROTOCOLS))('is no page that a proxy answers in place of %s', async (name) => {
+  it.each(Object.keys(PROTOCOLS))('is not reported where a proxy answers with HTML for %s', async (name) => {
     const { outcomes, problem } = await outcomesOf(name, '<html>Maintenance</html>');
     expect(outcomes).toEqual([{ kind: 'unsure', reason: 'no answer', scope: 'lane' }]);
     expect(problem).toEqual({ isRefusal: false, text: 'No answer from the vendor: status 200 without JSON.' });
