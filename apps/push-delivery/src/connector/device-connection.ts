@@ -114,8 +114,16 @@ export class DeviceConnection {
     this.#host.closed(this, code);
   }
 
+  /** Consecutive frames share a write. */
   perform(effects: readonly Effect[]): void {
-    for (const effect of effects) this.#do(effect);
+    const frames: Buffer[] = [];
+    for (const effect of effects) {
+      const frame = this.#frameOf(effect);
+      if (frame === undefined) this.#write(frames.splice(0));
+      else frames.push(frame);
+      this.#do(effect);
+    }
+    this.#write(frames);
   }
 
   terminate(): void {
@@ -133,11 +141,9 @@ export class DeviceConnection {
   #do(effect: Effect): void {
     switch (effect.kind) {
       case 'send':
-        this.#write(wireFrame(this.framing, effect.frame));
         if (effect.frame.kind === 'data') this.#host.sent({ messages: effect.frame.messages.length });
         return;
       case 'ping':
-        this.#write(PING_FRAME);
         return;
       case 'close':
         this.socket.close(effect.code, effect.reason);
@@ -156,10 +162,16 @@ export class DeviceConnection {
     }
   }
 
+  #frameOf(effect: Effect): Buffer | undefined {
+    if (effect.kind === 'ping') return PING_FRAME;
+    return effect.kind === 'send' ? wireFrame(this.framing, effect.frame) : undefined;
+  }
+
   /** Writing past ws is safe for complete frames: ws also writes complete frames, without compression. */
-  #write(frame: Buffer | undefined): void {
-    if (frame === undefined || !this.stream.writable) return;
-    this.stream.write(frame);
+  #write(frames: readonly Buffer[]): void {
+    const [first] = frames;
+    if (first === undefined || !this.stream.writable) return;
+    this.stream.write(frames.length === 1 ? first : Buffer.concat(frames));
     if (this.stream.writableLength > MAX_UNREAD_BYTES) this.terminate();
   }
 }

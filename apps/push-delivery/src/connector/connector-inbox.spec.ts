@@ -1,0 +1,104 @@
+import type { Duplex } from 'node:stream';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Clock } from '#bootstrap';
+import { connectorMessages } from '#contracts';
+import { DirectMessages, InProcessTransport } from '#messaging';
+import type { DeviceQueues } from '../device-queues/device-queues.js';
+import { Connections, ConnectorIdentity } from './connections.js';
+import { ConnectorInbox } from './connector-inbox.js';
+import type { DeviceAdmission } from './device-admission.js';
+import { type ConnectionHost, DeviceConnection, type DeviceSocket } from './device-connection.js';
+import { DeviceSession } from './device-session.js';
+import { framingOf } from './framings/framings.js';
+import { MessageCache } from './message-cache.js';
+
+/** More than the connector serves before it lets other work run. */
+const MANY = 600;
+
+describe('the notifications of a connector', () => {
+  let connections: Connections;
+  /** The ids of the messages in each write, by device. */
+  let writes: Map<string, string[][]>;
+  let notify: (id: string, devices: readonly string[], isBulk?: boolean) => Promise<void>;
+
+  beforeEach(() => {
+    [connections, writes] = [new Connections(), new Map()];
+    const identity = new ConnectorIdentity(new Clock());
+    const messages = new DirectMessages(new InProcessTransport());
+    const cache = new MessageCache({} as DeviceQueues);
+    new ConnectorInbox(
+      identity,
+      messages,
+      connections,
+      cache,
+      {} as DeviceAdmission,
+      new Clock(),
+    ).onApplicationBootstrap();
+    notify = (id, devices, isBulk = false) => {
+      const message = { id, appId: 'app', order: 1, expiresAt: Date.now() + 60_000, bodies: {}, body: `"${id}"` };
+      const targets = devices.map((device): [string, string] => [device, 'web']);
+      return messages.send(identity.node, connectorMessages.deliver, {
+        isBulk,
+        wakeUps: [{ message, targets, isRepeated: false }],
+      });
+    };
+  });
+
+  /** A device that is logged in, with an empty queue. */
+  const logIn = (installationId: string) => {
+    const device = { appId: 'app', installationId };
+    const session = new DeviceSession({ id: installationId, hasGatepostExtensions: true, pingSeconds: 60, nowMs: 0 });
+    session.receive({ kind: 'login', ...device, i: undefined, seen: [] }, 0);
+    session.connected(0);
+    session.deliverPage([], { refs: [], hasMore: false, dropped: 0, droppedUpTo: 0 }, 0);
+    const own: string[][] = [];
+    const write = (frames: Buffer) =>
+      own.push([...frames.toString('latin1').matchAll(/"ids":\["(\w+)"\]/g)].map(([, id]) => id!));
+    const connection = new DeviceConnection(
+      { attach: () => undefined } as Partial<DeviceSocket> as DeviceSocket,
+      { writable: true, writableLength: 0, write } as Partial<Duplex> as Duplex,
+      {
+        session,
+        framing: framingOf('gatepost.push.v1'),
+        network: '',
+        host: { sent: () => undefined } as Partial<ConnectionHost> as ConnectionHost,
+      },
+    );
+    connections.claim(device, connection);
+    writes.set(installationId, own);
+    return installationId;
+  };
+
+  it('that wait for an earlier one reach each device in one write, in their order', async () => {
+    const devices = Array.from({ length: MANY }, (_, place) => logIn(`device${place}`));
+    const [first, last] = [devices[0]!, devices.at(-1)!];
+    const handled = [notify('a', devices)];
+    await Promise.resolve();
+    handled.push(notify('b', devices), notify('c', [last]), notify('d', devices));
+    await Promise.all(handled);
+    expect(writes.get(first)).toEqual([['a'], ['b', 'd']]);
+    expect(writes.get(last)).toEqual([['a'], ['b', 'c', 'd']]);
+  });
+
+  it('of large pushes come after those before them, and are overtaken by later ones', async () => {
+    const devices = Array.from({ length: MANY }, (_, place) => logIn(`device${place}`));
+    const last = devices.at(-1)!;
+    const before = notify('before', devices);
+    const large = notify('large', devices, true);
+    await before;
+    const later = notify('later', [last]);
+    await Promise.all([large, later]);
+    expect(writes.get(last)).toEqual([['before'], ['later'], ['large']]);
+  });
+
+  it('of which one fails do not hold up the next ones', async () => {
+    logIn('device');
+    const failing = logIn('failing');
+    connections.find({ appId: 'app', installationId: failing })!.perform = () => {
+      throw new Error('a fault');
+    };
+    await notify('a', [failing]);
+    await notify('b', ['device']);
+    expect(writes.get('device')).toEqual([['b']]);
+  });
+});
