@@ -236,6 +236,41 @@ describe('a session that is over', () => {
     expect(saves).toBe(0);
   });
 
+  it('also because another operator has signed in in another tab, does nothing as that operator', async () => {
+    const { id } = await signUp(appClient(server()));
+    const page = await signedIn();
+    await page.goto(operator().urlOf('/operators'));
+    await page.getByRole('button', { name: 'Invite an operator' }).click();
+    await page.getByLabel('Name').fill('Bo');
+    await page.getByLabel('E-mail address').fill(`${unique('operator')}@example.com`);
+    await page.getByLabel('All applications').selectOption('support');
+    await page.getByRole('dialog').getByRole('button', { name: 'Invite an operator' }).click();
+    const link = await page.locator('[data-link]').textContent();
+
+    await page.clock.install();
+    await page.goto(operator().urlOf(`users/${id}`));
+    const typed = unique('typed');
+    await page.getByLabel('User name').fill(typed);
+    const other = await page.context().newPage();
+    await other.goto(link ?? '');
+    await other.getByLabel('New password').fill(PASSWORD);
+    await other.getByRole('button', { name: 'Begin', exact: true }).click();
+    await menuOf(other).waitFor();
+
+    const session = page.waitForResponse(/\/api\/session$/);
+    await page.clock.fastForward(STALE_MS);
+    await comeBack(page);
+    expect(await (await session).json()).toMatchObject({ operator: null });
+    await signInOf(page).getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await signInOf(page).locator('input[type=password]').fill(PASSWORD);
+    await signInOf(page).getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Saved.').waitFor();
+    await page.goto(operator().urlOf(`/audit?target=${id}`));
+    await page.getByRole('row', { name: /Ada Lovelace/ }).waitFor();
+    expect(await page.getByRole('row', { name: /Bo/ }).count()).toBe(0);
+  });
+
   it('takes nothing from a page that the operator uses', async () => {
     const page = await signedIn();
     await page.clock.install();

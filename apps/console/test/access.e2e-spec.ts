@@ -347,6 +347,26 @@ describe('a session', () => {
     expect([await isUsedNow({ 'X-Gatepost-Unattended': '1' }), await isUsedNow({})]).toEqual([false, true]);
   });
 
+  it('counts for no page that shows another operator, whose acts it neither does nor records', async () => {
+    const visitor = await signIn();
+    const sessionFor = async (id: string) =>
+      (await visitor.call(consoleApi.getSession, { headers: { 'X-Gatepost-Operator': id } })).body['operator'];
+    const { operator } = (await visitor.call(consoleApi.getSession)).body as { operator: { id: string } };
+    const other = (await console.operators.list()).find(({ id }) => id !== operator.id)?.id ?? '';
+    expect([await sessionFor(operator.id), await sessionFor(other)]).toEqual([operator, null]);
+    const acts = async () => {
+      const [row] = await console.database.query<{ count: string }>(
+        `SELECT count(*) FROM console.audit WHERE action = 'changeMe'`,
+      );
+      return Number(row?.count);
+    };
+    const before = await acts();
+    const rename = (id: string) =>
+      visitor.call(consoleApi.changeMe, { headers: { 'X-Gatepost-Operator': id }, body: { name: 'Bo' } });
+    expect([(await rename(other)).status, await acts()]).toEqual([401, before]);
+    expect([(await rename(operator.id)).status, await acts()]).toEqual([200, before + 1]);
+  });
+
   it('is listed with its browser, and ended from another one', async () => {
     const [visitor, other] = [await signIn(), await signIn()];
     const { body } = await visitor.call(consoleApi.listMySessions);

@@ -201,11 +201,15 @@ class ConsoleRouter {
     return signedIn?.name ?? (typeof address === 'string' ? this.#operators.nameAt(address) : undefined);
   }
 
-  async #signedIn(request: FastifyRequest): Promise<SignedIn | undefined> {
-    const token = cookieOf(request.headers.cookie, this.#cookieName);
+  /** The tabs of a browser share the cookie: another operator may have signed in than the one whom the page shows. */
+  async #signedIn({ headers }: FastifyRequest): Promise<SignedIn | undefined> {
+    const token = cookieOf(headers.cookie, this.#cookieName);
     // The page asks again by itself: an operator who has left the screen does not use the session.
-    const isUsed = request.headers['x-gatepost-unattended'] === undefined;
-    return token === undefined ? undefined : this.#signedInOf(await this.#sessions.findSession(token, { isUsed }));
+    const isUsed = headers['x-gatepost-unattended'] === undefined;
+    const session = token === undefined ? undefined : await this.#sessions.findSession(token, { isUsed });
+    return [session?.id, undefined].includes(headers['x-gatepost-operator'] as string)
+      ? this.#signedInOf(session)
+      : undefined;
   }
 
   /** Reads the rights of a long act anew. The proof counts from the beginning. */

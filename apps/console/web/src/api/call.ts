@@ -199,14 +199,15 @@ async function endOfRenewals(): Promise<void> {
 }
 
 async function respondOnce(
-  route: ConsoleRoute,
+  { method, path }: ConsoleRoute,
   { params = {}, query = {}, body = {} }: AnyInput,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const isGet = route.method === 'GET';
-  const response = await answerOf(`/api${pathOf(route.path, params)}${queryText(query)}`, {
-    method: route.method,
-    ...(isGet ? { headers: isAttended() ? {} : UNATTENDED } : { body: JSON.stringify(body), headers: HEADERS }),
+  const response = await answerOf(`/api${pathOf(path, params)}${queryText(query)}`, {
+    method,
+    ...(method === 'GET'
+      ? { headers: { ...OPERATOR, ...(Date.now() - lastInput < ATTENDED_MS ? {} : UNATTENDED) } }
+      : { headers: { ...OPERATOR, ...HEADERS }, body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
   });
   noteVersion(response);
@@ -221,11 +222,9 @@ let lastInput = Date.now();
 for (const input of ['keydown', 'pointerdown', 'pointermove', 'wheel'])
   window.addEventListener(input, () => (lastInput = Date.now()), { capture: true, passive: true });
 
-function isAttended(): boolean {
-  return Date.now() - lastInput < ATTENDED_MS;
-}
-
 const HEADERS = { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' };
+/** Names the operator whom the page shows: the server answers no request of it to another one, who has signed in in another tab. */
+export const OPERATOR: Record<string, string> = {};
 
 let shownVersion: string | undefined;
 let hasNewVersion = false;

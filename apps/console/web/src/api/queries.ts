@@ -19,7 +19,7 @@ import {
   type Undo,
 } from '#console-api';
 import { knownZone } from '../parts/moments.rules';
-import { call, CallError, type CallInput } from './call';
+import { call, CallError, type CallInput, OPERATOR } from './call';
 
 const SECOND = 1_000;
 
@@ -38,9 +38,10 @@ export function createQueryClient(): QueryClient {
     },
   });
   queries.getQueryCache().subscribe(({ query }) => {
-    if (query.queryHash !== SESSION_HASH) return;
-    const session = query.state.data as Session | undefined;
-    if (session !== undefined && session.operator !== null) lastSession = session;
+    const session = query.queryHash === SESSION_HASH ? (query.state.data as Session | undefined) : undefined;
+    if (!session?.operator) return;
+    lastSession = session;
+    OPERATOR['X-Gatepost-Operator'] = session.operator.id;
   });
   return queries;
 }

@@ -154,7 +154,8 @@ export const en = {
     proof: 'Confirm that it is you',
     proofSays: 'This act needs your password. The answer counts for ten minutes.',
     signIn: 'The session is over',
-    signInSays: 'Sign in again. What you have typed is kept, and you continue where you left off.',
+    signInSays:
+      'It has ended, or another operator has signed in in another tab. Sign in again: what you have typed is kept, and you continue where you left off. To continue as the other operator, reload the page.',
   },
   access: {
     signIn: 'Sign in',
