@@ -1,7 +1,15 @@
 import { TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { accessibilityProblems, freePorts, startStandalone, useBrowser, useServer, type Visit } from '#testing';
+import {
+  accessibilityProblems,
+  freePorts,
+  gatepost,
+  startStandalone,
+  useBrowser,
+  useServer,
+  type Visit,
+} from '#testing';
 
 const PASSWORD = 'four words are enough';
 const ADA = 'ada@example.com';
@@ -128,6 +136,10 @@ describe('second factors in a browser', () => {
     await page.getByRole('dialog').getByLabel('Name').fill('This laptop');
     await page.getByRole('dialog').getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('rowheader', { name: 'This laptop' }).waitFor();
+    await page.getByRole('button', { name: 'Add a passkey' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('The same');
+    await page.getByRole('dialog').getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('This device has a passkey of yours for this console already.').waitFor();
     await signOut(page);
     await page.getByRole('button', { name: 'Use a passkey' }).click();
     await menu(page).waitFor();
@@ -146,5 +158,14 @@ describe('second factors in a browser', () => {
     await page.goto(`${origin()}/profile`);
     await page.getByRole('rowheader', { name: 'This laptop' }).waitFor();
     expect(await accessibilityProblems(page)).toEqual([]);
+  });
+
+  it('end by a recovery link, which says so before', async () => {
+    const { stdout } = await gatepost(server(), 'console', 'recover', ADA);
+    await page.goto(stdout.trim());
+    await page.getByText(/your passkeys, one-time codes and recovery codes stop working/).waitFor();
+    await page.getByLabel('New password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByText('Your role needs a second factor. Add a passkey').waitFor();
   });
 });

@@ -14,7 +14,7 @@ async function pass(begin: Api['beginPasskeySignIn'], finish: Api['passkeySignIn
 export const signInByPasskey = (): Promise<Session> => pass(consoleApi.beginPasskeySignIn, consoleApi.passkeySignIn);
 export const proveByPasskey = (): Promise<Session> => pass(consoleApi.beginPasskeyProof, consoleApi.passkeyProof);
 
-/** @throws CallError as a sign-in by a passkey */
+/** @throws CallError as a sign-in by a passkey; PASSKEY_KNOWN where the device has one of the operator */
 export async function addPasskey(name: string): Promise<RouteReply<typeof consoleApi.addPasskey>> {
   const { options } = await call(consoleApi.beginPasskey, {});
   const { startRegistration } = await import('@simplewebauthn/browser');
@@ -22,8 +22,8 @@ export async function addPasskey(name: string): Promise<RouteReply<typeof consol
   return call(consoleApi.addPasskey, { body: { name, response: { ...response } } });
 }
 
-function refused(): never {
-  throw new CallError({ name: 'PASSKEY_REFUSED' }, 0);
+function refused({ name }: Error): never {
+  throw new CallError({ name: name === 'InvalidStateError' ? 'PASSKEY_KNOWN' : 'PASSKEY_REFUSED' }, 0);
 }
 
 /** Leaves the page for the issuer, which leads back to the path `to` of the console. @throws CallError */

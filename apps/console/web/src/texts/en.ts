@@ -120,6 +120,7 @@ export const en = {
     OIDC_ISSUER_AWAY: 'The issuer does not answer at the moment. Try again.',
     IDENTITY_TAKEN: 'Another operator is connected to this account.',
     TAB_REFUSED: 'The browser has opened no tab. Allow this page to open one.',
+    PASSKEY_KNOWN: 'This device has a passkey of yours for this console already.',
     PASSKEY_REFUSED: 'No passkey was used. Try again, or use another way.',
     FORBIDDEN: 'An owner can give you a role with this permission.',
     LINK_EXPIRED: 'The link has expired, was already used, or is not complete. Ask for a new one.',
@@ -175,7 +176,8 @@ export const en = {
     says: {
       setUp: 'Create the first owner. Owners manage all applications and the other operators.',
       invitation: 'An owner has invited you. Set a password to begin.',
-      recovery: 'All your sessions end, and you sign in with the new password.',
+      recovery:
+        'You then sign in with the new password alone. Your sessions end, your passkeys, one-time codes and recovery codes stop working, and an account of the issuer is disconnected.',
     },
     buttons: { setUp: 'Create the owner', invitation: 'Begin', recovery: 'Set the password' },
   },

@@ -115,6 +115,7 @@ export const zh: typeof en = {
     OIDC_ISSUER_AWAY: '身份提供方暂时没有应答，请重试。',
     IDENTITY_TAKEN: '该账号已关联另一个管理员。',
     TAB_REFUSED: '浏览器没有打开标签页，请允许本页面打开。',
+    PASSKEY_KNOWN: '此设备已有你在本控制台的通行密钥。',
     PASSKEY_REFUSED: '没有使用通行密钥，请重试或换一种方式。',
     FORBIDDEN: '所有者可以为你授予带有此权限的角色。',
     LINK_EXPIRED: '链接已过期、已被使用或不完整，请索取新的链接。',
@@ -170,7 +171,8 @@ export const zh: typeof en = {
     says: {
       setUp: '创建第一位所有者。所有者管理全部应用和其他管理员。',
       invitation: '所有者邀请了你。设置密码后即可开始。',
-      recovery: '你的全部会话都会结束，之后用新密码登录。',
+      recovery:
+        '之后只用新密码登录：你的全部会话会结束，通行密钥、一次性验证码和恢复码会失效，身份提供方的账号会取消关联。',
     },
     buttons: { setUp: '创建所有者', invitation: '开始', recovery: '设置密码' },
   },
