@@ -198,8 +198,10 @@ describe('the look of the page', () => {
     await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('dark');
     // It is no choice of that computer: the next choice of the operator counts there, too.
     await choose('English');
+    await choose('Light');
     await other.reload();
     await expect.poll(() => attribute(other, 'lang')).toBe('en-GB');
+    await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('light');
     await choose('As the system');
   });
 });

@@ -10,13 +10,14 @@ import { createQueryClient, sessionQuery } from './api/queries';
 import { createConsoleRouter } from './router';
 import { Gates } from './shell/gates-dialog';
 import { type ChosenLanguage, type Language, loadTexts, preferredLanguage, tagOf, TextsContext } from './texts/texts';
-import { cssVariables, theme, THEME_KEY } from './theme';
+import { cssVariables, preferredTheme, theme, THEME_KEY } from './theme';
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
 // The style that locks scrolling behind dialogs is not made by Mantine itself.
 setNonce(nonce);
 
-const colorSchemes = localStorageColorSchemeManager({ key: THEME_KEY });
+// What the page applies is no choice: that is stored where it is made.
+const schemes = { ...localStorageColorSchemeManager({ key: THEME_KEY }), get: preferredTheme, set: () => undefined };
 const queries = createQueryClient();
 
 interface ConsoleProps {
@@ -34,7 +35,7 @@ function Console({ first, router }: ConsoleProps): ReactNode {
     <MantineProvider
       theme={theme}
       cssVariablesResolver={cssVariables}
-      colorSchemeManager={colorSchemes}
+      colorSchemeManager={schemes}
       defaultColorScheme="auto"
       getStyleNonce={() => nonce}
     >
@@ -55,10 +56,7 @@ function Notices(): ReactNode {
   return isPageDrawn && <Notifications position="bottom-right" limit={4} />;
 }
 
-/**
- * Draws the first page when it is whole: its session, its script and its texts load side by side. A transition is drawn in slices, between
- * which a slow processor answers the operator.
- */
+/** Draws the first page when it is whole. A transition is drawn in slices, between which a slow processor answers the operator. */
 async function start(root: Element): Promise<void> {
   const router = createConsoleRouter(queries);
   beginFirstPage(router);
@@ -75,10 +73,7 @@ async function start(root: Element): Promise<void> {
   });
 }
 
-/**
- * The router would ask for the session, which `index.html` has begun to load, and then for the script of the page. Where one fails, the
- * router asks again and shows the problem.
- */
+/** The router would ask for the session, and then for the script of the page. Where one fails, it asks again and shows the problem. */
 function beginFirstPage(router: ConsoleProps['router']): void {
   void queries.query(sessionQuery).catch(() => undefined);
   const [routes] = router.getMatchedRoutes(router.latestLocation.pathname);

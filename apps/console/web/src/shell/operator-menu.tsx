@@ -8,8 +8,8 @@ import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
 import { isUnsaved } from '../parts/forms';
 import { Bdi, Icon, type IconName } from '../parts/panel';
-import { type Language, preferredLanguage, rememberLanguage, useLanguage } from '../texts/texts';
-import { THEME_KEY } from '../theme';
+import { type Language, preferredLanguage, useLanguage } from '../texts/texts';
+import { preferredTheme } from '../theme';
 
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 const THEME_ICONS: Readonly<Record<(typeof THEMES)[number], IconName>> = { auto: 'system', light: 'sun', dark: 'moon' };
@@ -68,22 +68,21 @@ async function sessionThatIsOver(error: unknown): Promise<Session> {
 function useStoredLook(): void {
   const { operator } = useSession();
   const { language, choose } = useLanguage();
-  const { setColorScheme } = useMantineColorScheme();
-  const theme = operator?.theme ?? 'auto';
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
   useEffect(() => {
     if (language !== preferredLanguage()) choose(preferredLanguage());
-    if (theme !== 'auto' && localStorage.getItem(THEME_KEY) === null) setColorScheme(theme);
-  }, [operator?.language, language, theme, choose, setColorScheme]);
+    if (colorScheme !== preferredTheme()) setColorScheme(preferredTheme());
+  }, [operator, language, colorScheme, choose, setColorScheme]);
 }
 
-type Look = NonNullable<CallInput<typeof consoleApi.changeMe>['body']>;
+type Look = Pick<NonNullable<CallInput<typeof consoleApi.changeMe>['body']>, 'language' | 'theme'>;
 
 /** @returns what stores a choice for the operator, who has it on other computers too; without a session nothing does */
 function useStoreLook(): (look: Look) => void {
   const queries = useQueryClient();
   const { failed } = useNotices();
   return (look) => {
-    if (look.language) rememberLanguage(look.language);
+    for (const [name, value] of Object.entries(look)) localStorage.setItem(`gatepost-${name}`, String(value));
     const operator = queries.getQueryData<Session>(sessionQuery.queryKey)?.operator ?? null;
     if (operator === null) return;
     call(consoleApi.changeMe, { body: look }).then(

@@ -33,10 +33,6 @@ export function preferredLanguage(): Language {
   return navigator.languages.find((each) => /^(?:en|zh)\b/i.test(each))?.startsWith('zh') === true ? 'zh' : 'en';
 }
 
-export function rememberLanguage(language: Language): void {
-  localStorage.setItem(STORED, language);
-}
-
 export function useTexts(): Texts {
   return useLanguage().texts;
 }
