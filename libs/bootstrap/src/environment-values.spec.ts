@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { httpUrl, isProxy, NetworkList, parseRedisUrl, smtpUrl } from './environment-values.js';
+import {
+  httpUrl,
+  isProxy,
+  NetworkList,
+  numbersByVendor,
+  otelAttributes,
+  otlpHeaders,
+  parseRedisUrl,
+  portOrOff,
+  smtpUrl,
+} from './environment-values.js';
+import { environment } from './environment.js';
 
 const plain = { isEncrypted: false, login: {} };
 
@@ -139,10 +150,50 @@ describe('smtpUrl', () => {
     expect(smtpUrl.parse(text)).toBe(text);
   });
 
-  it.each(['smtp:host', 'smtp://host?requireTls=true', 'smtp://host?requiretls=true', 'smtp://host?requireTLS=yes'])(
-    'refuses %s',
+  it.each([
+    'smtp:host',
+    'smtp://host?requireTls=true',
+    'smtp://host?requiretls=true',
+    'smtp://host?requireTLS=yes',
+    'smtp://user:p%40ss%@host',
+  ])('refuses %s', (text) => {
+    expect(smtpUrl.safeParse(text).success).toBe(false);
+  });
+});
+
+describe('pairs of OpenTelemetry', () => {
+  it.each(['x-api-key=secret', 'Authorization=Basic YTpi==, x-team=a%2Cb%25,'])('take the headers %s', (text) => {
+    expect(otlpHeaders.parse(text)).toBe(text);
+  });
+
+  it.each(['foo', '=secret', 'x-api-key=', 'x-api-key=a;b', 'x-api-key=50%', 'x-api-key=a,b'])(
+    'refuse the headers %s, of which some would not be sent',
     (text) => {
-      expect(smtpUrl.safeParse(text).success).toBe(false);
+      expect(otlpHeaders.safeParse(text).success).toBe(false);
     },
   );
+
+  it.each(['foo', 'team=a=b', '=a', 'team=a,region', 'team=50%'])(
+    'refuse the attributes %s, of which none would be set',
+    (text) => {
+      expect(otelAttributes.safeParse(text).success).toBe(false);
+    },
+  );
+
+  it('take attributes', () => {
+    const text = 'deployment.environment.name=staging, team=a%3Db,';
+    expect(otelAttributes.parse(text)).toBe(text);
+  });
+});
+
+describe('errors of values', () => {
+  it.each([
+    [portOrOff, 'none', 'off, or a whole number from 0 to 65535'],
+    [numbersByVendor(100), 'apns=1000', 'such as apns=100,fcm=50, separated by commas, with numbers from 1 to 100'],
+    [environment.shape.GATEPOST_NAMESPACE, '1shop', 'a lower case letter, then up to 40 lower case letters'],
+  ])('name all that is allowed: %#', (schema, text, allowed) => {
+    expect(schema.safeParse(text).error?.issues.map(({ message }) => message)).toEqual([
+      expect.stringContaining(allowed),
+    ]);
+  });
 });

@@ -192,14 +192,12 @@ function loginOf(username: string, password: string): Login {
 
 export const secret = (schema: z.ZodString): z.ZodType<Secret, string> =>
   schema.transform((value) => new Secret(value));
-export const wholeNumber = (min: number, max: number): z.ZodType<number, string> =>
+export const wholeNumber = (min: number, max: number, alternative = ''): z.ZodType<number, string> =>
   z
     .string()
     .transform((text) => (/^\d{1,10}$/.test(text) ? Number(text) : Number.NaN))
-    .refine((value) => value >= min && value <= max, `must be a whole number from ${min} to ${max}`);
-export const portOrOff = z.union([z.literal('off'), wholeNumber(0, 65_535)], {
-  error: 'must be off, or a whole number from 0 to 65535',
-});
+    .refine((value) => value >= min && value <= max, `must be ${alternative}a whole number from ${min} to ${max}`);
+export const portOrOff = z.union([z.literal('off'), wholeNumber(0, 65_535, 'off, or ')]);
 export const onOrOff = z.enum(['on', 'off']);
 export const url = (protocols: RegExp, example: string): z.ZodType<string, string> => {
   const error = `must be a URL such as ${example}`;
@@ -208,38 +206,47 @@ export const url = (protocols: RegExp, example: string): z.ZodType<string, strin
 export const httpUrl = url(/^https?$/, 'https://accounts.example.com')
   .refine(isPlainUrl, 'must have neither ? nor # nor a user')
   .transform((value) => value.replace(/\/+$/, ''));
+const ESCAPES = 'must have %25 in place of each %, as in a password';
 /** nodemailer ignores an option that it does not know, and sends in clear text where `requireTLS` is misspelt. */
-export const smtpUrl = url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465').refine(
-  (text) => [...new URL(text).searchParams].every(isSmtpOption),
-  'may have the options requireTLS=true, ignoreTLS=true, name=…, authMethod=… and tls.…=… only, spelt like this',
-);
+export const smtpUrl = url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465')
+  .refine(hasValidEscapes, ESCAPES)
+  .refine(
+    (text) => [...new URL(text).searchParams].every(isSmtpOption),
+    'may have the options requireTLS=true, ignoreTLS=true, name=…, authMethod=… and tls.…=… only, spelt like this',
+  );
+/** OpenTelemetry drops a header that it cannot read, and all attributes beside one of them. */
+const openTelemetryPairs = (pair: RegExp, escapes: string): z.ZodString =>
+  z
+    .string()
+    .refine(
+      (text) => hasValidEscapes(text) && text.split(',').every((each) => pair.test(each.trim())),
+      `must be pairs such as name=value, separated by commas, with %2C for a comma in a value, %25 for %, ${escapes}`,
+    );
+export const otlpHeaders = openTelemetryPairs(/^[\w.%-]+\s*=\s*[^;\s][^;]*$|^$/, '%3B for ;');
+export const otelAttributes = openTelemetryPairs(/^[^=]+=[^=]*$|^$/, '%3D for =');
 export const otlpUrl = url(/^https?$/, 'http://collector:4318');
 export const rateLimit = z
   .string()
   .regex(/^(?:off|[1-9]\d{0,8}\/[1-9]\d{0,4})$/, 'must be off, or a count and a time in seconds such as 30/3600');
-export const proxies = z
-  .string()
-  .transform((text) => text.split(',').map((proxy) => proxy.trim()))
-  .pipe(z.array(z.string().refine(isProxy, 'must be addresses or networks such as 10.0.0.0/8, separated by commas')));
+const list = z.string().transform((text) => text.split(',').map((each) => each.trim()));
+export const proxies = list.pipe(
+  z.array(z.string().refine(isProxy, 'must be addresses or networks such as 10.0.0.0/8, separated by commas')),
+);
 const PAIRS = 'must be pairs such as name=https://host';
-export const platformUrls = z
-  .string()
-  .transform((text) => text.split(',').map((pair) => pair.trim().split(/=(.*)/s, 2)))
+export const platformUrls = list
+  .transform((pairs) => pairs.map((pair) => pair.split(/=(.*)/s, 2)))
   .pipe(z.array(z.tuple([z.string(), z.url({ protocol: /^https?$/, error: PAIRS })], PAIRS)))
   .transform((pairs) => new Map(pairs.map(([platform, address]) => [platform, address.replace(/\/+$/, '')])));
-export const numbersByVendor = (most: number): z.ZodType<Map<string, number>, string> =>
-  z
+export const numbersByVendor = (most: number): z.ZodType<Map<string, number>, string> => {
+  const error = `must be pairs such as apns=${most},fcm=50, separated by commas, with numbers from 1 to ${most}`;
+  return z
     .string()
-    .regex(
-      /^[a-z-]+=[1-9]\d{0,4}(?:,[a-z-]+=[1-9]\d{0,4})*$/,
-      'must be pairs such as apns=1000,fcm=500, separated by commas',
+    .regex(/^[a-z-]+=[1-9]\d{0,4}(?:,[a-z-]+=[1-9]\d{0,4})*$/, error)
+    .transform(
+      (text) => new Map(text.split(',').map((pair) => [pair.replace(/=.*/, ''), Number(pair.replace(/.*=/, ''))])),
     )
-    .transform((text) =>
-      text.split(',').map((pair): [string, number] => [pair.replace(/=.*/, ''), Number(pair.replace(/.*=/, ''))]),
-    )
-    .refine((pairs) => pairs.every(([, value]) => value <= most), `must be numbers up to ${most}`)
-    .transform((pairs) => new Map(pairs));
-const ESCAPES = 'must have %25 in place of each %, as in a password';
+    .refine((numbers) => [...numbers.values()].every((each) => each <= most), error);
+};
 const isForPg = (text: string) => /%(?![0-9a-f]{2})/i.test(text) || hasValidEscapes(text);
 export const databaseUrl = url(/^postgres(ql)?$/, 'postgres://user:password@host:5432/db').refine(isForPg, ESCAPES);
 export const redisUrl = z
@@ -273,10 +280,7 @@ const groupRole = z
     const [, group = '', owner, role, app] = GROUP_ROLE.exec(text) ?? [];
     return { group, role: (owner ?? role) as GroupRole['role'], appId: app ?? null };
   });
-export const groupRoles = z
-  .string()
-  .transform((text) => text.split(',').map((pair) => pair.trim()))
-  .pipe(z.array(groupRole));
+export const groupRoles = list.pipe(z.array(groupRole));
 export const MIN_SECRET_LENGTH = 32;
 /** Surrounding blanks may belong to the list or, as the end of a file's last line, to the secret itself. */
 export const secrets = z

@@ -9,6 +9,8 @@ import {
   MIN_SECRET_LENGTH,
   numbersByVendor,
   onOrOff,
+  otelAttributes,
+  otlpHeaders,
   otlpUrl,
   platformUrls,
   portOrOff,
@@ -242,7 +244,7 @@ export const environment = z.object({
     .describe('Whether operators sign in by passwords and passkeys; off: by the OpenID Connect issuer alone.'),
   GATEPOST_NAMESPACE: z
     .string()
-    .regex(/^[a-z][a-z0-9_-]{0,40}$/, 'must be lower case letters, digits, _ or -')
+    .regex(/^[a-z][a-z0-9_-]{0,40}$/, 'must be a lower case letter, then up to 40 lower case letters, digits, _ or -')
     .default('gatepost')
     .describe('Prefix of every queue, exchange and Redis key, so that several deployments can share servers.'),
   GATEPOST_LOG_LEVEL: z
@@ -269,7 +271,7 @@ export const environment = z.object({
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: otlpUrl
     .optional()
     .describe('Full URL for traces. Default: OTEL_EXPORTER_OTLP_ENDPOINT with /v1/traces appended.'),
-  OTEL_EXPORTER_OTLP_HEADERS: secret(z.string())
+  OTEL_EXPORTER_OTLP_HEADERS: secret(otlpHeaders)
     .optional()
     .describe('Headers for the collector, such as credentials: pairs such as x-api-key=secret, separated by commas.'),
   OTEL_TRACES_SAMPLER: traceSampler
@@ -286,8 +288,7 @@ export const environment = z.object({
     .string()
     .optional()
     .describe('Name of the process in traces. Default: gatepost- and the name of the service.'),
-  OTEL_RESOURCE_ATTRIBUTES: z
-    .string()
+  OTEL_RESOURCE_ATTRIBUTES: otelAttributes
     .optional()
     .describe('Further attributes in traces: pairs such as deployment.environment.name=staging, separated by commas.'),
 });
