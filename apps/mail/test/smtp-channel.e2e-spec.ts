@@ -28,6 +28,7 @@ const ends: (() => unknown)[] = [];
 /** A server without STARTTLS, and the channel to it. */
 async function open({
   hidesSmtpUtf8 = false,
+  scheme = 'smtp',
   query = '',
   greetsMs = 0,
   acceptsMs = 0,
@@ -52,7 +53,7 @@ async function open({
   });
   const port = await freePorts(1);
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const url = new Secret(`smtp://127.0.0.1:${port}${query}`);
+  const url = new Secret(`${scheme}://127.0.0.1:${port}${query}`);
   const channel = new SmtpChannel(composer, { url, connections: 1 }, limits);
   ends.push(() => {
     channel.onApplicationShutdown();
@@ -70,6 +71,12 @@ describe('a server without STARTTLS', () => {
     const { channel, recipients } = await open({ query: '/?requireTLS=true' });
     await expect(channel.send(deliveryTo('ada@example.com'))).rejects.toBeInstanceOf(ChannelUnavailable);
     expect(recipients).toEqual([]);
+  });
+
+  it('is named where the URL begins with smtps, with the remedy', async () => {
+    const { channel } = await open({ scheme: 'smtps' });
+    const failure = expect(channel.send(deliveryTo('ada@example.com'))).rejects;
+    await failure.toThrow(/^The server does not begin with TLS on this port\. Begin SMTP_URL with smtp:\/\//);
   });
 });
 

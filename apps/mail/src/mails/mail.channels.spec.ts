@@ -103,6 +103,11 @@ describe('a failure of SMTP', () => {
     expect(smtpFailure(thrown, begun).message).toBe('530 <an address>, from:an address');
   });
 
+  it('of a server that does not greet says that it may expect TLS', () => {
+    const thrown = failure({ code: 'ETIMEDOUT', command: 'CONN', message: 'Greeting never received' });
+    expect(smtpFailure(thrown, notBegun).message).toMatch(/^Greeting never received\. .* begin SMTP_URL with smtps/);
+  });
+
   it('of a server with a huge reply is cut before it is searched for addresses', () => {
     const message = `554 ${'x'.repeat(980)} <ada.lovelace@example.com> ${'x'.repeat(20_000)}`;
     const error = smtpFailure(failure({ code: 'EPROTOCOL', command: 'CONN', message }), notBegun);

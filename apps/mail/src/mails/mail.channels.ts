@@ -267,10 +267,19 @@ export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
   const reply = messageOf(thrown);
   const message = reply.length > MAX_REPLY_LENGTH ? reply.slice(0, MAX_REPLY_LENGTH).replace(/\S*$/, '…') : reply;
   // This message is logged, and servers repeat addresses in their replies, also in another spelling.
-  if (isServerUnavailable(failure, failed)) return new ChannelUnavailable(message.replaceAll(ADDRESS, 'an address'));
+  if (isServerUnavailable(failure, failed))
+    return new ChannelUnavailable(withRemedy(message).replaceAll(ADDRESS, 'an address'));
   if (!isFinal(failure) || LOGIN_REPLIES.has(failure.responseCode)) return new Error(message, { cause: thrown });
   if (!needsSmtpUtf8(failed.recipient)) return new DeliveryRefused(message);
   return new DeliveryRefused(`${NO_SMTPUTF8}: ${message}`);
+}
+
+/** OpenSSL's text names neither cause nor remedy. */
+function withRemedy(message: string): string {
+  if (message.includes('wrong version number'))
+    return 'The server does not begin with TLS on this port. Begin SMTP_URL with smtp://, or change its port.';
+  if (!message.startsWith('Greeting never received')) return message;
+  return `${message}. If the server begins with TLS on this port, begin SMTP_URL with smtps://.`;
 }
 
 function isServerUnavailable(
