@@ -106,7 +106,7 @@ describe('an invitation', () => {
     expect((await owner.call(consoleApi.createOperatorLink, { params, body: {} })).status).toBe(200);
   });
 
-  it('of which a mail program has cut off a part does not work, as one that has ended', async () => {
+  it('with an incomplete token is refused as LINK_EXPIRED', async () => {
     for (const token of ['', 'short', `${'A'.repeat(43)}).`]) {
       const { body } = await console.visitor().call(consoleApi.inspectLink, { body: { token } });
       expect(body['name']).toBe('LINK_EXPIRED');

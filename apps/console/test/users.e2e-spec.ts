@@ -166,17 +166,30 @@ describe('an undo', () => {
     ]);
   });
 
-  it('that was done is not offered again, but its own is', async () => {
-    const { body } = await changeUser({ updatedAt: at, changes: { level: 2 } });
-    const lockout = { lockedUntil: null, lockedSince: null, failures: 0, failedLogins: [] };
-    const state = { linkedAccounts: [], roles: [], hasPassword: true, lockout };
-    console.transport.answer(userSearchRpc.describe, () => ({ user: { ...user, level: 2 }, ...state }));
-    expect((await changeUser((body['undo'] as { body: unknown }).body)).status).toBe(200);
-    const { body: log } = await owner.call(consoleApi.listAudit, { query: { appId: APP, limit: '2' } });
-    expect(log['items']).toMatchObject([
-      { isUndone: false, undo: { body: { changes: { level: 2 } } } },
-      { isUndone: true, undo: null },
-    ]);
+  it('is not offered again once it is done; the undo of the undo is', async () => {
+    const stored = (level: number) => {
+      const lockout = { lockedUntil: null, lockedSince: null, failures: 0, failedLogins: [] };
+      const state = { linkedAccounts: [], roles: [], hasPassword: true, lockout };
+      console.transport.answer(userSearchRpc.describe, () => ({ user: { ...user, level }, ...state }));
+    };
+    const undone = async (limit: number) => {
+      const { body } = await owner.call(consoleApi.listAudit, { query: { appId: APP, limit: String(limit) } });
+      return (body['items'] as { isUndone: boolean }[]).map(({ isUndone }) => isUndone);
+    };
+    const change = { changes: { level: 2 }, former: { level: 1 } };
+    const undo = { changes: { level: 1 }, former: { level: 2 } };
+    const status = async (body: unknown, userId = 'u1') =>
+      (await owner.call(consoleApi.changeUser, { params: { appId: APP, userId }, body })).status;
+
+    expect(await status(change)).toBe(200);
+    // A refused undo changes nothing, and one of another user concerns that user.
+    expect([await status(undo), await undone(2)]).toEqual([400, [false, false]]);
+    stored(2);
+    expect([await status(undo, 'u2'), await undone(3)]).toEqual([200, [false, false, false]]);
+    expect([await status(undo), (await undone(4)).at(0), (await undone(4)).at(3)]).toEqual([200, false, true]);
+    stored(1);
+    expect([await status(change), await undone(2)]).toEqual([200, [false, true]]);
+    expect((await undone(5)).at(4)).toBe(true);
   });
 
   it.each([{ level: 2 }, { level: { __op: 'Delete' } }, { level: 1, score: null }])(

@@ -19,7 +19,7 @@ export const operatorAddress = z
 const code = z.string().min(6).max(40);
 /** Options for the browser's passkeys, or its reply: JSON of WebAuthn Level 3. */
 const webAuthn = z.record(z.string(), z.unknown());
-/** A part of one is a link that does not work, as an expired one. */
+/** An incomplete token is answered as an expired one: LINK_EXPIRED. */
 const linkToken = z.string().max(200);
 export const operatorId = z.uuid();
 

@@ -57,7 +57,7 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
     const says = isShared ? t.deleteSharedSays : t.deleteSays;
     setDialog(<Confirm title={t.delete(name)} button={acts.delete} {...{ says, onConfirm, onClose }} />);
   };
-  // The filters of the list never equal those of a view from another version, of which the page knows a part.
+  // The page drops filters that it does not know, so the list never equals a view of another version.
   const isDeletable = (view: ShownView) =>
     (same.includes(view) || view.id === chosenId) && (view.isOwn || may('settings.write'));
   const open = ({ id, search }: ShownView) => {

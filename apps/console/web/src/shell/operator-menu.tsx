@@ -28,7 +28,7 @@ export function OperatorMenu(): ReactNode {
     if (isUnsaved()) await navigate({ to: '/' });
     if (isUnsaved() || time !== times.current) return;
     // The page that is shown reads the session until another one is.
-    queries.setQueryData(sessionQuery.queryKey, await call(consoleApi.signOut, {}).catch(sessionThatIsOver));
+    queries.setQueryData(sessionQuery.queryKey, await call(consoleApi.signOut, {}).catch(endedSession));
     await navigate({ to: '/sign-in' });
     queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== '/session' });
   };
@@ -56,8 +56,8 @@ export function OperatorMenu(): ReactNode {
   );
 }
 
-/** It needs no end. @throws the error of another failure */
-async function sessionThatIsOver(error: unknown): Promise<Session> {
+/** Signing out of a session that has ended succeeds. @throws the error of another failure */
+async function endedSession(error: unknown): Promise<Session> {
   const session =
     error instanceof CallError && error.status === 401 ? await call(consoleApi.getSession, {}) : undefined;
   if (session?.operator === null) return session;
