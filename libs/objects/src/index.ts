@@ -12,6 +12,7 @@ export {
 export { roleClass } from './classes/role.class.js';
 export {
   emailSchema,
+  hashable,
   isUid,
   kindOfEntry,
   type LoginIdentifier,

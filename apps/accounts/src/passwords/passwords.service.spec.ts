@@ -19,6 +19,7 @@ describe('parseCredentials', () => {
     [{ username: 'a' }, 'PASSWORD_MISSING'],
     [{ username: 'a', password: '' }, 'PASSWORD_MISSING'],
     [{ username: 'a', password: 7 }, 'INVALID_PASSWORD'],
+    [{ username: 'a', password: 'p\ud800' }, 'INVALID_PASSWORD'],
     [{ username: { $ne: '' }, password: 'p' }, 'INVALID_USERNAME'],
     [{ email: ['a'], password: 'p' }, 'INVALID_EMAIL'],
     [{ mobilePhoneNumber: {}, password: 'p' }, 'INVALID_PHONE'],

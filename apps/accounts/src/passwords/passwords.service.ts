@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type ImportedPassword, importedPassword, type JsonObject, type LoginMethod } from '#contracts';
 import { appError, type ErrorName } from '#errors';
-import { isAbsent, type LoginIdentifier, parsePhoneNumber } from '#objects';
+import { hashable, isAbsent, type LoginIdentifier, parsePhoneNumber } from '#objects';
 import { Sealer } from '#security';
 import { PasswordHasher } from '#security/passwords';
 import { LockoutService } from '../lockout/lockout.service.js';
@@ -115,7 +115,7 @@ export function parseCredentials(body: JsonObject): Credentials {
   const password = body['password'];
   if (isAbsent(password)) throw appError('PASSWORD_MISSING');
   if (typeof password !== 'string') throw appError('INVALID_PASSWORD');
-  return { identifier, value, password };
+  return { identifier, value, password: hashable(password) };
 }
 
 function parseIdentifier(identifier: LoginIdentifier, value: JsonObject[string] | undefined): string {

@@ -140,7 +140,7 @@ describe('userClass.parse', () => {
 });
 
 describe('parsePassword', () => {
-  it.each([undefined, null, '', ' ', 7, true, {}, ['p']])('refuses %j', (value) => {
+  it.each([undefined, null, '', ' ', 7, true, {}, ['p'], 'p\ud800', '\udc00p'])('refuses %j', (value) => {
     expect(() => parsePassword(value)).toThrow(expect.objectContaining({ errorName: 'INVALID_PASSWORD' }) as Error);
   });
 

@@ -70,7 +70,14 @@ function presentUsername({ username }: PublicUserRow, { viewer, hideContact }: O
 
 export function parsePassword(value: unknown): string {
   if (typeof value !== 'string' || value.trim() === '') throw appError('INVALID_PASSWORD');
-  return value;
+  return hashable(value);
+}
+
+/** UTF-8 encodes all unpaired surrogates alike: the hashes of different passwords would be equal. @throws AppError INVALID_PASSWORD */
+export function hashable(password: string): string {
+  if (!password.isWellFormed())
+    throw appError('INVALID_PASSWORD', { message: 'The password contains an unpaired surrogate: send valid Unicode.' });
+  return password;
 }
 
 export function requirePassword(value: unknown): string {
