@@ -25,8 +25,8 @@ const EMAIL = new RegExp(`^${LOCAL_PART}@(?:${LABEL}\\.){1,10}(?=[^.]*\\p{L})(?=
 const INVISIBLE_CHARACTERS = /[\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]/u;
 const INTERNATIONAL_PHONE = /^\+[1-9]\d{5,14}$/;
 const NATIONAL_PHONE = /^\d{6,13}$/;
-/** A Chinese mobile number with its country code but without the plus; no national number is that long. */
-const CHINESE_MOBILE = /^861\d{10}$/;
+/** A Chinese mobile number with its country code: without the plus, or twice. No national number is that long or begins so. */
+const CHINESE_MOBILE = /^(?:\+86)?86(1\d{10})$/;
 /** Numbers without a prefix are Chinese, as in the original API. */
 const DEFAULT_PREFIX = '+86';
 
@@ -59,8 +59,8 @@ export function parsePhoneNumber(value: JsonValue): string {
 }
 
 function internationalForm(number: string): string {
-  if (CHINESE_MOBILE.test(number)) return `+${number}`;
-  return NATIONAL_PHONE.test(number) ? DEFAULT_PREFIX + number : number;
+  const national = CHINESE_MOBILE.exec(number)?.[1] ?? number;
+  return NATIONAL_PHONE.test(national) ? DEFAULT_PREFIX + national : national;
 }
 
 /** The name of a user that signed up by phone is the number: `hideContact` hides both. */
