@@ -28,6 +28,8 @@ const COMMON_COLUMNS: readonly [string, QueryColumn][] = [
   ['createdAt', { sql: 'created_at', type: 'date' }],
   ['updatedAt', { sql: 'updated_at', type: 'date' }],
 ];
+const OWNER = '_owner';
+const NO_OWNER = `Invalid ACL. '${OWNER}' stands for the creator in settings of classes only: name the user's objectId.`;
 const READ_ONLY = ['objectId', 'createdAt', 'updatedAt', 'className'];
 /** SDKs send them for hooks of the cloud engine, of which none run here, and, that for Java, as names of objects in batches. */
 const IGNORED_KEYS: readonly string[] = ['__ignore_hooks', '__internalId'];
@@ -172,6 +174,7 @@ export class ObjectClass<Fields extends FieldDefinitions = FieldDefinitions, Row
 
   #parseAcl(value: JsonValue): Acl | null {
     const { missingAclError } = this.definition;
+    if (isJsonObject(value) && Object.hasOwn(value, OWNER)) throw appError('INVALID_ACL', { message: NO_OWNER });
     if (missingAclError !== undefined && value === null) throw appError(missingAclError);
     if (missingAclError !== undefined) return parseAcl(value);
     return value === null || isDelete(value) ? null : parseAcl(plain('ACL', value));

@@ -102,6 +102,7 @@ describe('userClass.parse', () => {
     [{ email: 'no-address' }, 'INVALID_EMAIL'],
     [{ mobilePhoneNumber: 'abc' }, 'INVALID_PHONE'],
     [{ ACL: 'public' }, 'INVALID_ACL'],
+    [{ ACL: { '*': { read: true }, _owner: { write: true } } }, 'INVALID_ACL'],
   ])('refuses %j', (fields, errorName) => {
     expect(() => userClass.parse(fields, false)).toThrow(expect.objectContaining({ errorName }) as Error);
   });
