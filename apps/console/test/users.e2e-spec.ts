@@ -216,8 +216,9 @@ describe('an undo', () => {
   });
 
   it('needs either the time of a user or former values', async () => {
-    for (const given of [{}, { updatedAt: at, former: {} }])
-      expect(await changeUser({ changes: {}, ...given })).toMatchObject({ status: 400 });
+    for (const given of [{}, { updatedAt: at, former: { level: 1 } }, { former: {} }])
+      expect(await changeUser({ changes: { level: 3 }, ...given })).toMatchObject({ status: 400 });
+    expect(console.transport.requestsOf(accountsRpc.updateUser)).toEqual([]);
   });
 
   it('of a setting writes the former value, but not of one that stands for a class permission', async () => {
@@ -288,6 +289,11 @@ describe('an undo', () => {
       expect(console.transport.requestsOf(objectsRpc.update)).toMatchObject([
         { changes: { users: { __op: 'Batch', ops } }, where: { updatedAt: { iso: at } } },
       ]);
+    });
+
+    it('of the ACL needs the ACL that was read', async () => {
+      expect(await changeRole({ ACL: {}, former: {} })).toMatchObject({ status: 400 });
+      expect(console.transport.requestsOf(objectsRpc.update)).toEqual([]);
     });
 
     it.each([

@@ -161,7 +161,7 @@ export const usersApi = {
     params: ofUser,
     body: z
       .strictObject({ updatedAt: time.optional(), former: json.optional(), changes: json })
-      .refine(({ updatedAt, former }) => (updatedAt === undefined) !== (former === undefined), {
+      .refine(({ updatedAt, former = {} }) => (updatedAt === undefined) === Object.keys(former).length > 0, {
         error: 'must have either updatedAt or former',
       }),
     reply: oneUser.extend({ undo }),
@@ -268,17 +268,21 @@ export const usersApi = {
     path: '/apps/:appId/roles/:roleId',
     access: 'roles.write',
     params: ofRole,
-    body: z.strictObject({
-      /** Of the role that was read: NO_EFFECT for an access list if the role has changed since. */
-      updatedAt: time.optional(),
-      /** NO_EFFECT if another access list is stored, if an added member is one already, or a removed member is none. */
-      former: z.strictObject({ ACL: json.optional() }).optional(),
-      ACL: json.optional(),
-      addUsers: members,
-      removeUsers: members,
-      addRoles: members,
-      removeRoles: members,
-    }),
+    body: z
+      .strictObject({
+        /** Of the role that was read: NO_EFFECT for an access list if the role has changed since. */
+        updatedAt: time.optional(),
+        /** NO_EFFECT if another access list is stored, if an added member is one already, or a removed member is none. */
+        former: z.strictObject({ ACL: json.optional() }).optional(),
+        ACL: json.optional(),
+        addUsers: members,
+        removeUsers: members,
+        addRoles: members,
+        removeRoles: members,
+      })
+      .refine(({ ACL, former }) => ACL === undefined || former === undefined || former.ACL !== undefined, {
+        error: 'former must have the ACL too',
+      }),
     reply: oneRole.extend({ undo }),
   }),
   deleteRole: route({
