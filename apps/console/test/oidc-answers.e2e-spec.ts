@@ -103,14 +103,26 @@ describe('an answer of the issuer', () => {
 
   it('is refused with changed claims', async () => {
     issuer.tamper = (token) => {
-      const [head, body = '', signature] = token.split('.');
-      const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as object;
-      return [head, Buffer.from(JSON.stringify({ ...claims, sub: 'another' })).toString('base64url'), signature].join(
-        '.',
-      );
+      const [head, body] = issuer.resigned(token, { sub: 'another' }).split('.');
+      return [head, body, token.split('.')[2]].join('.');
     };
     const { visitor, response } = await answered();
     await refused(visitor, response, 'OIDC_ANSWER_INVALID');
+  });
+
+  it.each([
+    ['an empty subject', { sub: '' }],
+    ['a time of issue in the future', { iat: Math.floor(Date.now() / 1_000) + 120 }],
+  ])('is refused with %s', async (_, claims) => {
+    issuer.tamper = (token) => issuer.resigned(token, claims);
+    const { visitor, response } = await answered();
+    await refused(visitor, response, 'OIDC_ANSWER_INVALID');
+  });
+
+  it('is accepted from an issuer whose clock is slightly ahead', async () => {
+    issuer.tamper = (token) => issuer.resigned(token, { iat: Math.floor(Date.now() / 1_000) + 20 });
+    const { visitor, response } = await answered();
+    expect((await finish(visitor, response)).status).toBe(200);
   });
 
   it('is refused with the name of another issuer, and without one', async () => {

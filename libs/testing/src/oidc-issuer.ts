@@ -1,3 +1,4 @@
+import { sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -24,6 +25,7 @@ export class OidcIssuer {
   tamper: ((idToken: string) => string) | undefined;
   /** `away`: each connection is closed. `failing`: each answer is 502. `silent`: none comes. */
   fault: 'away' | 'failing' | 'silent' | undefined;
+  readonly #key = newSigningKey().privateKey;
   #provider: Provider | undefined;
 
   private constructor(private readonly server: Server) {}
@@ -65,7 +67,7 @@ export class OidcIssuer {
       features: { devInteractions: { enabled: false } },
       findAccount: (_, sub) => ({ accountId: sub, claims: () => ({ sub, ...this.#claimsOf(sub) }) }),
       interactions: { url: (_, { uid }) => `/interaction/${uid}` },
-      jwks: { keys: [{ ...newSigningKey().privateKey.export({ format: 'jwk' }), use: 'sig' }] },
+      jwks: { keys: [{ ...this.#key.export({ format: 'jwk' }), use: 'sig' }] },
       async loadExistingGrant({ oidc: { client, session } }) {
         const grant = new provider.Grant({ clientId: client?.clientId ?? '', accountId: session?.accountId ?? '' });
         grant.addOIDCScope('openid email profile groups');
@@ -80,6 +82,14 @@ export class OidcIssuer {
       if (this.tamper !== undefined && typeof body?.id_token === 'string') body.id_token = this.tamper(body.id_token);
     });
     this.#provider = provider;
+  }
+
+  /** An ID token with these claims instead of its own, signed by the issuer. */
+  resigned(idToken: string, claims: object): string {
+    const [head = '', body = ''] = idToken.split('.');
+    const own = JSON.parse(Buffer.from(body, 'base64url').toString()) as object;
+    const signed = `${head}.${Buffer.from(JSON.stringify({ ...own, ...claims })).toString('base64url')}`;
+    return `${signed}.${sign('sha256', Buffer.from(signed), this.#key).toString('base64url')}`;
   }
 
   /** A browser of a person, with a session at the issuer once it has signed in. */

@@ -11,6 +11,7 @@ const logger = new Logger('Issuer');
 export const CALLBACK_PATH = '/api/oidc/callback';
 const TIMEOUT_SECONDS = 5;
 const DESCRIPTION_MS = 3_600_000;
+const MAX_CLOCK_AHEAD_MS = 30_000;
 const MAX_NAME_LENGTH = 100;
 const ADDRESS = /^[^\s@\p{Cc}]{1,200}@[^\s@\p{Cc}]{1,253}$/u;
 /** RFC 6749, section 4.1.2.1: another attempt can succeed. */
@@ -71,8 +72,7 @@ export class Issuer {
     try {
       const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
       const tokens = await client.authorizationCodeGrant(issuer, url, checks);
-      const claims = tokens.claims();
-      if (claims === undefined) throw appError('OIDC_ANSWER_INVALID');
+      const claims = this.#usable(tokens.claims());
       const isComplete = claims['email'] !== undefined && (this.#oidc.roles.length === 0 || 'groups' in claims);
       const further =
         isComplete || issuer.serverMetadata().userinfo_endpoint === undefined
@@ -97,6 +97,14 @@ export class Issuer {
   #scope({ scopes_supported: known }: Client.ServerMetadata): string {
     const asksForGroups = this.#oidc.roles.length > 0 && known?.includes('groups') === true;
     return `openid email profile${asksForGroups ? ' groups' : ''}`;
+  }
+
+  /** The library accepts an empty subject, and a time of issue in the future. */
+  #usable(claims: Client.IDToken | undefined): Client.IDToken {
+    const latestMs = this.clock.now().getTime() + MAX_CLOCK_AHEAD_MS;
+    if (claims !== undefined && claims.sub !== '' && claims.iat * 1_000 <= latestMs) return claims;
+    logger.warn('a sign-in by the OpenID Connect issuer has failed: its ID token has no subject, or is of the future');
+    throw appError('OIDC_ANSWER_INVALID');
   }
 
   #accountOf(claims: Client.IDToken | (Client.UserInfoResponse & Client.IDToken)): ProvenAccount {
