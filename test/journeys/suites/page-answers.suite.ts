@@ -69,6 +69,7 @@ export function describePageAnswers(server: () => GatepostServer): void {
       const byScript = await linkToReset();
       const url = `/1.1/resetPassword/${byScript.token}?password=${encodeURIComponent('via script')}`;
       expect((await anybody().get(url)).status).toBe(400);
+      expect((await anybody().get(`${url}%E4&callback=a.b`)).text).toMatch(/a\.b\(\{"code":107,/);
       expect((await anybody().get(`${url}&callback=a.b`)).text).toBe("/**/typeof a.b === 'function' && a.b({});");
       expect((await anybody().get(`${url}&callback=a.b`)).text).toMatch(/a\.b\(\{"code":1,/);
       const { username } = byScript.user;

@@ -117,12 +117,22 @@ function scriptOf(callback: string, value: object): string {
 }
 
 /** The status is always 200, because browsers do not run scripts with an error status. The result contains the code. */
-async function outcomeOf({ id }: FastifyRequest, act: () => Promise<object>): Promise<object> {
+async function outcomeOf({ id, url }: FastifyRequest, act: () => Promise<object>): Promise<object> {
   try {
+    assertDecodable(url);
     return await act();
   } catch (thrown) {
     const error = fromHttp(thrown);
     reportError(logger, error, { requestId: id });
     return errorBody(error);
+  }
+}
+
+/** Fastify leaves a malformed escape of a parameter as it is: a new password would be another one than the user has typed. */
+function assertDecodable(url: string): void {
+  try {
+    decodeURIComponent(url);
+  } catch {
+    throw appError('MALFORMED_JSON', { message: 'The URL is malformed: use encodeURIComponent for its parameters.' });
   }
 }
