@@ -192,11 +192,27 @@ describe('a message for an Android vendor', () => {
     });
   });
 
-  it.each(['oppo', 'vivo', 'meizu'])('cannot be silent on %s', (name) => {
+  it.each(['oppo', 'vivo', 'meizu'])('cannot be silent or without text on %s', (name) => {
     const protocol = protocolOf(name);
     expect(protocol.refuses?.(messageOf({ ...DATA, silent: true }, protocol))).toMatch(/silent/);
+    expect(protocol.refuses?.(messageOf({ title: 'Canteen', order: 7 }, protocol))).toMatch(/without text/);
     expect(protocol.refuses?.(messageOf(DATA, protocol))).toBeUndefined();
   });
+
+  it.each<JsonObject>([{ order: 7 }, { title: 'Canteen', order: 7 }, { alert: ' ', order: 7 }])(
+    '%j without text is a data message of Huawei, Honor and Xiaomi',
+    async (data) => {
+      const payload = JSON.stringify(data);
+      const [huawei, honor, xiaomi] = await Promise.all(
+        ['huawei', 'honor', 'xiaomi'].map((name) => requested(name, data)),
+      );
+      const message = { data: payload, android: { ttl: '3600s' }, token: ['a', 'b'] };
+      expect(huawei?.json?.['message']).toEqual(message);
+      expect(honor?.json).toEqual(message);
+      expect(xiaomi?.form).toMatchObject({ pass_through: '1', payload });
+      expect(xiaomi?.form).not.toHaveProperty('title');
+    },
+  );
 
   it('gets a title, and the texts of its block', () => {
     const protocol = protocolOf('oppo');

@@ -54,7 +54,7 @@ interface Addressed {
 }
 
 function huaweiMessage(message: AndroidMessage, { tokens, intentHost, category }: Addressed): JsonObject {
-  const { block, title, text, pushId, payload, isSilent } = message;
+  const { block, title, text, pushId, payload } = message;
   const token = [...tokens];
   const ttl = ttlOf(message);
   const { message: native, target_user_type: userType, alert: _alert, title: _title, ...own } = block;
@@ -64,7 +64,7 @@ function huaweiMessage(message: AndroidMessage, { tokens, intentHost, category }
     ...(category === undefined ? {} : { category }),
     ...(userType === undefined ? {} : { target_user_type: userType }),
   };
-  if (isSilent) return { ...merged({ data: payload, android: base }, own), token };
+  if (isDataMessage(message)) return { ...merged({ data: payload, android: base }, own), token };
   const click = { type: 1, intent: clickIntent(intentHost, message.custom) };
   const channel = message.channel === undefined ? {} : { channel_id: message.channel };
   const notification = { tag: pushId, click_action: click, ...channel };
@@ -105,11 +105,11 @@ export function honorProtocol(
 }
 
 function honorMessage(message: AndroidMessage, tokens: readonly string[], intentHost: string): JsonObject {
-  const { block, title, text, pushId, payload, isSilent } = message;
+  const { block, title, text, pushId, payload } = message;
   const { targetUserType, alert: _alert, title: _title, ...own } = block;
   const base = { ttl: ttlOf(message), ...(targetUserType === undefined ? {} : { targetUserType }) };
   const token = [...tokens];
-  if (isSilent) return { ...merged({ data: payload, android: base }, own), token };
+  if (isDataMessage(message)) return { ...merged({ data: payload, android: base }, own), token };
   const clickAction = { type: 1, intent: clickIntent(intentHost, message.custom) };
   const notification = { importance: 'NORMAL', tag: pushId, clickAction };
   return { ...merged({ notification: { title, body: text }, android: { ...base, notification } }, own), token };
@@ -121,6 +121,11 @@ function signIn(url: string, clientId: string, secret: string): NonNullable<Andr
     tokenOf: ({ body: { access_token: token, expires_in: seconds } }) =>
       typeof token === 'string' ? { token, seconds: typeof seconds === 'number' ? seconds : 3_600 } : undefined,
   };
+}
+
+/** These vendors refuse a notification without a text. */
+function isDataMessage({ isSilent, text }: AndroidMessage): boolean {
+  return isSilent || text === '';
 }
 
 function ttlOf({ seconds }: AndroidMessage): string {
@@ -228,7 +233,8 @@ export function xiaomiProtocol(
 }
 
 function form(message: AndroidMessage, channelId: string | undefined): Record<string, string> {
-  const { title, text, payload, isSilent, seconds, notifyId, pushId, block } = message;
+  const { title, text, payload, seconds, notifyId, pushId, block } = message;
+  const isData = isDataMessage(message);
   const channel = message.channel ?? channelId;
   const extras = {
     jobkey: createHash('sha256').update(pushId).digest('hex').slice(0, JOB_KEY_LENGTH),
@@ -236,8 +242,8 @@ function form(message: AndroidMessage, channelId: string | undefined): Record<st
     ...objectOr(block['extra']),
   };
   return {
-    pass_through: isSilent ? '1' : '0',
-    ...(isSilent ? {} : { title: cut(title, MAX_TITLE), description: cut(text, MAX_TEXT), notify_type: '-1' }),
+    pass_through: isData ? '1' : '0',
+    ...(isData ? {} : { title: cut(title, MAX_TITLE), description: cut(text, MAX_TEXT), notify_type: '-1' }),
     payload,
     time_to_live: String(Math.min(seconds * 1_000, MAX_TTL_MS)),
     notify_id: String(notifyId),

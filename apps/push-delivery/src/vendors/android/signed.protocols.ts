@@ -15,8 +15,12 @@ import {
 // as public clients quote them (2024).
 
 const DAY_SECONDS = 86_400;
-const SILENT = 'silent messages are not carried';
-const refusesSilent = ({ isSilent }: AndroidMessage) => (isSilent ? SILENT : undefined);
+
+/** These vendors have notifications only, which need a text. */
+function refusalOf({ isSilent, text }: AndroidMessage): string | undefined {
+  if (isSilent) return 'silent messages are not carried';
+  return text === '' ? 'a message without text is not carried' : undefined;
+}
 
 const OPPO_TOKENS = 1_000;
 const OPPO_MAX_TITLE = 50;
@@ -37,7 +41,7 @@ export function oppoProtocol(
   return {
     block: 'oppo',
     tokensPerRequest: OPPO_TOKENS,
-    refuses: refusesSilent,
+    refuses: refusalOf,
     signIn: {
       call: (now) => {
         const timestamp = String(now.getTime());
@@ -120,7 +124,7 @@ export function vivoProtocol(
   return {
     block: 'vivo',
     tokensPerRequest: VIVO_TOKENS,
-    refuses: refusesSilent,
+    refuses: refusalOf,
     signIn: {
       call: (now) => {
         const timestamp = now.getTime();
@@ -221,7 +225,7 @@ export function meizuProtocol({ appId, appSecret }: VendorCredentials<'meizu'>, 
   return {
     block: 'mz',
     tokensPerRequest: MEIZU_TOKENS,
-    refuses: refusesSilent,
+    refuses: refusalOf,
     send: async ({ message, tokens }, call) => {
       const form = { appId, pushIds: tokens.join(','), messageJson: JSON.stringify(meizuMessage(message)) };
       const pairs = Object.entries(form).map(([name, value]) => `${name}=${value}`);
