@@ -44,6 +44,11 @@ export class Http2Error extends Error {
   }
 }
 
+/** Such as a proxy, whose page is not the vendor's answer. */
+export function ofAnotherServer(status: number): Http2Error {
+  return new Http2Error(false, `status ${status} of another server`);
+}
+
 /** No request has begun: the connections were closed. */
 export const CLOSED = 'closed';
 

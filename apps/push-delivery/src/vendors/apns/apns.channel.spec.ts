@@ -19,19 +19,21 @@ describe('the provider token of the channel to Apple', () => {
   let lagMs: number;
   let tokens: Set<string>;
   let channel: ApnsChannel;
+  /** In place of Apple's answer. */
+  let page: { status: number; text: string } | undefined;
 
   const outcome = async () => (await channel.send(push, [target]))[0]?.kind;
 
   beforeEach(() => {
-    [lagMs, appleMs, tokens] = [0, Date.now(), new Set()];
+    [lagMs, appleMs, tokens, page] = [0, Date.now(), new Set(), undefined];
     const clock = new Clock();
     vi.spyOn(clock, 'now').mockImplementation(() => new Date(appleMs - lagMs));
     vi.spyOn(Http2Client.prototype, 'request').mockImplementation(({ headers }) => {
       const [, token = ''] = (headers['authorization'] ?? '').split(' ');
       tokens.add(token);
       const isValid = Math.abs(appleMs - (decodeJwt(token).iat ?? 0) * 1_000) <= 60 * MINUTE_MS;
-      const [status, reason] = isValid ? [200, ''] : [403, 'ExpiredProviderToken'];
-      return Promise.resolve({ status, headers: {}, text: JSON.stringify({ reason }) });
+      const answer = isValid ? { status: 200, text: '' } : { status: 403, text: '{"reason":"ExpiredProviderToken"}' };
+      return Promise.resolve({ headers: {}, ...(page ?? answer) });
     });
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -58,6 +60,19 @@ describe('the provider token of the channel to Apple', () => {
     const credentials = { teamId: 'TEAM123456', keyId: 'KEY1234567', privateKey: formOf(privateKey) };
     const token = await new ProviderToken(credentials, new Clock()).get();
     expect((await jwtVerify(token, createPublicKey(privateKey))).payload.iss).toBe('TEAM123456');
+  });
+
+  it.each([
+    [200, '<html>Log in</html>'],
+    [204, ''],
+    [302, ''],
+  ])('has no answer of Apple where a proxy answers %i %j', async (status, text) => {
+    page = { status, text };
+    const reason = `status ${status} of another server`;
+    expect(await channel.send(push, [target])).toEqual([
+      { kind: 'unsure', reason: `no answer (${reason})`, scope: 'lane' },
+    ]);
+    expect(await channel.check()).toEqual({ isRefusal: false, text: `No answer from Apple: ${reason}.` });
   });
 
   it('is used for 40 minutes', async () => {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Clock } from '#bootstrap';
 import type { VendorCredentials } from '#contracts';
 import { ProviderToken } from '../access-tokens.js';
-import { Http2Client, Http2Error, outcomeWithoutAnswer } from '../http2-client.js';
+import { Http2Client, Http2Error, ofAnotherServer, outcomeWithoutAnswer } from '../http2-client.js';
 import {
   type CheckProblem,
   type Outcome,
@@ -114,6 +114,8 @@ export class ApnsChannel implements VendorChannel {
       headers: { authorization, ...headers },
       body,
     });
+    const isAcceptance = answer.status === 200 && answer.text === '';
+    if (answer.status < 400 && !isAcceptance) throw ofAnotherServer(answer.status);
     return { signed, answer };
   }
 

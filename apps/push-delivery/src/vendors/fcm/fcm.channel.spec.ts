@@ -22,11 +22,13 @@ let channel: FcmChannel;
 /** The value of `Retry-After` in refusals. */
 let retryAfter: string | undefined;
 let signInStatus: number;
-let signIn: object;
+let signIn: object | string;
+/** In place of Google's answer. */
+let page: { status: number; text: string } | undefined;
 
 /** Tokens that begin with `hot` are over a quota. */
 beforeEach(async () => {
-  [retryAfter, signInStatus] = [undefined, 200];
+  [retryAfter, signInStatus, page] = [undefined, 200, undefined];
   signIn = { access_token: 'token', expires_in: 3_600 };
   server = http2.createServer();
   server.on('stream', (stream) => {
@@ -34,11 +36,11 @@ beforeEach(async () => {
       const { message } = JSON.parse(body) as { message: { token: string } };
       const isRefused = message.token.startsWith('hot');
       stream.respond({
-        ':status': isRefused ? 429 : 200,
+        ':status': page?.status ?? (isRefused ? 429 : 200),
         ...(isRefused && retryAfter !== undefined ? { 'retry-after': retryAfter } : {}),
       });
       const error = { status: 'RESOURCE_EXHAUSTED', details: [{ errorCode: 'QUOTA_EXCEEDED' }] };
-      stream.end(isRefused ? JSON.stringify({ error }) : '{}');
+      stream.end(page?.text ?? JSON.stringify(isRefused ? { error } : { name: 'projects/project/messages/1' }));
     });
   });
   server.listen(0, '127.0.0.1');
@@ -48,7 +50,14 @@ beforeEach(async () => {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     tokenUrl: 'https://localhost/token',
     connections: 1,
-    outbound: { send: () => Promise.resolve({ status: signInStatus, text: JSON.stringify(signIn), retryAfter }) },
+    outbound: {
+      send: () =>
+        Promise.resolve({
+          status: signInStatus,
+          text: typeof signIn === 'string' ? signIn : JSON.stringify(signIn),
+          retryAfter,
+        }),
+    },
     clock: new Clock(),
   });
 });
@@ -104,6 +113,23 @@ it('a refused sign-in at Google has its reason', async () => {
     isRefusal: true,
     text: expect.stringContaining('(invalid_grant)') as unknown,
   });
+});
+
+it.each([
+  [200, '<html>Log in</html>'],
+  [200, '{}'],
+  [302, ''],
+])('a proxy that answers %i %j in place of Google has not accepted the message', async (status, text) => {
+  page = { status, text };
+  const reason = `status ${status} of another server`;
+  expect(await sendTo('calm')).toEqual([{ kind: 'unsure', reason: `no answer (${reason})`, scope: 'lane' }]);
+  expect(await channel.check()).toEqual({ isRefusal: false, text: `No answer from Google: ${reason}.` });
+});
+
+it('a proxy that answers in place of the sign-in at Google has not refused it', async () => {
+  signIn = '<html>Log in</html>';
+  expect(await sendTo('calm')).toEqual([{ kind: 'later', reason: 'no access token', scope: 'lane' }]);
+  expect(await channel.check()).toMatchObject({ isRefusal: false });
 });
 
 it('requests without a stream wait where the credentials change, as Google has not failed', async () => {

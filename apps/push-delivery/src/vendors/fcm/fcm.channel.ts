@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '#contracts';
 import { isJsonObject } from '#objects';
 import { type OutboundClient, OutboundError } from '#outbound';
 import { type AccessToken, AccessTokens } from '../access-tokens.js';
-import { Http2Client, Http2Error, outcomeWithoutAnswer } from '../http2-client.js';
+import { Http2Client, Http2Error, ofAnotherServer, outcomeWithoutAnswer } from '../http2-client.js';
 import {
   type CheckProblem,
   codeOf,
@@ -143,10 +143,12 @@ export class FcmChannel implements VendorChannel {
     }
   }
 
-  #request(token: string, body: JsonObject) {
+  async #request(token: string, body: JsonObject) {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const path = `/v1/projects/${this.options.account.project_id}/messages:send`;
-    return this.#client.request({ path, headers, body: JSON.stringify(body) });
+    const answer = await this.#client.request({ path, headers, body: JSON.stringify(body) });
+    if (answer.status < 400 && !('name' in objectIn(answer.text))) throw ofAnotherServer(answer.status);
+    return answer;
   }
 
   #contentOf(push: VendorPush): JsonObject | string {
@@ -173,9 +175,10 @@ async function signIn({ account, tokenUrl, outbound, clock }: FcmOptions): Promi
   const answer = await outbound.send(new URL(tokenUrl), { method: 'POST', headers, body }).catch((error: unknown) => {
     throw new SignInError(false, error instanceof OutboundError ? error.message : 'no answer');
   });
-  if (answer.status >= 500 || answer.status === 429)
-    throw new SignInError(false, `status ${answer.status}`, retryAfterMs(answer.retryAfter, clock.now()));
   const { access_token: token, expires_in: seconds, error } = objectIn(answer.text);
+  const isOfGoogle = (token ?? error) !== undefined;
+  if (!isOfGoogle || answer.status >= 500 || answer.status === 429)
+    throw new SignInError(false, `status ${answer.status}`, retryAfterMs(answer.retryAfter, clock.now()));
   if (answer.status !== 200 || typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
     throw new SignInError(true, codeOf(error) || `status ${answer.status}`);
   return { token, seconds: typeof seconds === 'number' ? seconds : 3_600 };

@@ -87,9 +87,10 @@ export function subscriptionIn(text: string): Subscription | undefined {
   return url.protocol === 'https:' ? { endpoint: url, keys: { p256dh, auth } } : undefined;
 }
 
-/** 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key. */
+/** A page is no answer, but one of a proxy. 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key. */
 export function outcomeOf({ status, text }: OutboundAnswer, backOffMs: number | undefined): Outcome {
-  if (status >= 200 && status < 300) return { kind: 'accepted' };
+  const isPage = /^\s*</.test(text);
+  if (status < 300) return isPage ? { kind: 'unsure', reason: NO_ANSWER, scope: 'device' } : { kind: 'accepted' };
   const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
   if (status === 404 || status === 410) return { kind: 'invalid', reason };
   if (status !== 429 && status < 500) return { kind: 'rejected', reason };

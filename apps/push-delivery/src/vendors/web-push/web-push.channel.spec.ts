@@ -105,6 +105,17 @@ describe('the channel to browsers', () => {
     },
   );
 
+  it('takes the page of a proxy for no answer of the push service', async () => {
+    const send = vi
+      .spyOn(services, 'send')
+      .mockResolvedValue({ status: 200, text: '\n<!doctype html>', retryAfter: undefined });
+    expect(await channel().send(push, [targetAt('https://a.example')])).toEqual([
+      { kind: 'unsure', reason: 'no answer', scope: 'device' },
+    ]);
+    send.mockResolvedValue({ status: 202, text: 'Accepted', retryAfter: undefined });
+    expect(await channel().send(push, [targetAt('https://a.example')])).toEqual([{ kind: 'accepted' }]);
+  });
+
   it('sends nothing to one device for as long as its push service asks by 429', async () => {
     const send = vi.spyOn(services, 'send').mockImplementation(({ pathname }) => {
       const isBusy = pathname === '/busy';
