@@ -305,6 +305,14 @@ export function describeQueues({ name, open, left }: QueueStore): void {
       expect(await user.idsIn({ appId, ...devices[1]! })).toEqual([message.id]);
     });
 
+    it('counts the messages of a deleted device as dropped, once, also those that it acknowledges later', async () => {
+      const message = user.newMessage();
+      await user.enqueue(message, [device, user.newDevice()]);
+      for (let count = 0; count < 2; count += 1) await queues.clear([device]);
+      await user.acknowledge(device, [message.id]);
+      expect(await user.statisticsOf(message)).toEqual({ enqueued: 2, acknowledged: 0, overflowed: 1 });
+    });
+
     it('deletes the messages and the unreported drops of a device', async () => {
       const other = user.newDevice();
       for (let count = 0; count <= QUEUE_LIMIT; count += 1) await user.enqueue(user.newMessage(), [device, other]);

@@ -114,13 +114,21 @@ export const FIND_MESSAGES = `
          floor(extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt", bodies, body
     FROM push.messages WHERE id = ANY ($1) AND expires_at > clock_timestamp()`;
 
+/** The messages count as those that a full queue drops. */
 export const CLEAR = `
   WITH device AS (SELECT * FROM unnest($1::text[], $2::text[]) AS device(app_id, installation_id)), drops AS (
     DELETE FROM push.dropped_messages USING device
      WHERE dropped_messages.app_id = device.app_id AND dropped_messages.installation_id = device.installation_id
+  ), cleared AS (
+    DELETE FROM push.queued_messages queued USING device
+     WHERE queued.app_id = device.app_id AND queued.installation_id = device.installation_id
+    RETURNING queued.app_id, queued.seq, queued.platform
   )
-  DELETE FROM push.queued_messages USING device
-   WHERE queued_messages.app_id = device.app_id AND queued_messages.installation_id = device.installation_id`;
+  UPDATE push.tallies SET overflowed = overflowed + lost.count
+    FROM (SELECT cleared.app_id, message.id, cleared.platform, count(*) AS count
+            FROM cleared JOIN push.messages message ON message.seq = cleared.seq
+           WHERE message.expires_at > clock_timestamp() GROUP BY 1, 2, 3) lost
+   WHERE tallies.app_id = lost.app_id AND tallies.message_id = lost.id AND tallies.platform = lost.platform`;
 
 export const STATISTICS = `
   SELECT push.place::int, tally.platform, tally.enqueued, tally.acknowledged, tally.overflowed

@@ -203,9 +203,17 @@ end
 recordCounted()
 `);
 
-/** ARGV: application and installation of each device. */
-export const CLEAR = new RedisScript(`${BEGIN}
-for place = 1, #ARGV, 2 do redis.call('DEL', queueOf(ARGV[place], ARGV[place + 1])) end
+/** ARGV: application and installation of each device. Their messages count as those that a full queue drops. */
+export const CLEAR = new RedisScript(`${BEGIN}${COUNT_FOR}${NEEDS_NO_ROOM}
+for place = 1, #ARGV, 2 do
+  local app, queue = ARGV[place], queueOf(ARGV[place], ARGV[place + 1])
+  for _, member in ipairs(redis.call('ZRANGEBYSCORE', queue, '(0', '+inf')) do
+    local id, platform = string.match(member, '^(%S+) %d+ (.*)$')
+    if not isExpired(member) then countFor(app, id, 'overflowed:', platform, 1) end
+  end
+  redis.call('DEL', queue)
+end
+recordCounted()
 `);
 
 /** ARGV: application, installations. The reply has node, session, number of messages and of drops of each. */
