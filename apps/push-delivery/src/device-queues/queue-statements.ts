@@ -114,7 +114,6 @@ export const FIND_MESSAGES = `
          floor(extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt", bodies, body
     FROM push.messages WHERE id = ANY ($1) AND expires_at > clock_timestamp()`;
 
-/** The messages count as those that a full queue drops. */
 export const CLEAR = `
   WITH device AS (SELECT * FROM unnest($1::text[], $2::text[]) AS device(app_id, installation_id)), drops AS (
     DELETE FROM push.dropped_messages USING device

@@ -44,7 +44,6 @@ export class Http2Error extends Error {
   }
 }
 
-/** Such as a proxy, whose page is not the vendor's answer. */
 export function ofAnotherServer(status: number): Http2Error {
   return new Http2Error(false, `status ${status} of another server`);
 }

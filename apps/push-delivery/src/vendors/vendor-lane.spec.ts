@@ -67,6 +67,17 @@ describe('a lane', () => {
     expect([asked, warn.mock.calls.length]).toEqual([1, 1]);
   });
 
+  it('that is closed, as its credentials were replaced, does not rest for a late refusal of the old ones', async () => {
+    let refuse: (outcomes: readonly Outcome[]) => void = () => undefined;
+    const { lane, warn } = laneWith(() => new Promise((resolve) => (refuse = resolve)));
+    const sent = lane.send(push, [target], options);
+    await setImmediate();
+    lane.close();
+    refuse([{ kind: 'credentials', reason: 'InvalidProviderToken' }]);
+    expect(await sent).toEqual([{ kind: 'credentials', reason: 'InvalidProviderToken' }]);
+    expect([lane.backOffMs, warn.mock.calls.length]).toEqual([0, 0]);
+  });
+
   it('rests after five failures in a row, and for as long as the vendor asks', async () => {
     const failing = laneWith(() => Promise.resolve([{ kind: 'unsure', reason: 'no answer', scope: 'lane' }]));
     for (let one = 0; one < 4; one += 1) await failing.lane.send(push, [target], options);

@@ -60,8 +60,9 @@ export class VendorLane {
     return this.#isPaused;
   }
 
-  /** A paused lane is looked at again after the time. */
+  /** A paused lane is looked at again after the time. New credentials, in another lane, need no back-off. */
   get backOffMs(): number {
+    if (this.#isClosed) return 0;
     return Math.max(this.#isPaused ? PAUSE_MS : 0, this.#backOffUntil - performance.now());
   }
 
@@ -125,6 +126,7 @@ export class VendorLane {
 
   /** A request counts once: its worst outcome decides. */
   #recordOutcomes(outcomes: readonly Outcome[], seconds: number): void {
+    if (this.#isClosed) return;
     const refused = outcomes.find(({ kind }) => kind === 'credentials');
     const failures = outcomes.filter(isLaneFailure);
     const [worst] = failures.toSorted((one, other) => requestedMs(other) - requestedMs(one));

@@ -123,7 +123,6 @@ function signIn(url: string, clientId: string, secret: string): NonNullable<Andr
   };
 }
 
-/** These vendors refuse a notification without a text. */
 function isDataMessage({ isSilent, text }: AndroidMessage): boolean {
   return isSilent || text === '';
 }

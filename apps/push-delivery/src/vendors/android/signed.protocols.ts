@@ -16,7 +16,6 @@ import {
 
 const DAY_SECONDS = 86_400;
 
-/** These vendors have notifications only, which need a text. */
 function refusalOf({ isSilent, text }: AndroidMessage): string | undefined {
   if (isSilent) return 'silent messages are not carried';
   return text === '' ? 'a message without text is not carried' : undefined;
