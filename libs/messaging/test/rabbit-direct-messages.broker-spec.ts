@@ -13,7 +13,7 @@ import { openRabbit } from './open-rabbit.js';
 const note = directMessage('note.left', z.object({ number: z.number(), padding: z.string().default('') }));
 /** Maximum bytes that wait for one process, besides the messages in progress (libs/messaging/README.md). */
 const WAITING_BYTES = 64 * 1_024 * 1_024;
-const PREFETCH = 16;
+const PREFETCH = 64;
 /** Longer than the interval at which a process sends itself a message. */
 const CHECKED_AFTER_MS = 2_500;
 
@@ -99,7 +99,7 @@ describe('direct messages over RabbitMQ', () => {
       release = resolve;
     });
     await receive(() => held);
-    const padding = 'x'.repeat(4 * 1_024 * 1_024);
+    const padding = 'x'.repeat(1_024 * 1_024);
     const accepted = PREFETCH + WAITING_BYTES / padding.length;
     let refused: unknown;
     for (let number = 0; number <= accepted + 1 && refused === undefined; number += 1)

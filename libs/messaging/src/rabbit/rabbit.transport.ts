@@ -203,7 +203,8 @@ async function queueDepths(
   );
 }
 
-const PREFETCH = 16;
+/** A connector writes the frames of all these messages together. Each has up to 10,000 devices. */
+const PREFETCH = 64;
 const CHECK_MS = 2_000;
 /** A process sends it to itself. Where an exchange was deleted, its bindings are gone: the broker returns this message, and drops others. */
 const CHECK = 'check';
