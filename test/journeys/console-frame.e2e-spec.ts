@@ -185,10 +185,10 @@ describe('the look of the page', () => {
   it('is stored for the operator, who has it in a browser without a choice', async () => {
     const page = await operator().openElsewhere('users');
     const attribute = (at: Page, name: string) => at.locator('html').getAttribute(name);
-    const choose = async (name: string) => {
-      const stored = page.waitForResponse((response) => isAsked('PATCH', /\/me$/)(response.request()));
-      await page.getByRole('button', { name: OWNER.name }).click();
-      await page.locator('[role^=menuitem]').filter({ hasText: name }).click({ timeout: 5_000 });
+    const choose = async (name: string, at = page) => {
+      const stored = at.waitForResponse((response) => isAsked('PATCH', /\/me$/)(response.request()));
+      await at.getByRole('button', { name: OWNER.name }).click();
+      await at.locator('[role^=menuitem]').filter({ hasText: name }).click({ timeout: 5_000 });
       expect((await stored).status()).toBe(200);
     };
     await choose('Dark');
@@ -202,6 +202,11 @@ describe('the look of the page', () => {
     await other.reload();
     await expect.poll(() => attribute(other, 'lang')).toBe('en-GB');
     await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('light');
+    // The choice of this computer comes before that of the operator.
+    await choose('中文', other);
+    await page.reload();
+    await expect.poll(() => attribute(page, 'lang')).toBe('en-GB');
+    await choose('English');
     await choose('As the system');
   });
 });
@@ -218,7 +223,7 @@ describe('a session that is over', () => {
     expect(await page.getByRole('dialog').count()).toBe(0);
   });
 
-  it('and is followed by that of another operator, who repeats no act of the first', async () => {
+  it('does not repeat an act for another operator who signs in', async () => {
     const page = await signedIn();
     const known = page.waitForResponse(/\/api\/session$/);
     await page.goto(operator().urlOf('/profile'));
@@ -233,9 +238,14 @@ describe('a session that is over', () => {
     page.on('request', (request) => {
       if (request.method() !== 'GET' && !request.url().endsWith('/sign-in')) saves += 1;
     });
+    const questions: string[] = [];
+    page.on('dialog', (question) => {
+      questions.push(question.type());
+      void question.accept();
+    });
     await signInOf(page).getByRole('button', { name: 'Continue' }).click();
     await headingOf(page).filter({ hasText: 'Sign in' }).waitFor();
-    expect(saves).toBe(0);
+    expect([saves, questions]).toEqual([0, []]);
   });
 
   it('also because another operator has signed in in another tab, does nothing as that operator', async () => {

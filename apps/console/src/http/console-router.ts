@@ -201,15 +201,14 @@ class ConsoleRouter {
     return signedIn?.name ?? (typeof address === 'string' ? this.#operators.nameAt(address) : undefined);
   }
 
-  /** The tabs of a browser share the cookie: another operator may have signed in than the one whom the page shows. */
+  /** The tabs of a browser share the cookie: another operator than the one shown by the page may have signed in. */
   async #signedIn({ headers }: FastifyRequest): Promise<SignedIn | undefined> {
     const token = cookieOf(headers.cookie, this.#cookieName);
     // The page asks again by itself: an operator who has left the screen does not use the session.
     const isUsed = headers['x-gatepost-unattended'] === undefined;
     const session = token === undefined ? undefined : await this.#sessions.findSession(token, { isUsed });
-    return [session?.id, undefined].includes(headers['x-gatepost-operator'] as string)
-      ? this.#signedInOf(session)
-      : undefined;
+    const shown = headers['x-gatepost-operator'];
+    return shown === undefined || shown === session?.id ? this.#signedInOf(session) : undefined;
   }
 
   /** Reads the rights of a long act anew. The proof counts from the beginning. */

@@ -34,8 +34,8 @@ const QUOTA_BACK_OFF_MS = 60_000;
 const MAX_REFUSED_DEVICES = 3;
 /** The project has no key of Apple or of browsers for this token, or another project has its app: other tokens work. */
 const OF_TOKEN = new Set(['THIRD_PARTY_AUTH_ERROR', 'SENDER_ID_MISMATCH']);
-/** FCM gives a message that is too large the same code, without a field. */
 const ABOUT_TOKEN = /registration token/i;
+/** FCM gives a message that is too large the code of an invalid token, without a field. */
 const ABOUT_SIZE = /too (?:big|large)/i;
 const TOO_LARGE = 'message too large';
 

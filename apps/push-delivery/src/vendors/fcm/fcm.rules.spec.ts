@@ -95,6 +95,18 @@ describe('an answer of FCM', () => {
     ],
     [
       400,
+      answer('INVALID_ARGUMENT', 'INVALID_ARGUMENT', [violating('message.android.ttl')], 'The duration is too large'),
+      undefined,
+      { kind: 'rejected', reason: 'INVALID_ARGUMENT' },
+    ],
+    [
+      503,
+      answer('UNAVAILABLE', undefined, [], 'The response is too large'),
+      undefined,
+      { kind: 'later', reason: 'UNAVAILABLE', scope: 'lane' },
+    ],
+    [
+      400,
       answer('INVALID_ARGUMENT', 'INVALID_ARGUMENT', [violating('message.token')]),
       undefined,
       { kind: 'invalid', reason: 'INVALID_ARGUMENT', isDoubtful: true },
