@@ -202,7 +202,6 @@ describe('the look of the page', () => {
     await other.reload();
     await expect.poll(() => attribute(other, 'lang')).toBe('en-GB');
     await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('light');
-    // The choice of this computer comes before that of the operator.
     await choose('中文', other);
     await page.reload();
     await expect.poll(() => attribute(page, 'lang')).toBe('en-GB');

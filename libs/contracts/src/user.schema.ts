@@ -70,7 +70,6 @@ const unionId = z.object({
 /** A platform account that the request has proven to belong to its sender. */
 export const identity = z.object({
   platform: platformName,
-  /** Absent: an unknown platform. */
   kind: platformKind.optional(),
   uid,
   isVerified: z.boolean(),

@@ -19,7 +19,6 @@ export const operatorAddress = z
 const code = z.string().min(6).max(40);
 /** Options for the browser's passkeys, or its reply: JSON of WebAuthn Level 3. */
 const webAuthn = z.record(z.string(), z.unknown());
-/** An incomplete token is answered as an expired one: LINK_EXPIRED. */
 const linkToken = z.string().max(200);
 export const operatorId = z.uuid();
 
@@ -181,7 +180,6 @@ export const accessApi = {
     body: z.strictObject({ response: z.string().max(8_192) }),
     reply: z.object({ purpose: z.enum(['signIn', 'proof', 'connection']), to: z.string().nullable(), session }),
   }),
-  /** Ends the sessions that began at the issuer. */
   disconnectOidc: route({ method: 'DELETE', path: '/me/oidc', ...proven, reply: z.object({}) }),
   signOut: route({ method: 'POST', path: '/sign-out', access: 'self', reply: session }),
   prove: route({

@@ -83,7 +83,6 @@ function pathIds(context: ExecutionContext, missing: ErrorName): string[] {
   return ids;
 }
 
-/** The limit of the contract with accounts. */
 const MAX_TOKEN_LENGTH = 1_024;
 
 /** The token of a mailed link. A malformed one becomes the empty text, which accounts treats as expired. */

@@ -274,7 +274,6 @@ export function smtpFailure(thrown: unknown, failed: FailedMail): Error {
   return new DeliveryRefused(`${NO_SMTPUTF8}: ${message}`);
 }
 
-/** OpenSSL's text names neither cause nor remedy. */
 function withRemedy(message: string): string {
   if (message.includes('wrong version number'))
     return 'The server does not begin with TLS on this port. Begin SMTP_URL with smtp://, or change its port.';

@@ -1,7 +1,10 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { setImmediate } from 'node:timers/promises';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { MemoryRequestCounter, parseRateLimit, type RateLimit } from '#admission';
 import { Clock } from '#bootstrap';
-import { Metrics } from '#observability';
+import { connectorMessages, type DirectMessagePayload } from '#contracts';
+import { directMessageHandler, DirectMessages } from '#messaging';
+import { continueTrace, Metrics, recordInSpan } from '#observability';
 import {
   type ConnectOutcome,
   DEVICE_QUEUES,
@@ -11,12 +14,13 @@ import {
   type QueuePage,
 } from '../device-queues/device-queues.js';
 import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.config.js';
-import { Connections } from './connections.js';
+import { Connections, ConnectorIdentity } from './connections.js';
 import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
+import type { Deliverable } from './device-session.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';
-import { isUnavailable, QueueWrites, RetryingWorkQueue } from './queue-writes.js';
+import { Gathered, isUnavailable, QueueWrites, RetryingWorkQueue } from './queue-writes.js';
 import { CLOSE, closeCodeLabel } from './session-effects.js';
 
 const CONCURRENCY = 256;
@@ -172,4 +176,102 @@ export class ConnectorService implements ConnectionHost {
     await this.#discard(connection, lost);
     connection.perform(connection.session.deliverPage(messages, page, performance.now()));
   }
+}
+
+type WakeUp = DirectMessagePayload<typeof connectorMessages.deliver>['wakeUps'][number];
+
+/** The event loop runs other work after these numbers. */
+const TARGETS_AT_ONCE = 2_000;
+const DEVICES_AT_ONCE = 250;
+
+@Injectable()
+export class ConnectorInbox implements OnApplicationBootstrap {
+  readonly #ordered = new Gathered<HandOver>((all) => this.#handOver(all));
+  /** Only large pushes are overtaken. */
+  readonly #large = new Gathered<HandOver>(async (all) => {
+    await this.#ordered.settled();
+    await this.#handOver(all);
+  });
+
+  constructor(
+    private readonly identity: ConnectorIdentity,
+    private readonly directMessages: DirectMessages,
+    private readonly connections: Connections,
+    private readonly messages: MessageCache,
+    private readonly admission: DeviceAdmission,
+    private readonly clock: Clock,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    const handlers = [
+      directMessageHandler(connectorMessages.deliver, ({ isBulk, wakeUps }) =>
+        (isBulk ? this.#large : this.#ordered).add(wakeUps.map((wakeUp) => ({ ...wakeUp, frames: 0 }))),
+      ),
+      directMessageHandler(connectorMessages.evict, ({ session, ...device }) => {
+        this.admission.evicted(device, session);
+      }),
+    ];
+    this.directMessages.receiveAs(this.identity.node, handlers, () => {
+      this.connections.resyncAll();
+    });
+  }
+
+  /** The span of each push lasts until the devices have the frames of all. */
+  #handOver(all: readonly HandOver[]): Promise<void> {
+    const withSpan = (work: () => Promise<void>, one: HandOver) => () => {
+      const attributes = { 'gatepost.push.id': one.message.id, 'gatepost.push.devices': one.targets.length };
+      return continueTrace(one.traceparent, { name: 'push frames', attributes }, async () => {
+        await work();
+        // The other devices are behind, and get the message from their queues.
+        recordInSpan({ 'gatepost.push.frames': one.frames });
+      });
+    };
+    return all.reduce(withSpan, () => this.#writeFrames(all))();
+  }
+
+  /** The messages that a device gets share a write to its socket. */
+  async #writeFrames(all: readonly HandOver[]): Promise<void> {
+    let devices = 0;
+    for (const [connection, arrivals] of await this.#arrivals(all)) {
+      devices += 1;
+      if (devices % DEVICES_AT_ONCE === 0) await setImmediate();
+      const nowMs = performance.now();
+      connection.perform(
+        arrivals.flatMap(({ handOver, deliverable }) => {
+          const effects = connection.session.wakeUp(deliverable, handOver.isRepeated, nowMs);
+          if (effects.some(({ kind }) => kind === 'send')) handOver.frames += 1;
+          return effects;
+        }),
+      );
+    }
+  }
+
+  async #arrivals(all: readonly HandOver[]): Promise<Map<DeviceConnection, Arrival[]>> {
+    const arrivals = new Map<DeviceConnection, Arrival[]>();
+    for (const handOver of all) await this.#addTargets(handOver, arrivals);
+    return arrivals;
+  }
+
+  async #addTargets(handOver: HandOver, arrivals: Map<DeviceConnection, Arrival[]>): Promise<void> {
+    const { message, targets } = handOver;
+    const cached = this.messages.add(message);
+    if (cached.hasExpired(this.clock.now())) return;
+    for (const [place, [installationId, platform]] of targets.entries()) {
+      if (place % TARGETS_AT_ONCE === TARGETS_AT_ONCE - 1) await setImmediate();
+      const connection = this.connections.find({ appId: message.appId, installationId });
+      if (connection === undefined) continue;
+      const own = arrivals.get(connection) ?? [];
+      own.push({ handOver, deliverable: cached.deliverable(platform) });
+      arrivals.set(connection, own);
+    }
+  }
+}
+
+interface HandOver extends WakeUp {
+  frames: number;
+}
+
+interface Arrival {
+  readonly handOver: HandOver;
+  readonly deliverable: Deliverable;
 }

@@ -114,7 +114,6 @@ export class DeviceConnection {
     this.#host.closed(this, code);
   }
 
-  /** Consecutive frames share a write. */
   perform(effects: readonly Effect[]): void {
     const frames: Buffer[] = [];
     for (const effect of effects) {

@@ -217,3 +217,28 @@ export class RetryingWorkQueue<Item extends { readonly shard: number }> {
     failed?.add(item, () => this.#do(item));
   }
 }
+
+/** Works on items in the order of their addition. Those that wait are worked on together. */
+export class Gathered<Item> {
+  #waiting: Item[] = [];
+  #next: Promise<void> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly work: (items: readonly Item[]) => Promise<void>) {}
+
+  add(items: readonly Item[]): Promise<void> {
+    this.#waiting.push(...items);
+    if (this.#next === undefined) {
+      this.#next = this.#last.then(() => {
+        this.#next = undefined;
+        return this.work(this.#waiting.splice(0));
+      });
+      this.#last = this.#next.catch(() => undefined);
+    }
+    return this.#next;
+  }
+
+  settled(): Promise<unknown> {
+    return this.#last;
+  }
+}

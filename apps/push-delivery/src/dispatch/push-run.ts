@@ -176,7 +176,6 @@ export class PushRun {
 /** It also decides the number of devices in a page. */
 const PAGES_A_SECOND = 10;
 
-/** A token bucket of the size of one page. */
 class FlowControl {
   readonly pageSize: number;
   #nextAt = 0;

@@ -5,7 +5,7 @@ import { connectorMessages } from '#contracts';
 import { DirectMessages, InProcessTransport } from '#messaging';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { Connections, ConnectorIdentity } from './connections.js';
-import { ConnectorInbox } from './connector-inbox.js';
+import { ConnectorInbox } from './connector.service.js';
 import type { DeviceAdmission } from './device-admission.js';
 import { type ConnectionHost, DeviceConnection, type DeviceSocket } from './device-connection.js';
 import { DeviceSession } from './device-session.js';
@@ -22,7 +22,8 @@ describe('the notifications of a connector', () => {
   let notify: (id: string, devices: readonly string[], isBulk?: boolean) => Promise<void>;
 
   beforeEach(() => {
-    [connections, writes] = [new Connections(), new Map()];
+    connections = new Connections();
+    writes = new Map();
     const identity = new ConnectorIdentity(new Clock());
     const messages = new DirectMessages(new InProcessTransport());
     const cache = new MessageCache({} as DeviceQueues);
@@ -52,11 +53,17 @@ describe('the notifications of a connector', () => {
     session.connected(0);
     session.deliverPage([], { refs: [], hasMore: false, dropped: 0, droppedUpTo: 0 }, 0);
     const own: string[][] = [];
-    const write = (frames: Buffer) =>
-      own.push([...frames.toString('latin1').matchAll(/"ids":\["(\w+)"\]/g)].map(([, id]) => id!));
+    const stream: Pick<Duplex, 'writable' | 'writableLength' | 'write'> = {
+      writable: true,
+      writableLength: 0,
+      write: (frames: Buffer) => {
+        own.push([...frames.toString('latin1').matchAll(/"ids":\["(\w+)"\]/g)].map(([, id]) => id!));
+        return true;
+      },
+    };
     const connection = new DeviceConnection(
       { attach: () => undefined } as Partial<DeviceSocket> as DeviceSocket,
-      { writable: true, writableLength: 0, write } as Partial<Duplex> as Duplex,
+      stream as Duplex,
       {
         session,
         framing: framingOf('gatepost.push.v1'),
