@@ -217,16 +217,17 @@ export class ConnectorInbox implements OnApplicationBootstrap {
   }
 
   /** The span of each push lasts until the devices have the frames of all. */
-  #handOver(all: readonly HandOver[]): Promise<void> {
-    const withSpan = (work: () => Promise<void>, one: HandOver) => () => {
+  async #handOver(all: readonly HandOver[]): Promise<void> {
+    const written = this.#writeFrames(all);
+    const spans = all.map((one) => {
       const attributes = { 'gatepost.push.id': one.message.id, 'gatepost.push.devices': one.targets.length };
       return continueTrace(one.traceparent, { name: 'push frames', attributes }, async () => {
-        await work();
+        await written;
         // The other devices are behind, and get the message from their queues.
         recordInSpan({ 'gatepost.push.frames': one.frames });
       });
-    };
-    return all.reduce(withSpan, () => this.#writeFrames(all))();
+    });
+    await Promise.all([written, ...spans]);
   }
 
   /** The messages that a device gets share a write to its socket. */

@@ -70,10 +70,9 @@ describe('a bounded list', () => {
       2 ** 40,
     ]);
     let sum = 0;
-    for (const row of rows.sort((one, other) => other.n - one.n)) {
-      sum += Number(row.bytes);
-      expect([row.position, Number(row.bytesSoFar)]).toEqual([ROWS + 1 - row.n, sum]);
-    }
+    const inOrder = rows.toSorted((one, other) => other.n - one.n);
+    const expected = inOrder.map(({ n, bytes }) => [ROWS + 1 - n, (sum += Number(bytes))]);
+    expect(inOrder.map(({ position, bytesSoFar }) => [position, Number(bytesSoFar)])).toEqual(expected);
   });
 
   it('counts the bytes in that order, and rejects a total above the limit', async () => {
