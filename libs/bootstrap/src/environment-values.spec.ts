@@ -162,9 +162,12 @@ describe('smtpUrl', () => {
 });
 
 describe('pairs of OpenTelemetry', () => {
-  it.each(['x-api-key=secret', 'Authorization=Basic YTpi==, x-team=a%2Cb%25,'])('take the headers %s', (text) => {
-    expect(otlpHeaders.parse(text)).toBe(text);
-  });
+  it.each(['x-api-key=secret', 'Authorization=Basic YTpi==, x-team=a%2Cb%25,', 'Authorization=Basic abc;', 'x~team=a'])(
+    'take the headers %s',
+    (text) => {
+      expect(otlpHeaders.parse(text)).toBe(text);
+    },
+  );
 
   it.each(['foo', '=secret', 'x-api-key=', 'x-api-key=a;b', 'x-api-key=50%', 'x-api-key=a,b'])(
     'refuse the headers %s, of which some would not be sent',

@@ -160,7 +160,6 @@ function endpointsFrom(hosts: string, defaultPort: number): Endpoint[] {
   });
 }
 
-/** True for what is no URL, which another check refuses. */
 function isPlainUrl(text: string): boolean {
   if (!URL.canParse(text)) return true;
   const { search, hash, username, password } = new URL(text);
@@ -206,15 +205,16 @@ export const url = (protocols: RegExp, example: string): z.ZodType<string, strin
 export const httpUrl = url(/^https?$/, 'https://accounts.example.com')
   .refine(isPlainUrl, 'must have neither ? nor # nor a user')
   .transform((value) => value.replace(/\/+$/, ''));
+/** nodemailer takes a part with a malformed escape as it stands. It ignores unknown options: clear text where `requireTLS` is misspelt. */
+const isForNodemailer = (part: string) => !/%[0-9a-f]{2}/i.test(part) || hasValidEscapes(part);
 const ESCAPES = 'must have %25 in place of each %, as in a password';
-/** nodemailer ignores an option that it does not know, and sends in clear text where `requireTLS` is misspelt. */
 export const smtpUrl = url(/^smtps?$/, 'smtps://user:password@smtp.example.com:465')
-  .refine(hasValidEscapes, ESCAPES)
+  .refine((text) => [new URL(text).username, new URL(text).password].every(isForNodemailer), ESCAPES)
   .refine(
     (text) => [...new URL(text).searchParams].every(isSmtpOption),
     'may have the options requireTLS=true, ignoreTLS=true, name=…, authMethod=… and tls.…=… only, spelt like this',
   );
-/** OpenTelemetry drops a header that it cannot read, and all attributes beside one of them. */
+/** OpenTelemetry drops each header that it cannot read, and all attributes where it cannot read one. */
 const openTelemetryPairs = (pair: RegExp, escapes: string): z.ZodString =>
   z
     .string()
@@ -222,7 +222,7 @@ const openTelemetryPairs = (pair: RegExp, escapes: string): z.ZodString =>
       (text) => hasValidEscapes(text) && text.split(',').every((each) => pair.test(each.trim())),
       `must be pairs such as name=value, separated by commas, with %2C for a comma in a value, %25 for %, ${escapes}`,
     );
-export const otlpHeaders = openTelemetryPairs(/^[\w.%-]+\s*=\s*[^;\s][^;]*$|^$/, '%3B for ;');
+export const otlpHeaders = openTelemetryPairs(/^[\w.%!#$&'*+^`|~-]+\s*=\s*[^;\s][^;]*;?$|^$/, '%3B for ;');
 export const otelAttributes = openTelemetryPairs(/^[^=]+=[^=]*$|^$/, '%3D for =');
 export const otlpUrl = url(/^https?$/, 'http://collector:4318');
 export const rateLimit = z

@@ -206,9 +206,10 @@ class ConsoleRouter {
     const token = cookieOf(headers.cookie, this.#cookieName);
     // The page asks again by itself: an operator who has left the screen does not use the session.
     const isUsed = headers['x-gatepost-unattended'] === undefined;
-    const session = token === undefined ? undefined : await this.#sessions.findSession(token, { isUsed });
-    const shown = headers['x-gatepost-operator'];
-    return shown === undefined || shown === session?.id ? this.#signedInOf(session) : undefined;
+    const operatorId = headers['x-gatepost-operator']?.toString();
+    return token === undefined
+      ? undefined
+      : this.#signedInOf(await this.#sessions.findSession(token, { isUsed, operatorId }));
   }
 
   /** Reads the rights of a long act anew. The proof counts from the beginning. */

@@ -16,6 +16,13 @@ export interface Browser {
   readonly name: string;
 }
 
+interface SessionQuery {
+  readonly by?: 'id' | 'token_hash';
+  readonly isUsed?: boolean;
+  /** Then the session must be this operator's. */
+  readonly operatorId?: string | undefined;
+}
+
 export interface SessionRow extends OperatorRow {
   readonly sessionId: string;
   readonly sessionCreatedAt: Date;
@@ -72,20 +79,27 @@ export class SignInRepository {
   /** The session of a token, or of an id, with its operator; undefined where it has ended. `isUsed` prolongs it. */
   async findSession(
     key: string,
-    { by = 'token_hash', isUsed = true }: { by?: 'id' | 'token_hash'; isUsed?: boolean } = {},
+    { by = 'token_hash', isUsed = true, operatorId }: SessionQuery = {},
   ): Promise<SessionRow | undefined> {
     const [row] = await this.database.query<Omit<SessionRow, 'needsSecondFactor'>>(
       `WITH used AS (
          UPDATE console.sessions SET used_at = now()
-          WHERE $5 AND ${by} = $1 AND used_at < now() - interval '${MARK_USED_SECONDS} seconds'
+          WHERE $5 AND ${by} = $1 AND operator_id::text = COALESCE($6, operator_id::text) AND used_at < now() - interval '${MARK_USED_SECONDS} seconds'
             AND used_at > now() - $2::interval AND ends_at > now())
        SELECT ${OPERATOR_COLUMNS}, s.id AS "sessionId", s.created_at AS "sessionCreatedAt", s.used_at AS "usedAt",
               least(s.ends_at, (CASE WHEN $5 THEN now() ELSE s.used_at END + $2::interval)::timestamptz(3)) AS "endsAt", s.proven_at AS "provenAt",
               COALESCE(s.password_tag = ${CREDENTIAL_TAGS.issuer}, false) AS "isByIssuer"
          FROM console.sessions s JOIN console.operators o ON o.id = s.operator_id
-        WHERE s.${by} = $1 AND s.ends_at > now() AND s.used_at > now() - $2::interval AND NOT o.is_disabled
+        WHERE s.${by} = $1 AND o.id::text = COALESCE($6, o.id::text) AND s.ends_at > now() AND s.used_at > now() - $2::interval AND NOT o.is_disabled
           AND (($3 AND s.password_tag = ${CREDENTIAL_TAGS.password}) OR (o.oidc_issuer = $4 AND s.password_tag = ${CREDENTIAL_TAGS.issuer}))`,
-      [by === 'id' ? key : hashOf(key), this.#idle, this.config.passwords, this.config.oidc?.issuer, isUsed],
+      [
+        by === 'id' ? key : hashOf(key),
+        this.#idle,
+        this.config.passwords,
+        this.config.oidc?.issuer,
+        isUsed,
+        operatorId,
+      ],
     );
     if (row === undefined) return undefined;
     const hasFactor = row.hasSecondFactor || row.isByIssuer;

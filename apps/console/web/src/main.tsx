@@ -10,14 +10,14 @@ import { createQueryClient, sessionQuery } from './api/queries';
 import { createConsoleRouter } from './router';
 import { Gates } from './shell/gates-dialog';
 import { type ChosenLanguage, type Language, loadTexts, preferredLanguage, tagOf, TextsContext } from './texts/texts';
-import { cssVariables, preferredTheme, theme, THEME_KEY } from './theme';
+import { cssVariables, preferredTheme, SHOWN_THEME_KEY, theme } from './theme';
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? '';
 // The style that locks scrolling behind dialogs is not made by Mantine itself.
 setNonce(nonce);
 
 // What the page applies is no choice: that is stored where it is made.
-const schemes = { ...localStorageColorSchemeManager({ key: THEME_KEY }), get: preferredTheme, set: () => undefined };
+const schemes = { ...localStorageColorSchemeManager({ key: SHOWN_THEME_KEY }), get: preferredTheme };
 const queries = createQueryClient();
 
 interface ConsoleProps {

@@ -2,12 +2,12 @@ import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from 
 import { THEMES } from '#console-api';
 import { knownOperator } from './api/queries';
 
-/** Of the local storage, where the theme that was chosen on this computer lies. */
-export const THEME_KEY = 'gatepost-theme';
+/** Of the local storage, where the theme lies with which `theme.js` begins the next page. */
+export const SHOWN_THEME_KEY = 'gatepost-theme-shown';
 
 /** The theme that was chosen on this computer, else that of the operator, else that of the system. */
 export const preferredTheme = (): (typeof THEMES)[number] =>
-  THEMES.find((each) => each === (localStorage.getItem(THEME_KEY) ?? knownOperator()?.theme)) ?? 'auto';
+  THEMES.find((each) => each === (localStorage.getItem('gatepost-theme') ?? knownOperator()?.theme)) ?? 'auto';
 
 // The colours are those of the mailed-link pages (PALETTE in apps/gateway/src/html): one look for everything that Gatepost shows.
 // Shade 6 is the colour on light ground, shade 3 the one on dark ground; both reach 4.5:1 there.

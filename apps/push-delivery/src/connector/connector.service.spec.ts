@@ -62,7 +62,7 @@ describe('the notifications of a connector', () => {
       },
     };
     const connection = new DeviceConnection(
-      { attach: () => undefined } as Partial<DeviceSocket> as DeviceSocket,
+      { attach: () => undefined, close: () => undefined } as Partial<DeviceSocket> as DeviceSocket,
       stream as Duplex,
       {
         session,
@@ -98,14 +98,13 @@ describe('the notifications of a connector', () => {
     expect(writes.get(last)).toEqual([['before'], ['later'], ['large']]);
   });
 
-  it('of which one fails do not hold up the next ones', async () => {
-    logIn('device');
+  it('of which one fails at a connection end that one, and reach the other devices', async () => {
     const failing = logIn('failing');
-    connections.find({ appId: 'app', installationId: failing })!.perform = () => {
+    const { session } = connections.find({ appId: 'app', installationId: failing })!;
+    session.wakeUp = () => {
       throw new Error('a fault');
     };
-    await notify('a', [failing]);
-    await notify('b', ['device']);
-    expect(writes.get('device')).toEqual([['b']]);
+    await notify('a', [failing, logIn('device')]);
+    expect([session.isOpen, writes.get('device')]).toEqual([false, [['a']]]);
   });
 });

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { MemoryRequestCounter, parseRateLimit, type RateLimit } from '#admission';
 import { Clock } from '#bootstrap';
@@ -17,11 +16,11 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.
 import { Connections, ConnectorIdentity } from './connections.js';
 import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
-import type { Deliverable } from './device-session.js';
+import type { Deliverable, DeviceSession } from './device-session.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';
-import { Gathered, isUnavailable, QueueWrites, RetryingWorkQueue } from './queue-writes.js';
-import { CLOSE, closeCodeLabel } from './session-effects.js';
+import { everySo, Gathered, isUnavailable, QueueWrites, RetryingWorkQueue } from './queue-writes.js';
+import { CLOSE, closeCodeLabel, type Effect } from './session-effects.js';
 
 const CONCURRENCY = 256;
 /** Time after a reconnect in which a wake-up may refer to a message that the device already has. */
@@ -183,12 +182,14 @@ type WakeUp = DirectMessagePayload<typeof connectorMessages.deliver>['wakeUps'][
 /** The event loop runs other work after these numbers. */
 const TARGETS_AT_ONCE = 2_000;
 const DEVICES_AT_ONCE = 250;
+/** Limit of the targets that are served together, unless one notification has more. */
+const MAX_TARGETS = 50_000;
 
 @Injectable()
 export class ConnectorInbox implements OnApplicationBootstrap {
-  readonly #ordered = new Gathered<HandOver>((all) => this.#handOver(all));
+  readonly #ordered = handOvers((all) => this.#handOver(all));
   /** Only large pushes are overtaken. */
-  readonly #large = new Gathered<HandOver>(async (all) => {
+  readonly #large = handOvers(async (all) => {
     await this.#ordered.settled();
     await this.#handOver(all);
   });
@@ -232,33 +233,32 @@ export class ConnectorInbox implements OnApplicationBootstrap {
 
   /** The messages that a device gets share a write to its socket. */
   async #writeFrames(all: readonly HandOver[]): Promise<void> {
-    let devices = 0;
+    const pause = everySo(DEVICES_AT_ONCE);
     for (const [connection, arrivals] of await this.#arrivals(all)) {
-      devices += 1;
-      if (devices % DEVICES_AT_ONCE === 0) await setImmediate();
-      const nowMs = performance.now();
-      connection.perform(
-        arrivals.flatMap(({ handOver, deliverable }) => {
-          const effects = connection.session.wakeUp(deliverable, handOver.isRepeated, nowMs);
-          if (effects.some(({ kind }) => kind === 'send')) handOver.frames += 1;
-          return effects;
-        }),
-      );
+      await pause();
+      try {
+        connection.perform(effectsOf(connection.session, arrivals));
+      } catch (error) {
+        connection.failed(error);
+      }
     }
   }
 
   async #arrivals(all: readonly HandOver[]): Promise<Map<DeviceConnection, Arrival[]>> {
     const arrivals = new Map<DeviceConnection, Arrival[]>();
-    for (const handOver of all) await this.#addTargets(handOver, arrivals);
+    const pause = everySo(TARGETS_AT_ONCE);
+    for (const handOver of all) {
+      await pause(handOver.targets.length);
+      this.#addTargets(handOver, arrivals);
+    }
     return arrivals;
   }
 
-  async #addTargets(handOver: HandOver, arrivals: Map<DeviceConnection, Arrival[]>): Promise<void> {
+  #addTargets(handOver: HandOver, arrivals: Map<DeviceConnection, Arrival[]>): void {
     const { message, targets } = handOver;
     const cached = this.messages.add(message);
     if (cached.hasExpired(this.clock.now())) return;
-    for (const [place, [installationId, platform]] of targets.entries()) {
-      if (place % TARGETS_AT_ONCE === TARGETS_AT_ONCE - 1) await setImmediate();
+    for (const [installationId, platform] of targets) {
       const connection = this.connections.find({ appId: message.appId, installationId });
       if (connection === undefined) continue;
       const own = arrivals.get(connection) ?? [];
@@ -266,6 +266,20 @@ export class ConnectorInbox implements OnApplicationBootstrap {
       arrivals.set(connection, own);
     }
   }
+}
+
+function handOvers(work: (all: readonly HandOver[]) => Promise<void>): Gathered<readonly HandOver[]> {
+  const weightOf = (all: readonly HandOver[]) => all.reduce((sum, { targets }) => sum + targets.length, 0);
+  return new Gathered({ work: (notifications) => work(notifications.flat()), weightOf, limit: MAX_TARGETS });
+}
+
+function effectsOf(session: DeviceSession, arrivals: readonly Arrival[]): Effect[] {
+  const nowMs = performance.now();
+  return arrivals.flatMap(({ handOver, deliverable }) => {
+    const effects = session.wakeUp(deliverable, handOver.isRepeated, nowMs);
+    if (effects.some(({ kind }) => kind === 'send')) handOver.frames += 1;
+    return effects;
+  });
 }
 
 interface HandOver extends WakeUp {

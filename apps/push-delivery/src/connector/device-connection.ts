@@ -101,7 +101,7 @@ export class DeviceConnection {
     try {
       this.perform(this.session.receive(this.framing.read(payload), nowMs));
     } catch (error) {
-      this.#failed(error);
+      this.failed(error);
     }
   }
 
@@ -130,7 +130,7 @@ export class DeviceConnection {
   }
 
   /** An error of one connection must not end the process. */
-  #failed(error: unknown): void {
+  failed(error: unknown): void {
     const isMalformed = error instanceof MalformedFrame;
     if (!isMalformed) logger.error(error);
     const code = isMalformed ? CLOSE.malformed : CLOSE.internal;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { ConcurrencyLimiter } from '#bootstrap';
 import { type AppError, isAppError, withTimeout } from '#errors';
@@ -218,27 +219,47 @@ export class RetryingWorkQueue<Item extends { readonly shard: number }> {
   }
 }
 
-/** Works on items in the order of their addition. Those that wait are worked on together. */
+interface GatheredOptions<Item> {
+  readonly work: (items: readonly Item[]) => Promise<void>;
+  readonly weightOf: (item: Item) => number;
+  readonly limit: number;
+}
+
+/** Works on items in the order of their addition. Those that wait are worked on together, up to a limit of their weights. */
 export class Gathered<Item> {
-  #waiting: Item[] = [];
-  #next: Promise<void> | undefined;
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #waiting: Item[] = [];
+  #last: Promise<void> = Promise.resolve();
 
-  constructor(private readonly work: (items: readonly Item[]) => Promise<void>) {}
+  constructor(private readonly options: GatheredOptions<Item>) {}
 
-  add(items: readonly Item[]): Promise<void> {
-    this.#waiting.push(...items);
-    if (this.#next === undefined) {
-      this.#next = this.#last.then(() => {
-        this.#next = undefined;
-        return this.work(this.#waiting.splice(0));
-      });
-      this.#last = this.#next.catch(() => undefined);
-    }
-    return this.#next;
+  /** Resolves when the item was worked on, also where the work on it failed together with an earlier item. */
+  add(item: Item): Promise<void> {
+    this.#waiting.push(item);
+    const turn = this.#last.then(async () => {
+      if (this.#waiting[0] === item) await this.options.work(this.#take());
+    });
+    this.#last = turn.catch(() => undefined);
+    return turn;
   }
 
-  settled(): Promise<unknown> {
+  settled(): Promise<void> {
     return this.#last;
   }
+
+  #take(): Item[] {
+    let weight = 0;
+    const tooMany = this.#waiting.findIndex((item) => (weight += this.options.weightOf(item)) > this.options.limit);
+    return this.#waiting.splice(0, tooMany < 0 ? this.#waiting.length : Math.max(1, tooMany));
+  }
+}
+
+/** @returns what lets the event loop run other work, after this number of steps */
+export function everySo(most: number): (steps?: number) => Promise<void> | undefined {
+  let taken = 0;
+  return (steps = 1) => {
+    taken += steps;
+    if (taken < most) return undefined;
+    taken = 0;
+    return setImmediate();
+  };
 }

@@ -2,7 +2,7 @@
 (() => {
   let wanted = 'auto';
   try {
-    wanted = localStorage.getItem('gatepost-theme') ?? 'auto';
+    wanted = localStorage.getItem('gatepost-theme-shown') ?? localStorage.getItem('gatepost-theme') ?? 'auto';
   } catch {
     // Storage is switched off: the system's scheme applies.
   }

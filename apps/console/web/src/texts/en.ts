@@ -502,7 +502,7 @@ export const en = {
       delivered: 'Acknowledged by the device',
       queued: 'The device is away, or has not answered yet',
       expired: 'The message expired before the device came',
-      overflowed: 'The queue of the device was full, or the device was deleted',
+      overflowed: 'The queue of the device was full, the device was deleted, or Redis lost the message',
       unreachable: 'No connection leads to the device',
       vendor: 'Taken by the push service of a vendor',
     },

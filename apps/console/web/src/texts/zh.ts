@@ -480,7 +480,7 @@ export const zh: typeof en = {
       delivered: '设备已确认',
       queued: '设备离线，或尚未应答',
       expired: '消息在设备上线前已过期',
-      overflowed: '设备的队列已满，或设备已被删除',
+      overflowed: '设备的队列已满、设备已被删除，或 Redis 丢失了消息',
       unreachable: '没有通往该设备的连接',
       vendor: '由厂商推送服务接收',
     },

@@ -66,6 +66,8 @@ describe('the provider token of the channel to Apple', () => {
     [200, '<html>Log in</html>'],
     [204, ''],
     [302, ''],
+    [403, '<html>Blocked</html>'],
+    [410, '<html>Gone</html>'],
   ])('has no answer of Apple where a proxy answers %i %j', async (status, text) => {
     page = { status, text };
     const reason = `status ${status} of another server`;

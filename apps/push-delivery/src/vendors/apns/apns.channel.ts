@@ -5,6 +5,7 @@ import { ProviderToken } from '../access-tokens.js';
 import { Http2Client, Http2Error, ofAnotherServer, outcomeWithoutAnswer } from '../http2-client.js';
 import {
   type CheckProblem,
+  objectIn,
   type Outcome,
   retryAfterMs,
   type VendorChannel,
@@ -114,8 +115,9 @@ export class ApnsChannel implements VendorChannel {
       headers: { authorization, ...headers },
       body,
     });
-    const isAcceptance = answer.status === 200 && answer.text === '';
-    if (answer.status < 400 && !isAcceptance) throw ofAnotherServer(answer.status);
+    const { status, text } = answer;
+    const isOfApple = status < 400 ? status === 200 && text === '' : 'reason' in objectIn(text);
+    if (!isOfApple && status < 500 && status !== 429) throw ofAnotherServer(status);
     return { signed, answer };
   }
 

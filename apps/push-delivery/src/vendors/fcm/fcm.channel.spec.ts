@@ -119,6 +119,8 @@ it.each([
   [200, '<html>Log in</html>'],
   [200, '{}'],
   [302, ''],
+  [403, '<html>Blocked</html>'],
+  [404, '{"detail":"Not Found"}'],
 ])('a proxy that answers %i %j in place of Google has not accepted the message', async (status, text) => {
   page = { status, text };
   const reason = `status ${status} of another server`;

@@ -147,7 +147,9 @@ export class FcmChannel implements VendorChannel {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const path = `/v1/projects/${this.options.account.project_id}/messages:send`;
     const answer = await this.#client.request({ path, headers, body: JSON.stringify(body) });
-    if (answer.status < 400 && !('name' in objectIn(answer.text))) throw ofAnotherServer(answer.status);
+    const { status, text } = answer;
+    const isOfGoogle = (status < 400 ? 'name' : 'error') in objectIn(text);
+    if (!isOfGoogle && status < 500 && status !== 429) throw ofAnotherServer(status);
     return answer;
   }
 

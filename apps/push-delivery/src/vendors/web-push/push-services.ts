@@ -89,12 +89,13 @@ export function subscriptionIn(text: string): Subscription | undefined {
 
 /** A page is no answer, but one of a proxy. 404 and 410 end the subscription. A refused authorization concerns one subscription: it may belong to another key. */
 export function outcomeOf({ status, text }: OutboundAnswer, backOffMs: number | undefined): Outcome {
-  const isPage = /^\s*</.test(text);
-  if (status < 300) return isPage ? { kind: 'unsure', reason: NO_ANSWER, scope: 'device' } : { kind: 'accepted' };
+  const isOfProxy = /^\s*</.test(text) || Math.floor(status / 100) === 3;
   const reason = codeOf(objectIn(text)['reason']) || `status ${status}`;
   if (status === 404 || status === 410) return { kind: 'invalid', reason };
-  if (status !== 429 && status < 500) return { kind: 'rejected', reason };
-  return { kind: 'later', reason, scope: 'device', ...(backOffMs === undefined ? {} : { backOffMs }) };
+  if (status === 429 || status >= 500)
+    return { kind: 'later', reason, scope: 'device', ...(backOffMs === undefined ? {} : { backOffMs }) };
+  if (isOfProxy) return { kind: 'unsure', reason: NO_ANSWER, scope: 'device' };
+  return status < 300 ? { kind: 'accepted' } : { kind: 'rejected', reason };
 }
 
 const MAX_ORIGINS = 1_000;

@@ -105,15 +105,15 @@ describe('the channel to browsers', () => {
     },
   );
 
-  it('takes the page of a proxy for no answer of the push service', async () => {
-    const send = vi
-      .spyOn(services, 'send')
-      .mockResolvedValue({ status: 200, text: '\n<!doctype html>', retryAfter: undefined });
-    expect(await channel().send(push, [targetAt('https://a.example')])).toEqual([
-      { kind: 'unsure', reason: 'no answer', scope: 'device' },
-    ]);
-    send.mockResolvedValue({ status: 202, text: 'Accepted', retryAfter: undefined });
-    expect(await channel().send(push, [targetAt('https://a.example')])).toEqual([{ kind: 'accepted' }]);
+  it.each([
+    [200, '\n<!doctype html>', { kind: 'unsure', reason: 'no answer', scope: 'device' }],
+    [302, '', { kind: 'unsure', reason: 'no answer', scope: 'device' }],
+    [403, '<html>', { kind: 'unsure', reason: 'no answer', scope: 'device' }],
+    [403, 'Forbidden', { kind: 'rejected', reason: 'status 403' }],
+    [202, 'Accepted', { kind: 'accepted' }],
+  ])('takes the page of a proxy for no answer of the push service: %i %j', async (status, text, outcome) => {
+    vi.spyOn(services, 'send').mockResolvedValue({ status, text, retryAfter: undefined });
+    expect(await channel().send(push, [targetAt('https://a.example')])).toEqual([outcome]);
   });
 
   it('sends nothing to one device for as long as its push service asks by 429', async () => {
