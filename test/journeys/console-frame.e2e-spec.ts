@@ -196,6 +196,11 @@ describe('the look of the page', () => {
     const other = await operator().openElsewhere('users');
     await expect.poll(() => attribute(other, 'lang')).toBe('zh-CN');
     await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('dark');
+    // Before the page's own script runs, and its session is read.
+    await other.route(/\/assets\/(?!theme)[^/]+\.js$/, (route) => route.abort());
+    await other.reload();
+    expect(await attribute(other, 'data-mantine-color-scheme')).toBe('dark');
+    await other.unrouteAll();
     // It is no choice of that computer: the next choice of the operator counts there, too.
     await choose('English');
     await choose('Light');

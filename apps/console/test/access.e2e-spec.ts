@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import bcrypt from 'bcrypt';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { consoleApi } from '#console-api';
@@ -339,6 +339,8 @@ describe('a session', () => {
     await console.database.query(`UPDATE console.sessions SET used_at = now() - interval '5 minutes' WHERE id = $1`, [
       id,
     ]);
+    const ofAnother = { headers: { 'X-Gatepost-Operator': randomUUID() } };
+    expect((await visitor.call(consoleApi.getSession, ofAnother)).body['operator']).toBeNull();
     const isUsedNow = async (headers: Record<string, string>) => {
       expect((await visitor.call(consoleApi.getSession, { headers })).status).toBe(200);
       const sql = `SELECT used_at > now() - interval '1 minute' AS used FROM console.sessions WHERE id = $1`;

@@ -180,6 +180,7 @@ export const accessApi = {
     body: z.strictObject({ response: z.string().max(8_192) }),
     reply: z.object({ purpose: z.enum(['signIn', 'proof', 'connection']), to: z.string().nullable(), session }),
   }),
+  /** Ends the sessions that began at the issuer. */
   disconnectOidc: route({ method: 'DELETE', path: '/me/oidc', ...proven, reply: z.object({}) }),
   signOut: route({ method: 'POST', path: '/sign-out', access: 'self', reply: session }),
   prove: route({

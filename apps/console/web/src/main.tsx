@@ -16,7 +16,6 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"
 // The style that locks scrolling behind dialogs is not made by Mantine itself.
 setNonce(nonce);
 
-// What the page applies is no choice: that is stored where it is made.
 const schemes = { ...localStorageColorSchemeManager({ key: SHOWN_THEME_KEY }), get: preferredTheme };
 const queries = createQueryClient();
 

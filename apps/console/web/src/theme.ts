@@ -1,13 +1,14 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from '@mantine/core';
 import { THEMES } from '#console-api';
 import { knownOperator } from './api/queries';
+import { lookKey } from './texts/texts';
 
-/** Of the local storage, where the theme lies with which `theme.js` begins the next page. */
+/** Of the local storage: the theme that was shown last, chosen here or stored for the operator. `theme.js` begins the next page with it. */
 export const SHOWN_THEME_KEY = 'gatepost-theme-shown';
 
 /** The theme that was chosen on this computer, else that of the operator, else that of the system. */
 export const preferredTheme = (): (typeof THEMES)[number] =>
-  THEMES.find((each) => each === (localStorage.getItem('gatepost-theme') ?? knownOperator()?.theme)) ?? 'auto';
+  THEMES.find((each) => each === (localStorage.getItem(lookKey('theme')) ?? knownOperator()?.theme)) ?? 'auto';
 
 // The colours are those of the mailed-link pages (PALETTE in apps/gateway/src/html): one look for everything that Gatepost shows.
 // Shade 6 is the colour on light ground, shade 3 the one on dark ground; both reach 4.5:1 there.

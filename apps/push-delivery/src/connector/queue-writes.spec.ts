@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { appError } from '#errors';
 import { Metrics } from '#observability';
 import { type Acknowledgement, type DeviceQueues, partitionOf, PARTITIONS } from '../device-queues/device-queues.js';
-import { QueueWrites, RetryingBatchWriter } from './queue-writes.js';
+import { Gathered, QueueWrites, RetryingBatchWriter } from './queue-writes.js';
 
 const away = () => appError('SERVICE_UNAVAILABLE');
 
@@ -133,5 +133,47 @@ describe('the writes of a connector', () => {
     isAway = false;
     await writes.close();
     expect(written).toEqual(['device-2', 'device-2', 'device-1', 'device-1']);
+  });
+});
+
+describe('work that is gathered', () => {
+  let batches: number[][];
+  let problem: Error | undefined;
+  let work: Gathered<{ readonly weight: number }>;
+
+  beforeEach(() => {
+    vi.useRealTimers();
+    [batches, problem] = [[], undefined];
+    work = new Gathered({
+      work: async (items) => {
+        batches.push(items.map(({ weight }) => weight));
+        await new Promise((resolve) => setImmediate(resolve));
+        if (problem !== undefined) throw problem;
+      },
+      weightOf: ({ weight }) => weight,
+      limit: 10,
+    });
+  });
+
+  const addAll = (...weights: number[]) => Promise.allSettled(weights.map((weight) => work.add({ weight })));
+
+  it('is done in order, together up to the limit, and an item over it alone', async () => {
+    await addAll(4, 6, 1, 12, 3, 3);
+    expect(batches).toEqual([[4, 6], [1], [12], [3, 3]]);
+  });
+
+  it('goes on after a failure, of which one item learns', async () => {
+    problem = new Error('a fault');
+    const failed = await addAll(4, 6);
+    problem = undefined;
+    await addAll(5);
+    expect(failed.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+    expect(batches).toEqual([[4, 6], [5]]);
+  });
+
+  it('is settled once all items so far are done', async () => {
+    void addAll(7, 7);
+    await work.settled();
+    expect(batches).toEqual([[7], [7]]);
   });
 });

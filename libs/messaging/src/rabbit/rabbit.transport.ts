@@ -203,7 +203,7 @@ async function queueDepths(
   );
 }
 
-/** A connector writes the frames of all these messages together. Each has up to 10,000 devices. */
+/** In progress at once: a connector handles those that wait together. */
 const PREFETCH = 64;
 const CHECK_MS = 2_000;
 /** A process sends it to itself. Where an exchange was deleted, its bindings are gone: the broker returns this message, and drops others. */

@@ -8,7 +8,7 @@ import { sessionQuery, useSession } from '../api/queries';
 import { useNotices } from '../parts/dialogs';
 import { isUnsaved } from '../parts/forms';
 import { Bdi, Icon, type IconName } from '../parts/panel';
-import { type Language, preferredLanguage, useLanguage } from '../texts/texts';
+import { type Language, lookKey, preferredLanguage, useLanguage } from '../texts/texts';
 import { preferredTheme } from '../theme';
 
 const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
@@ -82,7 +82,7 @@ function useStoreLook(): (look: Look) => void {
   const queries = useQueryClient();
   const { failed } = useNotices();
   return (look) => {
-    for (const [name, value] of Object.entries(look)) localStorage.setItem(`gatepost-${name}`, String(value));
+    for (const [name, value] of Object.entries(look)) localStorage.setItem(lookKey(name), String(value));
     const operator = queries.getQueryData<Session>(sessionQuery.queryKey)?.operator ?? null;
     if (operator === null) return;
     call(consoleApi.changeMe, { body: look }).then(

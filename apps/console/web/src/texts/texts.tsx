@@ -12,7 +12,7 @@ const LOADERS: Readonly<Record<Language, () => Promise<Texts>>> = {
   en: async () => (await import('./en')).en,
   zh: async () => (await import('./zh')).zh,
 };
-const STORED = 'gatepost-language';
+export const lookKey = (name: string): string => `gatepost-${name}`;
 
 export interface ChosenLanguage {
   readonly language: Language;
@@ -28,7 +28,7 @@ export async function loadTexts(language: Language): Promise<Texts> {
 
 /** The language that was chosen on this computer, else that of the operator, else that of the browser. */
 export function preferredLanguage(): Language {
-  const stored = localStorage.getItem(STORED) ?? knownOperator()?.language;
+  const stored = localStorage.getItem(lookKey('language')) ?? knownOperator()?.language;
   if (stored === 'en' || stored === 'zh') return stored;
   return navigator.languages.find((each) => /^(?:en|zh)\b/i.test(each))?.startsWith('zh') === true ? 'zh' : 'en';
 }
