@@ -197,7 +197,7 @@ describe('the look of the page', () => {
     await expect.poll(() => attribute(other, 'lang')).toBe('zh-CN');
     await expect.poll(() => attribute(other, 'data-mantine-color-scheme')).toBe('dark');
     // Before the page's own script runs, and its session is read.
-    await other.route(/\/assets\/(?!theme)[^/]+\.js$/, (route) => route.abort());
+    await other.route(/\/assets\/(?!theme)[^/]+\.js$/, (route) => route.abort('aborted'));
     await other.reload();
     expect(await attribute(other, 'data-mantine-color-scheme')).toBe('dark');
     await other.unrouteAll();

@@ -71,7 +71,7 @@ function useStoredLook(): void {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   useEffect(() => {
     if (language !== preferredLanguage()) choose(preferredLanguage());
-    if (colorScheme !== preferredTheme()) setColorScheme(preferredTheme());
+    setColorScheme(preferredTheme());
   }, [operator, language, colorScheme, choose, setColorScheme]);
 }
 
