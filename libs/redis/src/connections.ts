@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, Redis as Client, type RedisOptions } from 'ioredis';
 import type { RedisServers } from '#bootstrap';
 import { messageOf } from '#errors';
@@ -27,7 +27,7 @@ export interface ConnectionEvents {
   failed(reason: string): void;
 }
 
-export interface ConnectionState {
+interface ConnectionState {
   readonly generation: number;
   readonly bytesRead: number;
 }
@@ -42,8 +42,8 @@ export interface Connection {
   servers(): readonly Client[];
   /** Deletes keys that never exist: a server that refuses writes still answers PING. It resolves where only the memory is full. */
   ping(key: string): Promise<void>;
-  /** Replaces the connection on which a command timed out, if nothing was received since the command was sent. */
-  giveUp(since: ConnectionState): Promise<void>;
+  /** Replaces the connection on which a command timed out, if the command was sent and nothing was received since. */
+  giveUp(since: SharedWrite): Promise<void>;
   close(): void;
 }
 
@@ -53,6 +53,23 @@ const SCRIPT_PREFIX = /^ERR Error running script \(call to \w+\): (?:@user_scrip
 /** The code of an error reply, also where a script has received it; undefined where there is none. */
 export function codeOf(message: string): string | undefined {
   return /^[A-Z]+\b/.exec(message.replace(SCRIPT_PREFIX, ''))?.[0];
+}
+
+/** Commands that are sent together, and the state of the connection since then. */
+export interface SharedWrite {
+  sent?: ConnectionState;
+}
+
+/** The commands until the next turn of the event loop share a write to each server. */
+export function gatherWrites(connection: Connection): SharedWrite {
+  const write: SharedWrite = {};
+  const clients: readonly { readonly stream?: Client['stream'] }[] = connection.masters();
+  for (const { stream } of clients) stream?.cork();
+  setImmediate(() => {
+    write.sent = connection.state;
+    for (const { stream } of clients) stream?.uncork();
+  });
+  return write;
 }
 
 type SingleServer = Exclude<RedisServers, { kind: 'cluster' }>;
@@ -121,10 +138,10 @@ export class SingleConnection implements Connection {
   }
 
   /** After a busy moment of the process, the timer of a command runs before what has arrived is read: the decision waits for that. */
-  async giveUp(since: ConnectionState): Promise<void> {
-    await setImmediate();
+  async giveUp({ sent }: SharedWrite): Promise<void> {
+    await nextTurn();
     const { generation, bytesRead } = this.state;
-    if (since.generation !== generation || bytesRead > since.bytesRead) return;
+    if (sent?.generation !== generation || bytesRead > sent.bytesRead) return;
     this.#generation += 1;
     this.events.failed('no answer');
     this.commands.disconnect(true);

@@ -9,7 +9,8 @@ import {
   codeOf,
   type Connection,
   type ConnectionEvents,
-  type ConnectionState,
+  gatherWrites,
+  type SharedWrite,
   SingleConnection,
 } from './connections.js';
 
@@ -57,6 +58,7 @@ export class Redis {
   readonly #logger = new Logger('Redis');
   readonly #connection: Connection;
   readonly #prefix: string;
+  #write: SharedWrite | undefined;
   #inFlight = 0;
   #isAway = false;
   #isClosed = false;
@@ -129,7 +131,8 @@ export class Redis {
   }
 
   async #answered<T>(command: () => Promise<T>): Promise<T> {
-    const { state } = this.#connection;
+    if (this.#write?.sent !== undefined) this.#write = undefined;
+    const write = (this.#write ??= gatherWrites(this.#connection));
     const askedAt = performance.now();
     let outcome = 'ok';
     this.#inFlight += 1;
@@ -137,7 +140,7 @@ export class Redis {
       return await command();
     } catch (error) {
       outcome = 'failed';
-      await this.#giveUpSilent(error, state);
+      await this.#giveUpSilent(error, write);
       throw translateRedisError(this.#withReason(error));
     } finally {
       this.#inFlight -= 1;
@@ -146,8 +149,8 @@ export class Redis {
   }
 
   /** Replaces a connection that stays silent, so that later commands do not wait for it. */
-  async #giveUpSilent(error: unknown, since: ConnectionState): Promise<void> {
-    if (messageOf(error) === 'Command timed out' && !this.#isClosed) await this.#connection.giveUp(since);
+  async #giveUpSilent(error: unknown, write: SharedWrite): Promise<void> {
+    if (messageOf(error) === 'Command timed out' && !this.#isClosed) await this.#connection.giveUp(write);
   }
 
   #withReason(error: unknown): unknown {

@@ -1,3 +1,5 @@
+import { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -116,17 +118,33 @@ describe('a connection to Redis', () => {
       expect(proxy.heldBytes).toBeGreaterThan(0);
     });
     const second = timed(add(1));
+    await nextTurn();
     proxy.passHeldReplies();
     expect([await first, await second]).toEqual([1, expect.any(Number)]);
     proxy.bringBack();
     expect([await add(1), proxy.connections]).toEqual([3, 1]);
   });
 
-  it('keeps a connection whose replies arrive while the process is busy', async () => {
+  it('sends the commands of one turn of the event loop by one write', async () => {
+    const direct = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'gatepost-test' });
+    await eventually(() => direct.run(count, [key], [0]));
+    const single = vi.spyOn(Socket.prototype, '_write');
+    const shared = vi.spyOn(Socket.prototype, '_writev');
+    await Promise.all(Array.from({ length: 50 }, () => direct.run(count, [key], [1])));
+    expect([single.mock.calls.length, shared.mock.calls.length]).toEqual([0, 1]);
+    expect(await direct.run(count, [key], [0])).toBe(50);
+    direct.close();
+  });
+
+  it.each([
+    ['whose replies arrive', nextTurn],
+    ['that could not send a command', () => undefined],
+  ])('keeps a connection %s while the process is busy', async (_, pass) => {
     // Without the proxy, which is in this process, too.
     const direct = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'gatepost-test' });
     await eventually(() => direct.ping());
     const late = timed(direct.run(count, [key], [1]));
+    await pass();
     const endAt = performance.now() + RESPONSE_LIMIT_MS;
     while (performance.now() < endAt);
     await late;

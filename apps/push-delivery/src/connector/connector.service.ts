@@ -132,6 +132,7 @@ export class ConnectorService implements ConnectionHost {
     if (outcome === undefined) return;
     const delayMs = conflictDelayMs(outcome.conflicts);
     if (delayMs === 0) {
+      connection.gatherFrames();
       this.#open(connection, device, outcome);
       await this.#deliverPage(connection, outcome.page);
       return;

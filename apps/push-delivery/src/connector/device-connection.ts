@@ -125,6 +125,14 @@ export class DeviceConnection {
     this.#write(frames);
   }
 
+  /** Frames until the next turn of the event loop share a write. */
+  gatherFrames(): void {
+    this.stream.cork();
+    setImmediate(() => {
+      this.stream.uncork();
+    });
+  }
+
   terminate(): void {
     this.socket.terminate();
   }
