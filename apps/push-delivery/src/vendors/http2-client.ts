@@ -57,7 +57,7 @@ export function outcomeWithoutAnswer({ message, isUnprocessed }: Http2Error): Ou
   return { kind: isUnprocessed ? 'later' : 'unsure', reason: `no answer (${message})`, scope: 'lane' };
 }
 
-/** A few lasting connections to one server. Requests wait for a free stream; nothing is sent twice. */
+/** A few lasting connections to one server. Requests wait for a free stream; one that was surely not processed is repeated, once. */
 export class Http2Client {
   readonly #connections = new Set<Connection>();
   #isOpening = false;
@@ -73,6 +73,19 @@ export class Http2Client {
 
   async request(request: Http2Request): Promise<Http2Answer> {
     const waitsUntil = performance.now() + this.options.timeoutMs;
+    return this.#attempt(request, waitsUntil).catch((error: unknown) => {
+      if (!(error as Http2Error).isUnprocessed || performance.now() >= waitsUntil) throw error;
+      return this.#attempt(request, waitsUntil);
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of this.#connections) connection.close();
+    this.#wake();
+  }
+
+  async #attempt(request: Http2Request, waitsUntil: number): Promise<Http2Answer> {
     for (;;) {
       const connection = this.#free();
       // Sends at once: another request may take the free stream while this one waits for anything.
@@ -81,12 +94,6 @@ export class Http2Client {
       if (leftMs <= 0) throw new Http2Error(true, 'no free stream in time');
       await this.#freed(leftMs);
     }
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    for (const connection of this.#connections) connection.close();
-    this.#wake();
   }
 
   #free(): Connection | undefined {
