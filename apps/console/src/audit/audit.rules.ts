@@ -1,5 +1,6 @@
 import { consoleApi, type ConsoleRoute, isExport, type Undo } from '#console-api';
 import { LONG_COMMANDS } from '#contracts';
+import type { AppError } from '#errors';
 import type { AuditEntity } from './audit.entity.js';
 
 export interface AuditFilter {
@@ -37,6 +38,12 @@ export type ShownAudit = Omit<StoredAudit, 'begunAt' | 'endedAt'> & {
   readonly begunAt: string;
   readonly endedAt: string | null;
 };
+
+/** A service that has not answered may have done the act all the same. A query that takes too long can follow the write. */
+export function outcomeOf(error: AppError, isRead = false): 'failed' | 'refused' | 'unknown' {
+  if (error.is('SERVICE_UNAVAILABLE') || (error.is('QUERY_TIMED_OUT') && !isRead)) return 'unknown';
+  return error.status < 500 ? 'refused' : 'failed';
+}
 
 const HIDDEN = '(changed)';
 

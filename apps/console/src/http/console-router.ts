@@ -7,7 +7,7 @@ import { isConcealedSetting } from '#contracts';
 import { type AppError, toAppError } from '#errors';
 import { Metrics, reportError } from '#observability';
 import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
-import { changeOf } from '../audit/audit.rules.js';
+import { changeOf, outcomeOf } from '../audit/audit.rules.js';
 import { PublicUrl } from '../console.config.js';
 import { provenUntil } from '../operators/operator.rules.js';
 import { OperatorsRepository } from '../operators/operators.repository.js';
@@ -175,7 +175,7 @@ class ConsoleRouter {
       return result;
     } catch (thrown) {
       const error = toAppError(thrown);
-      await this.#endEntry(id, request, { outcome: outcomeOf(error, route), errorName: error.errorName });
+      await this.#endEntry(id, request, { outcome: outcomeOf(error, isExport(route)), errorName: error.errorName });
       throw error;
     } finally {
       this.#cache.clear();
@@ -281,12 +281,6 @@ function describeAct(
     target: Object.keys(rest).length === 0 ? null : Object.values(rest).join(' '),
     change: changeOf((file === null ? body : query) as Readonly<Record<string, unknown>>, isSecret),
   };
-}
-
-/** A service that has not answered may have done the act all the same. A query that takes too long can follow the write. */
-function outcomeOf(error: AppError, { file }: ConsoleRoute): 'failed' | 'refused' | 'unknown' {
-  if (error.is('SERVICE_UNAVAILABLE') || (error.is('QUERY_TIMED_OUT') && file === null)) return 'unknown';
-  return error.status < 500 ? 'refused' : 'failed';
 }
 
 /** Writes an error response; internal details go to the log only. */

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { Controller } from '@nestjs/common';
+import { Controller, Logger } from '@nestjs/common';
 import { consoleRpc, type RpcData, type RpcReply } from '#contracts';
 import { toAppError } from '#errors';
 import { RpcHandler } from '#messaging';
-import { AuditRepository, type BegunAct } from '../audit/audit.repository.js';
-import { changeOf } from '../audit/audit.rules.js';
+import { reportError } from '#observability';
+import { AuditRepository, type BegunAct, type EndedAct } from '../audit/audit.repository.js';
+import { changeOf, outcomeOf } from '../audit/audit.rules.js';
 import { linkKindOf, stateOf } from './operator.rules.js';
 import { OperatorsRepository } from './operators.repository.js';
 import { SignInService } from './sign-in.service.js';
+
+const logger = new Logger('Console');
 
 type Rpc = typeof consoleRpc;
 type Data<Name extends keyof Rpc> = RpcData<Rpc[Name]>;
@@ -78,13 +81,18 @@ export class ConsoleController {
 
   async #audited<T>(act: BegunAct, work: () => Promise<T>): Promise<T> {
     const id = await this.audit.begin(act);
+    // Does not throw: the act is done, and a lost outcome is shown as unknown.
+    const end = (ended: EndedAct) =>
+      this.audit.end(id, ended).catch((error: unknown) => {
+        reportError(logger, toAppError(error), { requestId: act.requestId });
+      });
     try {
       const result = await work();
-      await this.audit.end(id, { outcome: 'done' });
+      await end({ outcome: 'done' });
       return result;
-    } catch (error) {
-      const { errorName, status } = toAppError(error);
-      await this.audit.end(id, { outcome: status < 500 ? 'refused' : 'failed', errorName });
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      await end({ outcome: outcomeOf(error), errorName: error.errorName });
       throw error;
     }
   }
