@@ -50,9 +50,10 @@ export function readArguments(config) {
   }
 }
 
-/** Runs a command in the project's folder with its output shown; fails as it fails. */
+/** Runs a command in the project's folder with its output on standard error; fails as it fails. */
 function run(command, args, env = {}) {
-  const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: 'inherit', env: { ...process.env, ...env } });
+  const stdio = ['inherit', 2, 'inherit'];
+  const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio, env: { ...process.env, ...env } });
   if (error) fail(`${command} cannot be run: ${error.message}`);
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -1,14 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ROOT } from '../prepare.mjs';
 
 const run = (command, ...args) => {
-  const { status, stderr } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', env: { PATH: process.env.PATH } });
+  const { status, stderr } = spawned(command, ...args);
   return { status, stderr };
 };
+const spawned = (command, ...args) =>
+  spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', env: { PATH: process.env.PATH } });
 
 describe('a command with an argument that it does not know', () => {
   it.each([
@@ -48,7 +50,7 @@ describe('a clone that has to be built', () => {
   });
   const build = (before) => {
     const script = `import { ensureBuilt } from '${join(clone, 'tools/prepare.mjs')}'; ${before} ensureBuilt();`;
-    return run(process.execPath, '--input-type=module', '-e', script);
+    return spawned(process.execPath, '--input-type=module', '-e', script);
   };
 
   it('and cannot be written by this user is named in one line', () => {
@@ -68,6 +70,19 @@ describe('a clone that has to be built', () => {
     );
     expect(stderr).not.toContain('Waiting for process');
     expect([status, stderr]).toEqual([1, expect.stringContaining('npm cannot be run')]);
+  });
+
+  it('leaves standard output to the command: the output of the build goes to standard error', () => {
+    const program = (path, text) => {
+      mkdirSync(join(clone, path, '..'), { recursive: true });
+      writeFileSync(join(clone, path), text, { mode: 0o755 });
+    };
+    for (const folder of ['apps', 'libs']) mkdirSync(join(clone, folder));
+    for (const name of ['tsconfig.json', 'tsconfig.build.json']) cpSync(join(ROOT, name), join(clone, name));
+    program('bin/npm', '#!/bin/sh\n');
+    program('node_modules/typescript/bin/tsc', `process.stdout.write('a type error'); process.exit(2);`);
+    const { status, stdout, stderr } = build(`process.env.PATH = '${join(clone, 'bin')}:' + process.env.PATH;`);
+    expect([status, stdout, stderr]).toEqual([2, '', expect.stringContaining('a type error')]);
   });
 });
 
