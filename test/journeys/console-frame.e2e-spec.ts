@@ -182,7 +182,7 @@ describe('while the next object is read', () => {
 });
 
 describe('the look of the page', () => {
-  it('is stored for the operator, who has it in a browser without a choice', async () => {
+  it('is stored for the operator, and applies in a browser without a choice', async () => {
     const page = await operator().openElsewhere('users');
     const attribute = (at: Page, name: string) => at.locator('html').getAttribute(name);
     const choose = async (name: string, at = page) => {

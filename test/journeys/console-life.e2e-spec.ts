@@ -466,7 +466,7 @@ describe.runIf(isProvided(...SERVERS))('operators of services that fail', () => 
     await page.getByText('All processes are ready').waitFor({ timeout: NOTICED_MS });
   }, 120_000);
 
-  it('look at a poison event without its addresses, hand it over again, and drop it', async () => {
+  it('inspect a dead letter without its addresses, replay it, and drop it', async () => {
     const namespace = server().env['GATEPOST_NAMESPACE'] ?? '';
     const connection = await amqplib.connect(testRun().amqpUrl);
     const channel = await connection.createConfirmChannel();

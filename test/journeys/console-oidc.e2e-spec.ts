@@ -145,7 +145,7 @@ describe('a console without passwords, in Chinese', () => {
   });
   afterAll(() => ownIssuer.stop());
 
-  it('makes an owner of a member of the group, who has no other way in', async () => {
+  it('makes an owner of a member of the group, without another login method', async () => {
     const { page, complaints } = await begin({ locale: 'zh-CN' });
     const home = `http://localhost:${closed().env['GATEPOST_CONSOLE_PORT']}`;
     await page.goto(home);

@@ -33,7 +33,7 @@ export function describeFirstProofRaces(server: () => GatepostServer, platforms:
       await setCredentials(server(), platforms(), app, ['weixin']);
     });
 
-    race('renew the session token once, and the pretender is out', async (round) => {
+    race('renew the session token once, and the earlier session ends', async (round) => {
       const { openid, user } = pretenders.pop()!;
       const shops = Array.from({ length: FEW }, () => uidEntry());
       const { proofs, writes } = await round.cross({

@@ -243,7 +243,7 @@ describe('an operator with a password', () => {
     expect(nameOf(await travel(console.visitor(), one.subject))).toEqual([403, 'OIDC_NOT_CONNECTED']);
   });
 
-  it('keeps the account that is the only way in', async () => {
+  it('keeps the account that is the only login method', async () => {
     const { id, subject, visitor } = await connected();
     await console.database.query('UPDATE console.sessions SET proven_at = now()');
     expect(nameOf(await visitor.call(consoleApi.disconnectOidc))).toEqual([400, 'NO_EFFECT']);

@@ -80,7 +80,7 @@ export function describeAnonymous(server: () => GatepostServer): void {
       expect(await ownerOf(api, { anonymous })).toBe(user.id);
     });
 
-    it('are never made of users who have another way in', async () => {
+    it('are never made of users with another login method', async () => {
       const [normal, linked] = [await signUp(api), await signUpBy(api, { github: uidEntry() })];
       for (const each of [normal, linked]) {
         const authData = { anonymous: { id: crypto.randomUUID() } };

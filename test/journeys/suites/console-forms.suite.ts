@@ -165,7 +165,7 @@ export function describeForms(server: () => GatepostServer, { open, openWithCloc
       await page.getByRole('heading', { level: 1, name: 'Roles' }).waitFor();
     });
 
-    it('keeps the operator signed in who stays for it', async () => {
+    it('asks before a sign-out, which Stay cancels', async () => {
       const page = await signedIn();
       await page.goto(`${new URL(page.url()).origin}/profile`);
       let ends = 0;

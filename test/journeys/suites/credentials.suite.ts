@@ -45,7 +45,7 @@ export function describeCredentials(server: () => GatepostServer): void {
       ],
       ['the master key without its suffix', () => ({ 'X-LC-Id': app.id, 'X-LC-Key': app.masterKey })],
     ];
-    it.each(appForms)('opens the door to %s, but not the master door', async (_, headers) => {
+    it.each(appForms)('accepts %s, without the rights of the master key', async (_, headers) => {
       expect((await get(headers())).status).toBe(200);
       expect((await list(headers())).status).toBe(403);
     });
@@ -59,7 +59,7 @@ export function describeCredentials(server: () => GatepostServer): void {
       ],
       ['X-Uluru-Master-Key', () => ({ 'X-Uluru-Application-Id': app.id, 'X-Uluru-Master-Key': app.masterKey })],
     ];
-    it.each(masterForms)('opens the master door to %s', async (_, headers) => {
+    it.each(masterForms)('grants the rights of the master key to %s', async (_, headers) => {
       expect((await list(headers())).status).toBe(200);
     });
 

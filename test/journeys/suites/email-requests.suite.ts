@@ -36,7 +36,7 @@ export function describeEmailRequests(server: () => GatepostServer, apps: () => 
         expect((await refusal(client.post('requestEmailVerify', { email })))[0]).toBe(400);
     });
 
-    it('asks who was never asked, and names the setting where that is off', async () => {
+    it('is mailed to a user from before the setting was on; an error names the setting while it is off', async () => {
       const late = new EmailClient(server(), await createApplication(server()));
       const user = await late.signUp();
       const off = await late.post('requestEmailVerify');

@@ -14,7 +14,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       client = someone();
     });
 
-    it('is mailed once to who signs up with an address', async () => {
+    it('is mailed once after a sign-up with an address', async () => {
       const { user, link } = await client.signUpForLink();
       expect(user.body['emailVerified']).toBe(false);
       expect(link.link).toMatch(/^http:\/\/localhost:\d+\/pages\/verify-email\?token=\w+$/);
@@ -57,7 +57,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       expect(await client.jsonp('verifyEmail/abc')).toEqual({ code: 1, error: LINK_EXPIRED[2] });
     });
 
-    it('does nothing for who only looks at it, as scanners of mails do', async () => {
+    it('is not used by requests that only read it, as mail scanners send them', async () => {
       const { user, link } = await client.signUpForLink();
       const { pathname, search } = new URL(link.link);
       for (const path of [`${pathname}${search}`, `/1.1/verifyEmail/${link.token}`])
@@ -70,7 +70,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       expect(await verified(user)).toBe(true);
     });
 
-    it('dies at a change of the address, and the new one gets its own', async () => {
+    it('becomes invalid at a change of the address, and the new address gets its own', async () => {
       const { user, link: old } = await client.signUpForLink();
       const changed = someone();
       const link = await changed.linkOf(() => client.change(user, { email: changed.address }));
@@ -81,7 +81,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       expect(await outcomeOf(client.verify(old.token))).toEqual(LINK_EXPIRED);
     });
 
-    it('stays dead where the address comes back', async () => {
+    it('stays invalid when the address is restored', async () => {
       const { user, link: old } = await client.signUpForLink();
       await client.change(user, { email: someone().address });
       const link = await client.linkOf(() => client.change(user, { email: client.address }));
@@ -106,7 +106,7 @@ export function describeEmailVerification(server: () => GatepostServer, apps: ()
       expect(await client.mailsOnceSettled()).toHaveLength(1);
     });
 
-    it('dies with the user, also for the next one of that name and address', async () => {
+    it('becomes invalid with the user, also for a later user of that name and address', async () => {
       const { user, link } = await client.signUpForLink();
       await client.api().delete(`/1.1/users/${user.id}`, { session: user.session });
       expect(await outcomeOf(client.verify(link.token))).toEqual(LINK_EXPIRED);

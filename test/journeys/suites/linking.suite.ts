@@ -186,7 +186,7 @@ export function describeLinking(server: () => GatepostServer): void {
       expect((await me())['authData']).toEqual({ github, qq });
     });
 
-    it('of the last way in leaves the session as it is', async () => {
+    it('of the last login method leaves the session as it is', async () => {
       const qq = openidEntry();
       const stranger = await signUpBy(api, { qq });
       expect((await change(api, stranger, { authData: { qq: null } })).status).toBe(200);

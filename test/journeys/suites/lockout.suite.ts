@@ -156,7 +156,7 @@ export function describeLockout(server: () => GatepostServer): void {
     describe('on the command line', () => {
       const run = (...args: string[]) => gatepost(server(), 'lockouts', ...args);
 
-      it('shows who is locked, and until when', async () => {
+      it('shows locked users, and until when', async () => {
         const { id } = server().app;
         user = await signUp(api, { username: `${unique('a')}\u001b[31m` });
         await lock();

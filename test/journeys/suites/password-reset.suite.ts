@@ -54,7 +54,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect(login.body['sessionToken']).not.toBe(user.session);
     });
 
-    it('kills every older one, and the newer one too', async () => {
+    it('invalidates all other links, older and newer, once it is used', async () => {
       const links = [
         await client.linkBy('requestPasswordReset'),
         await client.linkBy('requestPasswordReset'),
@@ -65,7 +65,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect((await client.logIn(NEW_PASSWORD)).status).toBe(200);
     });
 
-    it('unlocks who was locked out', async () => {
+    it('unlocks a locked user', async () => {
       for (let attempt = 0; attempt < 7; attempt += 1) await client.logIn('wrong');
       expect(await refusal(client.logIn(user.password))).toEqual([400, 219]);
       const { token } = await client.linkBy('requestPasswordReset');
@@ -75,7 +75,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect(await refusal(client.logIn('wrong'))).toEqual([400, 210]);
     });
 
-    it('dies at any other change of the password', async () => {
+    it('becomes invalid at any other change of the password', async () => {
       const { token } = await client.linkBy('requestPasswordReset');
       await client
         .api()
@@ -91,7 +91,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect((await client.logIn('by the master')).status).toBe(200);
     });
 
-    it('dies at a reset by a code', async () => {
+    it('becomes invalid at a reset by a code', async () => {
       const phone = new PhoneClient(server());
       const owner = await phone.signUpProven({ email: client.address.replace('@', '.owner@') });
       const mailed = new EmailClient(server(), undefined, String(owner.body['email']));
@@ -102,7 +102,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect((await mailed.logIn(NEW_PASSWORD)).status).toBe(200);
     });
 
-    it('dies at a change of the address, also where that comes back', async () => {
+    it('becomes invalid at a change of the address, and stays so when the address is restored', async () => {
       const { token } = await client.linkBy('requestPasswordReset');
       await client.change(user, { email: new EmailClient(server()).address });
       await dead(token);
@@ -111,7 +111,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect((await client.logIn(user.password)).status).toBe(200);
     });
 
-    it('dies with the user', async () => {
+    it('becomes invalid with the user', async () => {
       const { token } = await client.linkBy('requestPasswordReset');
       await client.api().delete(`/1.1/users/${user.id}`, { session: user.session });
       await dead(token);
@@ -138,7 +138,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect(await client.jsonp(`resetPassword/${token}`, { password })).toEqual({ code: 1, error: LINK_EXPIRED[2] });
     });
 
-    it('does nothing for who only looks at it', async () => {
+    it('is not used by requests that only read it', async () => {
       const { link, token } = await client.linkBy('requestPasswordReset');
       const { pathname, search } = new URL(link);
       const api = `/1.1/resetPassword/${token}?password=taken`;
@@ -150,7 +150,7 @@ export function describePasswordReset(server: () => GatepostServer, apps: () => 
       expect((await client.reset(token, NEW_PASSWORD)).status).toBe(200);
     });
 
-    it('proves an address that waited for it, and leaves no way in to who set the account up', async () => {
+    it('proves a pending address, and ends all other login methods of the account', async () => {
       const owner = new EmailClient(server(), apps().verifying);
       const authData = { github: { uid: unique('uid') } };
       const { user: squatter } = await owner.signUpForLink({ mobilePhoneNumber: uniquePhone() });

@@ -207,7 +207,7 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
       expect(new Set(entries.map(({ body }) => body['sessionToken']))).toHaveProperty('size', 1);
     });
 
-    it('seven wrong codes lock every door, and a reset by code opens them', async () => {
+    it('seven wrong codes lock every login method, and a reset by code unlocks them', async () => {
       const tester = someone();
       await setSetting(server(), app, 'testPhones', JSON.stringify({ [tester.number]: CODE }));
       const user = await tester.signUpProven();
@@ -352,7 +352,7 @@ export function describePhoneAccounts(server: () => GatepostServer): void {
             expect(await refusal(one.post('usersByMobilePhone', { smsCode: CODE, ...wrongField }))).toEqual([400, 603]);
       });
 
-      it('the owner of the number gets in despite guesses of others', async () => {
+      it('the owner of the number logs in despite guesses of others', async () => {
         const newcomer = someone();
         for (let attempt = 0; attempt < 8; attempt += 1) await newcomer.post('usersByMobilePhone', { smsCode: CODE });
         const smsCode = await newcomer.codeBy('requestSmsCode');

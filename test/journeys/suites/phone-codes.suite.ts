@@ -96,7 +96,7 @@ export function describePhoneCodes(server: () => GatepostServer): void {
   });
 
   describe('POST /1.1/usersByMobilePhone', () => {
-    it('signs up who is new: the whole user, his number proven and his name unless he has one', async () => {
+    it('signs up a new user: the answer is the whole user, with a proven number, which is the default username', async () => {
       const smsCode = await phone.codeBy('requestSmsCode');
       const { status, headers, body } = await phone.post('usersByMobilePhone', { smsCode, color: 'red' });
       expect([status, headers.get('location')]).toEqual([
@@ -126,7 +126,7 @@ export function describePhoneCodes(server: () => GatepostServer): void {
       expect((await phone.api().post('/1.1/login', account)).body).toEqual(body);
     });
 
-    it('logs in who is there: the same user and token, and nothing changed', async () => {
+    it('logs in an existing user: the same user and token, and nothing changed', async () => {
       const user = await phone.signUpProven({ color: 'red' });
       const before = await phone.me(user.session);
       const smsCode = await phone.codeBy('requestSmsCode');

@@ -83,7 +83,7 @@ export function describeSettings(server: () => GatepostServer): void {
       expect(await logIn(unverified)).toBeUndefined();
     });
 
-    it('forbidUnverifiedPhoneLogin keeps out who has an unverified number', async () => {
+    it('forbidUnverifiedPhoneLogin refuses logins of users with an unverified number', async () => {
       await set('forbidUnverifiedPhoneLogin', 'true');
       const user = await signUp(api, { mobilePhoneNumber: uniquePhone() });
       const logIn = async () =>

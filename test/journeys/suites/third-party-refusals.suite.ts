@@ -210,7 +210,7 @@ export function describeThirdPartyRefusals(server: () => GatepostServer): void {
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(800);
     });
 
-    it('403 for a new user where class permissions forbid to create one; who is there already gets in', async () => {
+    it('403 for a new user where class permissions forbid to create one; an existing user logs in', async () => {
       const permit = (who: string) => gatepost(server(), 'permissions', 'set', app.id, '_User', 'create', who);
       const github = uidEntry();
       const user = await signUpBy(api, { github });

@@ -141,7 +141,7 @@ export function describeThirdPartySdk(server: () => GatepostServer, platforms: (
       await AV.User.logOut();
     });
 
-    it('User.loginWithMiniApp sends the code that the adapter gets, and the platform says who it is', async () => {
+    it('User.loginWithMiniApp sends the code that the adapter gets, and the platform names the account', async () => {
       const account = { openid: unique('openid'), unionid: unique('union') };
       const getAuthInfo = () =>
         Promise.resolve({

@@ -297,7 +297,7 @@ export function describeVerifiedPlatforms(server: () => GatepostServer, platform
         expect(await authDataOf(user)).toEqual({ weixin });
       });
 
-      it('does not open the door to another account without proof', async () => {
+      it('does not log in to another account without proof', async () => {
         const weixin = platforms().weixin.issueToken({ openid: openid() });
         const user = await signUpBy(app.api, { weixin });
         const other = { ...weixin, openid: openid() };

@@ -125,7 +125,7 @@ describe('isLinkedAlready', () => {
 });
 
 describe('pruneIdentities', () => {
-  it('drops the anonymous entry as soon as there is another way in', () => {
+  it('drops the anonymous entry as soon as there is another login method', () => {
     const linked = linkIdentities(null, [anonymous]);
     expect(pruneIdentities(linked, false)).toBe(linked);
     expect(names(pruneIdentities(linked, true))).toEqual([]);
@@ -160,7 +160,7 @@ describe('pruneIdentities', () => {
     expect(pruneIdentities(imported, false)).toBe(imported);
   });
 
-  it('leaves a user alone who was never linked to anything', () => {
+  it('leaves a user without links unchanged', () => {
     expect(pruneIdentities(null, true)).toBeNull();
   });
 
