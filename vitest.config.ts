@@ -29,7 +29,7 @@ const SLOW = [
 /** Each journey occupies more than one processor; the files after them mostly wait. */
 const FIRST_GROUP = { maxWorkers: 2, sequence: { groupOrder: 0 } };
 const WAITING = { maxWorkers: 4, sequence: { groupOrder: 1 } };
-/** At last, and two at once: each file starts several processes, and judges what is over in seconds. */
+/** At last, and two at once: each file starts several processes, and asserts durations of seconds. */
 const SLOW_GROUP = { maxWorkers: 2, sequence: { groupOrder: 2 } };
 const GROUPS: Readonly<Record<string, typeof WAITING>> = {
   unit: WAITING,

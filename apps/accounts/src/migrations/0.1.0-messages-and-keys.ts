@@ -57,7 +57,7 @@ const createSmsAllowances = `
   )`;
 const indexSmsAllowancesByExpiry = 'CREATE INDEX sms_allowances_expires_at_idx ON accounts.sms_allowances (expires_at)';
 
-// Why: mailed links die with what they were made for, and a mailbox gets so many mails only.
+// Why: a mailed link becomes invalid when its user, address or password changes, and a mailbox gets a limited number of mails.
 export class CreateMailLinks1795950000000 extends ForwardMigration {
   override readonly statements = [countChanges, createMailAllowances, indexMailAllowancesByExpiry];
 }

@@ -175,7 +175,7 @@ export class SearchFieldsAtOnce1796500000000 extends ForwardMigration {
   ]);
 }
 
-// Why: operators make indexes of custom fields; what they want, and which questions were slow, outlasts a process.
+// Why: operators make indexes of custom fields; requested indexes and slow kinds of queries outlast a process.
 export class CreateFieldIndexes1796710000000 extends ForwardMigration {
   override readonly statements = createFieldIndexTables('accounts');
 }

@@ -195,7 +195,7 @@ class ConsoleRouter {
     return !(await this.#signIn.isKnown(body));
   }
 
-  /** The name of the operator who acts, or signs in. Another text in the field of the address can be a password: the log does not get it. */
+  /** The name of the acting operator. The log gets no unknown address of a sign-in, because it can be a password. */
   async #nameOf({ signedIn, body }: ConsoleRequest): Promise<string | undefined> {
     const { address } = body as { address?: unknown };
     return signedIn?.name ?? (typeof address === 'string' ? this.#operators.nameAt(address) : undefined);

@@ -78,7 +78,7 @@ const createTemplates = `
     CONSTRAINT templates_pkey PRIMARY KEY (app_id, kind, language)
   )`;
 
-// Why: who carries an application's text messages; its secrets are sealed.
+// Why: each application has a provider of text messages, whose secrets are sealed.
 export class CreateTextMessageProviders1796000200000 extends ForwardMigration {
   override readonly statements = [createTextMessageProviders];
 }
@@ -109,7 +109,7 @@ export class LogAttempts1796790000000 extends ForwardMigration {
   ];
 }
 
-// Why: metrics and the clean-up read only rows that they need, however many mails wait or have died.
+// Why: metrics and the clean-up read only rows that they need, however many mails wait or are dead.
 export class FindWaitingAndDead1796860000000 extends ForwardMigration {
   readonly transaction = false;
 

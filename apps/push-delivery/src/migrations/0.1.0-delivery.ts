@@ -145,7 +145,7 @@ const createCounts = `
 /** Why a vendor's answer has made an installation invalid; null unless it did. */
 const rememberInvalidTokens = 'ALTER TABLE push.installations ADD invalid_reason text';
 
-// Why: what operators and answers of vendors have decided about a channel holds in every process and after a restart (ADR 35).
+// Why: a channel that operators pause, or that answers of vendors make doubtful, stays so in every process and after a restart (ADR 35).
 export class AddVendorLanes1796770100000 extends ForwardMigration {
   override readonly statements = [
     createVendorLanes,

@@ -104,7 +104,7 @@ export class ScanInByteOrder1796700100000 extends ForwardMigration {
   ];
 }
 
-// Why: operators make indexes of custom fields; what they want, and which queries were slow, outlasts a process.
+// Why: operators make indexes of custom fields; requested indexes and slow kinds of queries outlast a process.
 export class CreateFieldIndexes1796710100000 extends ForwardMigration {
   override readonly statements = createFieldIndexTables('push');
 }

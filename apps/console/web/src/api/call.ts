@@ -223,7 +223,7 @@ for (const input of ['keydown', 'pointerdown', 'pointermove', 'wheel'])
   window.addEventListener(input, () => (lastInput = Date.now()), { capture: true, passive: true });
 
 const HEADERS = { 'Content-Type': 'application/json', 'X-Gatepost-Console': '1' };
-/** Names the operator whom the page shows: the server answers no request of it to another one, who has signed in in another tab. */
+/** Names the operator that the page shows. The server refuses its requests once another operator has signed in in another tab. */
 export const OPERATOR: Record<string, string> = {};
 
 let shownVersion: string | undefined;

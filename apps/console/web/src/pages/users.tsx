@@ -95,7 +95,7 @@ function SearchBar(): ReactNode {
   );
 }
 
-/** By username only for operators who see all of them. */
+/** The order by username reveals names, so it needs the permission to see contact data. */
 function useOrder() {
   const { may } = useApp();
   const { order: asked } = useSearch({ from: FROM });

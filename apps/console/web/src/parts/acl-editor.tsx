@@ -21,7 +21,7 @@ function isGranted(entry: unknown, right: (typeof RIGHTS)[number]): boolean {
   return typeof entry === 'object' && entry !== null && (entry as Readonly<Record<string, unknown>>)[right] === true;
 }
 
-/** An access list of the REST API: who may read, who may write. */
+/** An access list of the REST API: the users and roles that may read or write. */
 function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
   const t = useTexts();
   const [subject, setSubject] = useState('');

@@ -185,7 +185,7 @@ export function AskButton({ text: given, ...confirm }: AskButtonProps): ReactNod
   return <DialogButton text={text} {...look} dialog={<Confirm button={text} {...confirm} />} />;
 }
 
-/** A button, for those who may, that calls a route: after a question where it has a title, else at once. */
+/** A button that calls a route, for operators with its permission. With a title, a dialog asks before the call. */
 export function ActButton<R extends ConsoleRoute>(props: ActButtonProps<R>): ReactNode {
   const { route, input, done, then, leadsTo, ...look } = props;
   const notices = useNotices();

@@ -129,7 +129,7 @@ interface ExportMenuProps<R extends ExportRoute> {
   readonly query: Omit<RouteInput<R>['query'], 'format'>;
 }
 
-/** For those who may: saves a list as a file; while it arrives its size and a button that stops it. Leaving the page stops it as well. */
+/** Saves a list as a file, for operators with the permission. A button that shows the size, and leaving the page, stop it. */
 export function ExportMenu<R extends ExportRoute>({ text, route, query }: ExportMenuProps<R>): ReactNode {
   const t = useTexts();
   const { bytes: sizeOf } = useFormats();

@@ -13,7 +13,7 @@ import { useTexts } from '../texts/texts';
 import { OF_APPLICATION, useAway, usePages } from './navigation';
 import { OperatorMenu } from './operator-menu';
 
-/** The frame around every page of an operator who is signed in. */
+/** The frame around every page of a signed-in operator. */
 export function Frame(): ReactNode {
   const t = useTexts();
   const [isMenuOpen, menu] = useDisclosure(false);

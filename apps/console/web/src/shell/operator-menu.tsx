@@ -77,7 +77,7 @@ function useStoredLook(): void {
 
 type Look = Pick<NonNullable<CallInput<typeof consoleApi.changeMe>['body']>, 'language' | 'theme'>;
 
-/** @returns what stores a choice for the operator, who has it on other computers too; without a session nothing does */
+/** @returns a function that stores a choice on this computer and, with a session, for the operator on all computers */
 function useStoreLook(): (look: Look) => void {
   const queries = useQueryClient();
   const { failed } = useNotices();
