@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
-import { appClient, masterClient, setSetting, signUp, unique, useServer } from '#testing';
+import { appClient, gatepost, masterClient, setSetting, signUp, unique, useServer } from '#testing';
 import { OWNER, type ServerWithConsole, startOneProcess, useOperator, useOperatorPages } from './suites/operator.js';
 import { answer, isAsked } from './suites/page-requests.js';
 
@@ -82,6 +82,33 @@ describe('a push to many devices', () => {
 });
 
 describe('hidden characters', () => {
+  it('stand as escapes in the name of an invited operator, of an application, and of a view', async () => {
+    const escaped = (text: string) => text.replace('\u202E', String.raw`\u202e`).replace('\u200B', String.raw`\u200b`);
+    const [name, app, view] = ['Bo\u202Eev\u200B', 'Shop\u202Eev\u200B', 'View\u202Eev\u200B'];
+    const id = unique('hidden');
+    await gatepost(server(), 'apps', 'create', app, '--id', id);
+    const page = await open(`/apps/${id}/users?hasPassword=true`);
+    await button(page, `Applications, now ${escaped(app)}`).waitFor();
+    await button(page, 'Views').click();
+    await page.getByRole('menuitem', { name: 'Save these filters…' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill(view);
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: escaped(view) }).waitFor();
+
+    await page.goto(operator().urlOf('/operators'));
+    await button(page, 'Invite an operator').click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name', { exact: true }).fill(name);
+    await dialog.getByLabel('E-mail address').fill(`${unique('operator')}@example.com`);
+    await dialog.getByLabel(escaped(app)).selectOption('support');
+    await dialog.getByRole('button', { name: 'Invite an operator' }).click();
+    await page.getByText(`Hand this link over to ${escaped(name)}`).waitFor();
+    const row = page.getByRole('row').filter({ hasText: `support: ${id}` });
+    await row.getByRole('rowheader', { name: escaped(name), exact: true }).waitFor();
+    await row.getByRole('button', { name: `Actions for ${escaped(name)}` }).waitFor();
+  });
+
   it('stand as escapes in names, in the JSON of a device and of a push, and in what a delete wants typed', async () => {
     const name = `${unique('ada')}\u202Egnp\u200B`;
     const shown = name.replace('\u202E', String.raw`\u202e`).replace('\u200B', String.raw`\u200b`);

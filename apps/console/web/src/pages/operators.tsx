@@ -65,7 +65,7 @@ function LinkAlert({ link }: { readonly link: Link }): ReactNode {
   const t = useTexts();
   const formats = useFormats();
   return (
-    <Alert color="link" icon={<Icon name="key" />} title={t.operators.link(link.name)} role="status">
+    <Alert color="link" icon={<Icon name="key" />} title={visible(t.operators.link(link.name))} role="status">
       <Stack gap="xs">
         <Text>
           {t.operators.linkSays(formats.time(link.endsAt))} {link.isMailed && t.operators.linkMailed}
@@ -117,14 +117,14 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <Button aria-label={t.operators.actsOf(operator.name)} px={6}>
+        <Button aria-label={visible(t.operators.actsOf(operator.name))} px={6}>
           <Icon name="more" size={16} />
         </Button>
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item onClick={() => edit(operator)}>{t.operators.changeRights}</Menu.Item>
         <Menu.Item
-          disabled={operator.state === 'disabled'}
+          disabled={isDisabled}
           onClick={act(async () => {
             show(undefined);
             const { link } = await renew.mutateAsync({ params, body: { language } });
@@ -142,13 +142,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
           {t.operators.endSessions}
         </Menu.Item>
         {operator.id !== me?.id && (
-          <Menu.Item
-            color="bad"
-            onClick={() => {
-              if (isDisabled) act(() => setDisabled(false))();
-              else asking.open();
-            }}
-          >
+          <Menu.Item color="bad" onClick={isDisabled ? act(() => setDisabled(false)) : asking.open}>
             {isDisabled ? t.operators.enable : t.operators.disable}
           </Menu.Item>
         )}

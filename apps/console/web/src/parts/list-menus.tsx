@@ -49,6 +49,7 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
   const [chosenId, setChosen] = useState<string>();
   const { views, search: shown, isSavable, same, opened } = useViews(page);
   const [current] = same;
+  const label = visible(t.button(current?.name));
   const onClose = () => setDialog(undefined);
   const own = views.filter(({ isOwn }) => isOwn);
   const save = () => setDialog(<SaveView page={page} search={shown} {...{ opened, own, onClose }} />);
@@ -68,7 +69,7 @@ export function SavedViews({ page }: Pick<SavedView, 'page'>): ReactNode {
     <>
       <Menu position="bottom-end" width={260}>
         <Menu.Target>
-          <Button rightSection={<Icon name="down" size={16} />} aria-label={t.button(current?.name)} maw="14rem">
+          <Button rightSection={<Icon name="down" size={16} />} aria-label={label} maw="14rem">
             <Text truncate>{visible(current?.name ?? t.title)}</Text>
           </Button>
         </Menu.Target>

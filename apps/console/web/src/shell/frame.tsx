@@ -181,7 +181,7 @@ function ApplicationMenu({ appId }: { readonly appId: string | undefined }): Rea
           size="sm"
           rightSection={<Icon name="down" size={16} />}
           leftSection={<Icon name="application" />}
-          aria-label={t.shell.applications(name)}
+          aria-label={visible(t.shell.applications(name))}
           maw="min(22rem, 55vw)"
         >
           <Text fw={600} truncate component="bdi">
