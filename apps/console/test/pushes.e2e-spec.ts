@@ -148,7 +148,12 @@ describe('a push', () => {
   it('goes to devices whose ids are known, and its record and the audit log have none of them', async () => {
     const where = {
       deviceType: 'web',
-      $or: [{ installationId: SECRET }, { deviceToken: { $in: [SECRET] } }, { webPush: { $exists: true } }],
+      $or: [
+        { objectId: { $in: [SECRET, 'd1'] } },
+        { installationId: SECRET },
+        { deviceToken: { $in: [SECRET] } },
+        { webPush: { $exists: true } },
+      ],
     };
     console.transport.answer(pushOperationsRpc.send, () => ({ objectId: 'p1', createdAt: at }));
     expect((await ask(consoleApi.sendPush, { body: { body: { data: { alert: 'hello' }, where } } })).status).toBe(200);
@@ -156,7 +161,7 @@ describe('a push', () => {
     const log = await ask(consoleApi.listAudit, { query: { action: 'sendPush' } });
     const hiddenIn = (text: string) => ({
       deviceType: 'web',
-      $or: [{ installationId: text }, { deviceToken: text }, { webPush: text }],
+      $or: [{ objectId: { $in: [text, 'd1'] } }, { installationId: text }, { deviceToken: text }, { webPush: text }],
     });
     expect((log.body['items'] as object[])[0]).toMatchObject({ change: { body: { where: hiddenIn('(changed)') } } });
 

@@ -82,21 +82,33 @@ export function changeOf(
 }
 
 function withoutSecrets(value: unknown): unknown {
-  const isSecret = (name: string) => isDeviceAddress(name) || name.split('.').some((part) => SECRET_MEMBERS.has(part));
-  return withoutMembers(value, isSecret, HIDDEN);
+  const isSecret = (name: string) => name.split('.').some((part) => SECRET_MEMBERS.has(part));
+  return replaced(withoutAddresses(value, HIDDEN), HIDDEN, { isHidden: isSecret });
 }
 
-/** JSON, such as a condition, with a text in place of the values that address devices. */
+/** JSON, such as a condition, with a text in place of the values that address devices, also where another member has one. */
 export function withoutAddresses(value: unknown, text: string): unknown {
-  return withoutMembers(value, isDeviceAddress, text);
+  return replaced(value, text, { isHidden: isDeviceAddress, hidden: new Set(addressesIn(value)) });
 }
 
-function withoutMembers(value: unknown, isHidden: (name: string) => boolean, text: string): unknown {
-  if (Array.isArray(value)) return value.map((each) => withoutMembers(each, isHidden, text));
+function addressesIn(value: unknown, isAddress = false): string[] {
+  if (typeof value === 'string') return isAddress ? [value] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => addressesIn(member, isAddress || isDeviceAddress(name)));
+}
+
+interface Concealed {
+  readonly isHidden: (name: string) => boolean;
+  readonly hidden?: ReadonlySet<unknown>;
+}
+
+function replaced(value: unknown, text: string, concealed: Concealed): unknown {
+  if (concealed.hidden?.has(value) === true) return text;
+  if (Array.isArray(value)) return value.map((each) => replaced(each, text, concealed));
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([name, member]: [string, unknown]) => [
     name,
-    isHidden(name) ? text : withoutMembers(member, isHidden, text),
+    concealed.isHidden(name) ? text : replaced(member, text, concealed),
   ]);
   return Object.fromEntries(members);
 }
