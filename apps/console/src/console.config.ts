@@ -16,6 +16,7 @@ export const consoleEnvironment = environment
     DATABASE_URL: true,
     GATEPOST_ACCEPTED_SECRETS: true,
     GATEPOST_BASE_URL: true,
+    GATEPOST_BODY_LIMIT_BYTES: true,
     GATEPOST_CONSOLE_AUDIT_DAYS: true,
     GATEPOST_CONSOLE_DATABASE_URL: true,
     GATEPOST_CONSOLE_HOST: true,
@@ -55,6 +56,7 @@ export interface ConsoleConfig {
   readonly url: string | undefined;
   /** Base URL of the REST API, which the page shows. */
   readonly apiUrl: string;
+  readonly bodyLimitBytes: number;
   readonly isDevelopment: boolean;
   readonly trustedProxies: readonly string[];
   /** Undefined: clients of all networks. */
@@ -103,6 +105,8 @@ export function consoleConfig(env: Environment): ConsoleConfig {
     acceptedSecrets: env.GATEPOST_ACCEPTED_SECRETS,
     url: url === undefined ? undefined : new URL(url).origin,
     apiUrl: env.GATEPOST_BASE_URL ?? DEVELOPMENT_API_URL,
+    // The undo of a change holds the former and the new fields of a user.
+    bodyLimitBytes: 1_048_576 + 2 * env.GATEPOST_BODY_LIMIT_BYTES,
     isDevelopment: env.NODE_ENV !== 'production',
     trustedProxies: env.GATEPOST_TRUSTED_PROXIES,
     clientNetworks: env.GATEPOST_CONSOLE_NETWORKS,

@@ -19,7 +19,6 @@ declare module 'fastify' {
   }
 }
 
-const BODY_LIMIT_BYTES = 1_048_576;
 /** Ids of passkeys have up to 1,023 bytes (WebAuthn Level 3, section 4), in base64url 1,364 characters. */
 const MAX_PARAM_LENGTH = 1_364;
 /** For orchestrators and Prometheus, which call the process by its address. */
@@ -53,10 +52,10 @@ const ENCODINGS = [
 const HASHED = /-[\w-]{8}\.\w+$/;
 const NONCE_PLACEHOLDER = /__CSP_NONCE__/g;
 
-export function createConsoleServer({ trustedProxies }: ConsoleConfig): FastifyAdapter {
+export function createConsoleServer({ bodyLimitBytes, trustedProxies }: ConsoleConfig): FastifyAdapter {
   return new FastifyAdapter({
     ...ARRIVAL_TIMES,
-    bodyLimit: BODY_LIMIT_BYTES,
+    bodyLimit: bodyLimitBytes,
     return503OnClosing: false,
     skipMiddie: true,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },

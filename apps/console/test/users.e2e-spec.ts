@@ -166,6 +166,14 @@ describe('an undo', () => {
     ]);
   });
 
+  it('of a user with as many fields as one may have writes them over as many', async () => {
+    const fields = (character: string) => ({ text: character.repeat(1_048_000) });
+    const lockout = { lockedUntil: null, lockedSince: null, failures: 0, failedLogins: [] };
+    const described = { user: { ...user, ...fields('n') }, linkedAccounts: [], roles: [], hasPassword: true, lockout };
+    console.transport.answer(userSearchRpc.describe, () => described);
+    expect((await changeUser({ changes: fields('f'), former: fields('n') })).status).toBe(200);
+  });
+
   it('is not offered again once it is done; the undo of the undo is', async () => {
     const stored = (level: number) => {
       const lockout = { lockedUntil: null, lockedSince: null, failures: 0, failedLogins: [] };
