@@ -61,6 +61,23 @@ describe('a browser without network', () => {
     await page.waitForTimeout(300);
     expect(asked).toBe(1);
   });
+
+  it('keeps the menu when a page cannot be loaded, and opens it once the console is back', async () => {
+    await signUp(appClient(server()));
+    const page = await open('users');
+    await page.getByRole('table', { name: 'Users' }).waitFor();
+    await page.route('**', (route) => route.abort('aborted'));
+    await menuOf(page).getByRole('link', { name: 'Roles' }).click();
+    await page.getByRole('main').getByText('The console does not answer.').waitFor();
+    await page.unrouteAll();
+    await menuOf(page).getByRole('link', { name: 'Users' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Users' }).waitFor();
+    await menuOf(page).getByRole('link', { name: 'Roles' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Roles' }).waitFor();
+    // React reports the error that the page shows.
+    for (const { complaints } of operator().visits)
+      complaints.splice(0, Infinity, ...complaints.filter((each) => !each.includes('UNREACHABLE')));
+  });
 });
 
 it('finds a user by the search of all pages, and opens it with Enter', async () => {

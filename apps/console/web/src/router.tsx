@@ -10,6 +10,8 @@ import {
 } from '@tanstack/react-router';
 // `zod` itself would try to generate code, which the page's content security policy forbids.
 import { z } from 'zod/mini';
+import { consoleApi } from '#console-api';
+import { call } from './api/call';
 import { sessionQuery } from './api/queries';
 import { Frame, NotFound, OfApplication, PageProblem } from './shell/frame';
 
@@ -71,6 +73,12 @@ function searchOf<Search>(schema: () => z.ZodMiniType<Search>): (search: Record<
   return (search) => (made ??= schema()).parse(search);
 }
 
+/** The router reloads the document for a file that is gone, such as of an earlier version; a console that is away would be gone, too. */
+async function unlessAway(error: unknown): Promise<never> {
+  await call(consoleApi.getSession, {});
+  throw error;
+}
+
 const plain = (): z.ZodMiniType<object> => z.object({});
 /** @param search the schema of what the page's URL has besides the path */
 const page = <
@@ -83,7 +91,10 @@ const page = <
   load: () => Promise<Module>,
   name: keyof Module,
   search: () => z.ZodMiniType<Search> = plain as () => z.ZodMiniType<Search>,
-) => createRoute({ getParentRoute: () => parent, path, component: lazy(load, name), validateSearch: searchOf(search) });
+) => {
+  const component = lazy(() => load().catch(unlessAway), name);
+  return createRoute({ getParentRoute: () => parent, path, component, validateSearch: searchOf(search) });
+};
 
 const signIn = page([root, '/sign-in'], () => import('./pages/access'), 'SignInPage', signInSearch);
 const links = (['/set-up', '/invitation', '/recover'] as const).map((path) =>

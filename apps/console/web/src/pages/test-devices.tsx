@@ -33,12 +33,8 @@ export function TestDeviceButton({ deviceId }: { readonly deviceId: string }): R
   return <ActButton text={text} route={route} input={{ params: { appId, deviceId } }} />;
 }
 
-interface SendProps {
-  readonly body: Record<string, unknown> | undefined;
-}
-
 /** Sends the push to the operator's own test devices; the form stays. Sent once more, it is another push. */
-export function TestPushButton({ body }: SendProps): ReactNode {
+export function TestPushButton({ body }: { readonly body: Record<string, unknown> | undefined }): ReactNode {
   const t = useTexts();
   const { appId } = useApp();
   const { number } = useFormats();

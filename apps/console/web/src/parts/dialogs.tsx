@@ -164,9 +164,7 @@ export function folded(text: string): string {
   return visible(text.trim().replaceAll(/\s+/g, ' '));
 }
 
-interface AskButtonProps extends Omit<ConfirmProps, 'onClose'> {
-  readonly text?: string;
-}
+type AskButtonProps = Omit<ConfirmProps, 'onClose'> & { readonly text?: string };
 
 type Look = Omit<AskButtonProps, 'onConfirm'> | { readonly text: string; readonly title?: never };
 
