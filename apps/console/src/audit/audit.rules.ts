@@ -83,12 +83,13 @@ export function changeOf(
 
 function withoutSecrets(value: unknown): unknown {
   const isSecret = (name: string) => name.split('.').some((part) => SECRET_MEMBERS.has(part));
-  return replaced(withoutAddresses(value, HIDDEN), HIDDEN, { isHidden: isSecret });
+  return replaced(withoutAddresses(value, HIDDEN), HIDDEN, isSecret);
 }
 
 /** JSON, such as a condition, with a text in place of the values that address devices, also where another member has one. */
 export function withoutAddresses(value: unknown, text: string): unknown {
-  return replaced(value, text, { isHidden: isDeviceAddress, hidden: new Set(addressesIn(value)) });
+  const addresses = new Set<unknown>(addressesIn(value));
+  return replaced(value, text, (name, member) => isDeviceAddress(name) || addresses.has(member));
 }
 
 function addressesIn(value: unknown, isAddress = false): string[] {
@@ -97,20 +98,9 @@ function addressesIn(value: unknown, isAddress = false): string[] {
   return Object.entries(value).flatMap(([name, member]) => addressesIn(member, isAddress || isDeviceAddress(name)));
 }
 
-interface Concealed {
-  readonly isHidden: (name: string) => boolean;
-  readonly hidden?: ReadonlySet<unknown>;
-}
-
-function replaced(value: unknown, text: string, concealed: Concealed): unknown {
-  if (concealed.hidden?.has(value) === true) return text;
-  if (Array.isArray(value)) return value.map((each) => replaced(each, text, concealed));
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).map(([name, member]: [string, unknown]) => [
-    name,
-    concealed.isHidden(name) ? text : replaced(member, text, concealed),
-  ]);
-  return Object.fromEntries(members);
+function replaced(value: unknown, text: string, isHidden: (name: string, member: unknown) => boolean): unknown {
+  const json = JSON.stringify(value, (name, member: unknown) => (isHidden(name, member) ? text : member));
+  return JSON.parse(json) as unknown;
 }
 
 /** @returns null where an entry would hold another text for a secret or a long value */
