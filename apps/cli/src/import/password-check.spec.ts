@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -39,6 +39,15 @@ describe('the check of a password', () => {
     ['wrong\n', 1, 'The password is wrong.\n'],
   ])('compares %j from standard input', async (input, status, stdout) => {
     expect(await check(input, '--password-stdin')).toEqual({ status, stdout, stderr: '' });
+  });
+
+  it('uses the password of an earlier row where the newest has none, as in a scan', async () => {
+    const user = { objectId: 'user1', username: 'ada', createdAt: '2020-01-01T00:00:00.000Z' };
+    appendFileSync(file, `\n${JSON.stringify({ ...user, updatedAt: '2020-01-02T00:00:00.000Z' })}`);
+    expect((await check('right', '--password-stdin')).stdout).toBe('The password is right.\n');
+    // A later user who took the name over.
+    appendFileSync(file, `\n${JSON.stringify({ ...user, objectId: 'user2', updatedAt: '2020-01-03T00:00:00.000Z' })}`);
+    expect((await check('right', '--password-stdin')).status).toBe(1);
   });
 
   it('does not call the password wrong where standard input has none', async () => {

@@ -21,16 +21,21 @@ export async function checkPassword(source: Export, user: string, fromInput: boo
   if (!isRight) reportFailure();
 }
 
-/** The newest row counts, as in an import. */
+/** The newest row counts; one without a password, as a scan has, keeps that of an earlier row, as in an import. */
 async function findUser(source: Export, user: string): Promise<ImportedObject | undefined> {
   const names = [user, ...phoneOf(user)];
   let found: ImportedObject | undefined = undefined;
   for await (const row of rowsOf(source, ({ kind, className }) => kind === 'rows' && className === '_User')) {
     const object = objectOf(row);
-    const isMatch = object !== undefined && isNamed(object, names);
-    if (isMatch && (found === undefined || object.updatedAt > found.updatedAt)) found = object;
+    if (object !== undefined && isNamed(object, names)) found = newestOf(object, found);
   }
   return found;
+}
+
+function newestOf(object: ImportedObject, found: ImportedObject | undefined): ImportedObject {
+  if (found === undefined) return object;
+  const [older, newer] = object.updatedAt > found.updatedAt ? [found, object] : [object, found];
+  return newer.password === undefined && older.objectId === newer.objectId ? { ...older, ...newer } : newer;
 }
 
 function objectOf(row: ExportRow): ImportedObject | undefined {
