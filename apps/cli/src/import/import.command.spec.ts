@@ -45,3 +45,18 @@ it('misses no members where the export has a file of members without a row', asy
   };
   expect(await warningsOf(ofRoles)).toContainEqual(expect.stringMatching(/^1 roles have no members/));
 });
+
+it('says of users that have exchanged their names how to get them in, as an import alone never does', async () => {
+  const rows = ['u1', 'u2'].map((objectId) => JSON.stringify({ objectId, username: `name of ${objectId}`, ...TIMES }));
+  const call = (_: unknown, { objects = [] }: Partial<ImportObjectsRequest>) => {
+    const notes = [{ field: 'username', reason: 'is taken', by: 'u3' }];
+    return Promise.resolve({ verdicts: objects.map(() => ({ outcome: 'refused', notes })), released: [] });
+  };
+  const command = importCommand((work) => work({ call } as unknown as AuditedRpcClient, {} as never));
+  await withFolder({ '_User.0.jsonl': rows.join('\n') }, (folder) =>
+    command.parseAsync(['verify', folder, '--app', 'shop'], { from: 'user' }),
+  );
+  expect(printed).toContainEqual(
+    expect.stringMatching(/^ {2}of these, refused because another object here has the name: u1, u2\. First change/),
+  );
+});

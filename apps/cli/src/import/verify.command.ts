@@ -36,7 +36,10 @@ interface VerifiedClass {
   here: number;
   /** Objects here that lack a value because another one has it. */
   incomplete: number;
+  /** Of those not here: another object here has the name. */
+  nameless: number;
   notHere: readonly string[];
+  withoutName: readonly string[];
   lacking: readonly string[];
   readonly withPassword: number;
   readonly withSessionToken: number;
@@ -89,10 +92,11 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
     const verified = await sharesOf(source, className);
     // The real service may have a class that the export lacks.
     if (verified.objects + verified.unreadable === 0 && options.url === undefined) continue;
-    const { notHere, incomplete } = await missing(rpc, source, className, options.app);
+    const { notHere, nameless, incomplete } = await missing(rpc, source, className, options.app);
     verified.here = verified.objects - notHere.count;
-    verified.incomplete = incomplete.count;
+    [verified.nameless, verified.incomplete] = [nameless.count, incomplete.count];
     [verified.notHere, verified.lacking] = [notHere.examples, incomplete.examples];
+    verified.withoutName = nameless.examples;
     classes.set(className, verified);
   }
   if ([...classes.values()].every(({ objects, unreadable }) => objects + unreadable === 0))
@@ -129,7 +133,7 @@ async function sharesOf(source: Export, className: ClassName): Promise<VerifiedC
     else unreadable += 1;
   }
   const { objects, password: withPassword, sessionToken: withSessionToken, identities } = parts.counts;
-  const found = { here: 0, incomplete: 0, notHere: [], lacking: [] };
+  const found = { here: 0, incomplete: 0, nameless: 0, notHere: [], withoutName: [], lacking: [] };
   return { objects, unreadable, ...found, withPassword, withSessionToken, withIdentity: identities };
 }
 
@@ -148,6 +152,7 @@ class CountedIds {
 
 class MissingObjects extends ImportSummary {
   readonly notHere = new CountedIds();
+  readonly nameless = new CountedIds();
   readonly incomplete = new CountedIds();
 
   constructor() {
@@ -158,6 +163,7 @@ class MissingObjects extends ImportSummary {
     const isHere = verdict.outcome === 'unchanged' || verdict.outcome === 'kept_newer';
     if (!isHere) this.notHere.add(objectId);
     else if (isTaken(verdict)) this.incomplete.add(objectId);
+    if (verdict.outcome === 'refused' && isTaken(verdict)) this.nameless.add(objectId);
     return Promise.resolve();
   }
 }
@@ -235,13 +241,17 @@ function isMissing({ objects, unreadable, here, incomplete, original }: Verified
 }
 
 function printClass(className: ClassName, verified: VerifiedClass): void {
-  const { objects, unreadable, here, incomplete, original } = verified;
+  const { objects, unreadable, here, incomplete, nameless, original } = verified;
   print(
     `${className}: ${objects} in the export, ${here} here${unreadable > 0 ? `, ${unreadable} cannot be read` : ''}`,
   );
   if (here < objects)
     print(
       `  missing, or older than in the export: ${some(verified.notHere, objects - here)}. Import again: --report names the reasons.`,
+    );
+  if (nameless > 0)
+    print(
+      `  of these, refused because another object here has the name: ${some(verified.withoutName, nameless)}. First change one of the two names: in LeanCloud if both objects are in the export (they may have exchanged names), then export again; else here.`,
     );
   if (incomplete > 0) print(`  without a value that another object has: ${some(verified.lacking, incomplete)}`);
   if (original !== undefined) print(`  ${original} at the real service`);
