@@ -116,7 +116,7 @@ describe('the focus', () => {
     await page.getByLabel('Name').fill('Bo');
     await page.getByLabel('E-mail address').fill(`${unique('operator')}@example.com`);
     await page.getByRole('dialog').getByRole('button', { name: 'Invite an operator' }).click();
-    for (const act of ['Change roles', 'Disable']) {
+    for (const act of ['Change roles', 'End all sessions', 'Disable']) {
       await page.getByRole('button', { name: 'Actions for Bo' }).focus();
       await page.keyboard.press('Enter');
       await page.getByRole('menuitem', { name: act }).click();

@@ -1,6 +1,5 @@
 import { Alert, Badge, Button, Checkbox, Group, Menu, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { useDisclosure } from '@mantine/hooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { consoleApi, type Operator, ROLES, type RouteReply } from '#console-api';
@@ -109,7 +108,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   const end = useAct(consoleApi.endOperatorSessions);
   const renew = useAct(consoleApi.createOperatorLink);
   const { language } = useLanguage();
-  const [isAsking, asking] = useDisclosure(false);
+  const [asked, ask] = useState<'disable' | 'end'>();
   const params = { operatorId: operator.id };
   const isDisabled = operator.state === 'disabled';
   const setDisabled = (isNowDisabled: boolean) => change.mutateAsync({ params, body: { isDisabled: isNowDisabled } });
@@ -133,21 +132,14 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
         >
           {operator.state === 'invited' ? t.operators.newInvitation : t.operators.recover}
         </Menu.Item>
-        <Menu.Item
-          onClick={act(async () => {
-            const { ended } = await end.mutateAsync({ params });
-            notices.done(t.operators.ended(ended));
-          })}
-        >
-          {t.operators.endSessions}
-        </Menu.Item>
+        <Menu.Item onClick={() => ask('end')}>{t.operators.endSessions}</Menu.Item>
         {operator.id !== me?.id && (
-          <Menu.Item color="bad" onClick={isDisabled ? act(() => setDisabled(false)) : asking.open}>
+          <Menu.Item color="bad" onClick={isDisabled ? act(() => setDisabled(false)) : () => ask('disable')}>
             {isDisabled ? t.operators.enable : t.operators.disable}
           </Menu.Item>
         )}
       </Menu.Dropdown>
-      {isAsking && (
+      {asked === 'disable' && (
         <Confirm
           title={t.operators.disable}
           says={t.operators.disableSays(operator.name)}
@@ -155,7 +147,18 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
             await setDisabled(true);
             notices.undoable(t.acts.saved, () => setDisabled(false));
           }}
-          onClose={asking.close}
+          onClose={() => ask(undefined)}
+        />
+      )}
+      {asked === 'end' && (
+        <Confirm
+          title={t.operators.endSessions}
+          says={t.operators.endSessionsSays(operator.name)}
+          onConfirm={async () => {
+            const { ended } = await end.mutateAsync({ params });
+            notices.done(t.operators.ended(ended));
+          }}
+          onClose={() => ask(undefined)}
         />
       )}
     </Menu>

@@ -63,9 +63,7 @@ function Named({ name, value }: { readonly name: string; readonly value: string 
   );
 }
 
-interface DataProps {
-  readonly data: Overview;
-}
+type DataProps = Readonly<Record<'data', Overview>>;
 
 function Attention({ data }: DataProps): ReactNode {
   const t = useTexts();

@@ -67,9 +67,7 @@ export function UserPage(): ReactNode {
   );
 }
 
-interface UserProps {
-  readonly user: UserDetails;
-}
+type UserProps = Readonly<Record<'user', UserDetails>>;
 
 function LockPanel({ user }: UserProps): ReactNode {
   const t = useTexts();

@@ -832,6 +832,7 @@ export const en = {
     newInvitation: 'New invitation link',
     recover: 'Recovery link',
     endSessions: 'End all sessions',
+    endSessionsSays: (name: string) => `${name} has to sign in again in every browser.`,
     ended: (count: number) => `${count} ${plural(count, 'session', 'sessions')} ended.`,
     disable: 'Disable',
     disableSays: (name: string) => `${name} cannot sign in any more, and all sessions end.`,

@@ -798,6 +798,7 @@ export const zh: typeof en = {
     newInvitation: '新的邀请链接',
     recover: '恢复链接',
     endSessions: '结束全部会话',
+    endSessionsSays: (name: string) => `${name} 须在所有浏览器中重新登录。`,
     ended: (count) => `已结束 ${count} 个会话。`,
     disable: '停用',
     disableSays: (name) => `${name} 不能再登录，全部会话都会结束。`,
