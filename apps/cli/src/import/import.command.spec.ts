@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ImportObjectsRequest } from '#contracts';
 import { withFolder } from '../../test/exports.js';
 import type { AuditedRpcClient } from '../audited-calls.js';
@@ -46,17 +46,28 @@ it('misses no members where the export has a file of members without a row', asy
   expect(await warningsOf(ofRoles)).toContainEqual(expect.stringMatching(/^1 roles have no members/));
 });
 
-it('says of users that have exchanged their names how to get them in, as an import alone never does', async () => {
-  const rows = ['u1', 'u2'].map((objectId) => JSON.stringify({ objectId, username: `name of ${objectId}`, ...TIMES }));
-  const call = (_: unknown, { objects = [] }: Partial<ImportObjectsRequest>) => {
-    const notes = [{ field: 'username', reason: 'is taken', by: 'u3' }];
-    return Promise.resolve({ verdicts: objects.map(() => ({ outcome: 'refused', notes })), released: [] });
-  };
-  const command = importCommand((work) => work({ call } as unknown as AuditedRpcClient, {} as never));
-  await withFolder({ '_User.0.jsonl': rows.join('\n') }, (folder) =>
-    command.parseAsync(['verify', folder, '--app', 'shop'], { from: 'user' }),
-  );
-  expect(printed).toContainEqual(
-    expect.stringMatching(/^ {2}of these, refused because another object here has the name: u1, u2\. First change/),
-  );
+describe('the comparison of objects that are refused because another one has a value', () => {
+  async function verified(file: string, row: object, field: string) {
+    const call = (_: unknown, { objects = [] }: Partial<ImportObjectsRequest>) => {
+      const notes = [{ field, reason: 'is taken', by: 'x3' }];
+      return Promise.resolve({ verdicts: objects.map(() => ({ outcome: 'refused', notes })), released: [] });
+    };
+    const command = importCommand((work) => work({ call } as unknown as AuditedRpcClient, {} as never));
+    const rows = ['x1', 'x2'].map((objectId) => JSON.stringify({ objectId, ...TIMES, ...row }));
+    await withFolder({ [file]: rows.join('\n') }, (folder) =>
+      command.parseAsync(['verify', folder, '--app', 'shop'], { from: 'user' }),
+    );
+    return printed.filter((line) => line.includes('another object here has the name'));
+  }
+
+  it('says how users that have exchanged their names get in: another import alone never helps', async () => {
+    expect(await verified('_User.0.jsonl', { username: 'ada' }, 'username')).toEqual([
+      expect.stringMatching(/^ {2}of these, refused .* the name: x1, x2\. First change one of the two names: /),
+    ]);
+  });
+
+  it('does not advise a new name for a device', async () => {
+    expect(await verified('_Installation.0.jsonl', { installationId: 'phone' }, 'installationId')).toEqual([]);
+    expect(printed).toContainEqual(expect.stringContaining('missing, or older than in the export: x1, x2.'));
+  });
 });

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { StartError } from '#bootstrap';
-import type { ClassName, ImportVerdict } from '#contracts';
+import { type ClassName, type ImportNote, type ImportVerdict, TAKEN } from '#contracts';
 import type { RpcClient } from '#messaging';
 import { parseImportedRow } from '#objects';
 import type { Export, ExportRow } from '../export/export.types.js';
@@ -36,10 +36,9 @@ interface VerifiedClass {
   here: number;
   /** Objects here that lack a value because another one has it. */
   incomplete: number;
-  /** Of those not here: another object here has the name. */
-  nameless: number;
+  nameTaken: number;
   notHere: readonly string[];
-  withoutName: readonly string[];
+  withTakenName: readonly string[];
   lacking: readonly string[];
   readonly withPassword: number;
   readonly withSessionToken: number;
@@ -92,11 +91,11 @@ async function verify(rpc: RpcClient, source: Export, options: Options): Promise
     const verified = await sharesOf(source, className);
     // The real service may have a class that the export lacks.
     if (verified.objects + verified.unreadable === 0 && options.url === undefined) continue;
-    const { notHere, nameless, incomplete } = await missing(rpc, source, className, options.app);
+    const { notHere, nameTaken, incomplete } = await missing(rpc, source, className, options.app);
     verified.here = verified.objects - notHere.count;
-    [verified.nameless, verified.incomplete] = [nameless.count, incomplete.count];
+    [verified.nameTaken, verified.incomplete] = [nameTaken.count, incomplete.count];
     [verified.notHere, verified.lacking] = [notHere.examples, incomplete.examples];
-    verified.withoutName = nameless.examples;
+    verified.withTakenName = nameTaken.examples;
     classes.set(className, verified);
   }
   if ([...classes.values()].every(({ objects, unreadable }) => objects + unreadable === 0))
@@ -133,7 +132,7 @@ async function sharesOf(source: Export, className: ClassName): Promise<VerifiedC
     else unreadable += 1;
   }
   const { objects, password: withPassword, sessionToken: withSessionToken, identities } = parts.counts;
-  const found = { here: 0, incomplete: 0, nameless: 0, notHere: [], withoutName: [], lacking: [] };
+  const found = { here: 0, incomplete: 0, nameTaken: 0, notHere: [], withTakenName: [], lacking: [] };
   return { objects, unreadable, ...found, withPassword, withSessionToken, withIdentity: identities };
 }
 
@@ -152,7 +151,7 @@ class CountedIds {
 
 class MissingObjects extends ImportSummary {
   readonly notHere = new CountedIds();
-  readonly nameless = new CountedIds();
+  readonly nameTaken = new CountedIds();
   readonly incomplete = new CountedIds();
 
   constructor() {
@@ -163,9 +162,13 @@ class MissingObjects extends ImportSummary {
     const isHere = verdict.outcome === 'unchanged' || verdict.outcome === 'kept_newer';
     if (!isHere) this.notHere.add(objectId);
     else if (isTaken(verdict)) this.incomplete.add(objectId);
-    if (verdict.outcome === 'refused' && isTaken(verdict)) this.nameless.add(objectId);
+    if (verdict.outcome === 'refused' && verdict.notes.some(isTakenName)) this.nameTaken.add(objectId);
     return Promise.resolve();
   }
+}
+
+function isTakenName({ field, reason }: ImportNote): boolean {
+  return reason === TAKEN && (field === 'username' || field === 'name');
 }
 
 async function missing(rpc: RpcClient, source: Export, className: ClassName, appId: string): Promise<MissingObjects> {
@@ -241,7 +244,7 @@ function isMissing({ objects, unreadable, here, incomplete, original }: Verified
 }
 
 function printClass(className: ClassName, verified: VerifiedClass): void {
-  const { objects, unreadable, here, incomplete, nameless, original } = verified;
+  const { objects, unreadable, here, incomplete, nameTaken, original } = verified;
   print(
     `${className}: ${objects} in the export, ${here} here${unreadable > 0 ? `, ${unreadable} cannot be read` : ''}`,
   );
@@ -249,9 +252,9 @@ function printClass(className: ClassName, verified: VerifiedClass): void {
     print(
       `  missing, or older than in the export: ${some(verified.notHere, objects - here)}. Import again: --report names the reasons.`,
     );
-  if (nameless > 0)
+  if (nameTaken > 0)
     print(
-      `  of these, refused because another object here has the name: ${some(verified.withoutName, nameless)}. First change one of the two names: in LeanCloud if both objects are in the export (they may have exchanged names), then export again; else here.`,
+      `  of these, refused because another object here has the name: ${some(verified.withTakenName, nameTaken)}. First change one of the two names: in LeanCloud if both objects are in the export (they may have exchanged names), then export again; else here.`,
     );
   if (incomplete > 0) print(`  without a value that another object has: ${some(verified.lacking, incomplete)}`);
   if (original !== undefined) print(`  ${original} at the real service`);
