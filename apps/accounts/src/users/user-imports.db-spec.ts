@@ -161,6 +161,7 @@ describe('an import of users', () => {
     await imported([row('a', 5), row('b', 5)]);
     await users.recordLogin(app, await stored('b'), new Date(CREATED + 99 * MINUTE_MS));
     const { sealedSessionToken } = await stored('b');
+    expect(sessions.reveal(await stored('b')), 'in the form that docs/api.md promises').toMatch(/^[0-9a-z]{25}$/);
     const rows = ['a', 'b'].map((id) => row(id, 5, { password: HASH, salt: 's', sessionToken: `t${id}` }));
     for (const isPreview of [true, false])
       expect(await imported(rows, { isPreview })).toEqual(['imported', 'imported sessionToken:']);

@@ -14,7 +14,7 @@ import { UsersRepository } from './users.repository.js';
 const TOKEN_CLAIM = 'sessionToken ';
 const IDENTITY_CLAIM = 'authData.';
 /** Begins the token of a user whose export had none. A later import replaces it by the token of the export. */
-const STAND_IN = 'import-';
+const STAND_IN = 'import';
 
 /** The columns that the sender has parsed with the definition of the class. */
 type ImportedColumns = Pick<
@@ -151,8 +151,9 @@ export class UserImports implements ImportRules<UserRow> {
       const { sessionTokenHash, sealedSessionToken, importedTokenHash } = current;
       return { sessionTokenHash, sealedSessionToken, importedTokenHash };
     }
-    const standIn = this.sessions.columnsOf(`${STAND_IN}${this.sessions.create(objectId).token}`, objectId);
-    return { ...standIn, importedTokenHash: null };
+    const { token } = this.sessions.create(objectId);
+    const standIn = `${STAND_IN}${token.slice(STAND_IN.length)}`;
+    return { ...this.sessions.columnsOf(standIn, objectId), importedTokenHash: null };
   }
 
   /** The imported password, unless the stored one was imported from the same hash: then a login or its owner may have replaced it. */
