@@ -161,6 +161,8 @@ it('a push to single devices counts those with these ids, and the palette opens 
   await page.getByRole('dialog').getByRole('button', { name: 'Send the push' }).click();
   await page.waitForURL(/\/pushes\/(?!new)[\w-]+$/);
   await expect.poll(() => page.locator('[data-part="targeted"]').textContent()).toBe('2');
+  // One line: two have more than 40 pixels.
+  expect((await page.getByText('100%', { exact: true }).first().boundingBox())?.height).toBeLessThan(30);
   const pushId = page.url().split('/').at(-1) ?? '';
 
   const role = { name: unique('role').replaceAll('-', '_'), ACL: { '*': { read: true } } };

@@ -144,7 +144,7 @@ function Funnel({ push }: { readonly push: PushDetails }): ReactNode {
             cell: (part) => (
               <Group gap="xs" wrap="nowrap" miw="14rem">
                 <span className="bar" style={{ width: `${targeted === 0 ? 0 : (sum(part) / targeted) * 80}%` }} />
-                {targeted > 0 && percent(sum(part) / targeted)}
+                <span className="unbroken">{targeted > 0 && percent(sum(part) / targeted)}</span>
               </Group>
             ),
           },
