@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { RunningService } from '#bootstrap';
 import { eventually } from '#testing';
 import type { DeviceAddress } from '../src/device-queues/device-queues.js';
@@ -14,6 +15,18 @@ describe('a connector', () => {
     second = await connectors.start();
   });
   afterAll(() => connectors.stop());
+  afterEach(() => vi.restoreAllMocks());
+
+  it('sends the answer to a login and a message that it has in memory by one write', async () => {
+    const [first, last] = [connectors.newAddress(), connectors.newAddress()];
+    const { id } = await connectors.push([first, last]);
+    await (await connectors.logIn(first)).untilReceived(1);
+    const writes = vi.spyOn(Socket.prototype, '_writev');
+    await (await connectors.logIn(last)).untilReceived(1);
+    // Node has replaced the entries by their buffers.
+    const texts = writes.mock.calls.map(([chunks]) => (chunks as unknown[]).map(String).join(''));
+    expect(texts.filter((text) => text.includes('"loggedin"') && text.includes(id))).toHaveLength(1);
+  });
 
   it('delivers waiting messages in the order of the pushes, and deletes them once they are acknowledged', async () => {
     const address = connectors.newAddress();

@@ -31,8 +31,9 @@ class AddSize1700000100000 implements MigrationInterface {
   }
 }
 
+/** Waits while another session holds advisory lock 1. */
 class WaitLong1700000100000 extends ForwardMigration {
-  override readonly statements = ['CREATE SCHEMA IF NOT EXISTS sample', 'SELECT pg_sleep(1)'];
+  override readonly statements = ['SET LOCAL lock_timeout = 0', 'SELECT pg_advisory_xact_lock(1)'];
 }
 
 /** Waits between its two steps while another session holds advisory lock 1. */
@@ -118,12 +119,16 @@ describe('migrate', { timeout: TEST_MS }, () => {
     async (name) => {
       const database = new URL(options.url).pathname.slice(1);
       await other.query(`ALTER DATABASE ${database} SET ${name} = '200ms'`);
+      await other.query('SELECT pg_advisory_lock(1)');
       const migrating = migrate({ ...options, migrations: [WaitLong1700000100000] });
       await eventually(async () => {
-        expect((await other.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted`)).rowCount).toBe(1);
+        expect((await other.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`)).rowCount).toBe(
+          1,
+        );
       });
       await sleep(300);
       await expect(migrate(options, SHORT_TIMEOUTS)).rejects.toThrow(/another migration runs/);
+      await other.query('SELECT pg_advisory_unlock(1)');
       expect(await migrating).toEqual(['WaitLong1700000100000']);
     },
   );

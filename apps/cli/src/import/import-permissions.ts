@@ -69,13 +69,22 @@ async function permissionsIn(source: Export, summary: ImportSummary): Promise<Pe
   const changes = new Map<string, PermissionChange>();
   for await (const row of rowsOf(source, ({ kind }) => ABOUT_CLASS.has(kind))) {
     const className = CLASS_NAMES.find((name) => name === row.className);
-    if ('problem' in row) summary.warn(`${row.file}: ${row.problem}`);
+    const problem = problemOf(row);
+    if (problem !== undefined) summary.warn(`${row.file}: ${problem}`);
+    summary.hasUnreadSettings ||= problem !== undefined && className !== undefined;
     if ('problem' in row || className === undefined) continue;
     for (const change of changesOf(className, row.row, summary))
       changes.set(`${change.className}.${change.operation}`, change);
     for (const warning of lostSettings(className, row.row)) summary.warn(warning);
   }
   return [...changes.values()];
+}
+
+function problemOf(row: ExportRow): string | undefined {
+  if ('problem' in row) return row.problem;
+  const { permissions = null } = row.row;
+  const isRead = permissions === null || isJsonObject(permissions);
+  return isRead ? undefined : '"permissions" is not an object, so they stay as they are here. Export the schema again.';
 }
 
 function changesOf(className: ClassName, row: JsonObject, summary: ImportSummary): PermissionChange[] {

@@ -37,6 +37,7 @@ const OWN_PUSH: ReadonlySet<string> = new Set(['android', 'android/lc', 'web']);
 export class ImportSummary {
   readonly classes = new Map<string, ClassCounts>();
   readonly warnings: string[] = [];
+  hasUnreadSettings = false;
   readonly exported: Readonly<Record<ClassName, ExportedObjects>> = {
     ...{ _User: new ExportedObjects(), _Role: new ExportedObjects(), _Installation: new ExportedObjects() },
   };
@@ -115,7 +116,8 @@ export class ImportSummary {
   }
 
   get isIncomplete(): boolean {
-    return [...this.classes.values()].some(({ refused, importedWithout }) => refused + importedWithout > 0);
+    const counts = [...this.classes.values()];
+    return this.hasUnreadSettings || counts.some(({ refused, importedWithout }) => refused + importedWithout > 0);
   }
 
   get hasImported(): boolean {

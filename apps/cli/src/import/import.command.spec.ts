@@ -46,6 +46,16 @@ it('misses no members where the export has a file of members without a row', asy
   expect(await warningsOf(ofRoles)).toContainEqual(expect.stringMatching(/^1 roles have no members/));
 });
 
+it.each([
+  ['{"permissions":{"get":', /^_User_permissions\.json: /],
+  ['{"permissions":["get"]}', /^_User_permissions\.json: "permissions" is not an object/],
+])('has status 2 where permissions, which could close a class, cannot be read: %s', async (permissions, warning) => {
+  const user = JSON.stringify({ objectId: 'u1', username: 'ada', ...TIMES });
+  const files = { '_User.0.jsonl': user, '_User_permissions.json': permissions };
+  expect(await warningsOf(files)).toContainEqual(expect.stringMatching(warning));
+  expect(terminal.reportFailure).toHaveBeenCalledWith(2);
+});
+
 describe('the comparison of objects that are refused because another one has a value', () => {
   async function verified(file: string, row: object, field: string) {
     const call = (_: unknown, { objects = [] }: Partial<ImportObjectsRequest>) => {

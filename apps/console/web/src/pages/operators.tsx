@@ -113,6 +113,21 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
   const isDisabled = operator.state === 'disabled';
   const setDisabled = (isNowDisabled: boolean) => change.mutateAsync({ params, body: { isDisabled: isNowDisabled } });
   const act = (work: () => Promise<unknown>) => () => void work().catch(notices.failed);
+  const questions = {
+    disable: {
+      title: t.operators.disable,
+      says: t.operators.disableSays(operator.name),
+      onConfirm: async () => {
+        await setDisabled(true);
+        notices.undoable(t.acts.saved, () => setDisabled(false));
+      },
+    },
+    end: {
+      title: t.operators.endSessions,
+      says: t.operators.endSessionsSays(operator.name),
+      onConfirm: async () => notices.done(t.operators.ended((await end.mutateAsync({ params })).ended)),
+    },
+  };
   return (
     <Menu position="bottom-end">
       <Menu.Target>
@@ -139,28 +154,7 @@ function OperatorActs({ operator, show, edit }: ActsProps): ReactNode {
           </Menu.Item>
         )}
       </Menu.Dropdown>
-      {asked === 'disable' && (
-        <Confirm
-          title={t.operators.disable}
-          says={t.operators.disableSays(operator.name)}
-          onConfirm={async () => {
-            await setDisabled(true);
-            notices.undoable(t.acts.saved, () => setDisabled(false));
-          }}
-          onClose={() => ask(undefined)}
-        />
-      )}
-      {asked === 'end' && (
-        <Confirm
-          title={t.operators.endSessions}
-          says={t.operators.endSessionsSays(operator.name)}
-          onConfirm={async () => {
-            const { ended } = await end.mutateAsync({ params });
-            notices.done(t.operators.ended(ended));
-          }}
-          onClose={() => ask(undefined)}
-        />
-      )}
+      {asked && <Confirm {...questions[asked]} onClose={() => ask(undefined)} />}
     </Menu>
   );
 }

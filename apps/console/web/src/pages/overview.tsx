@@ -63,7 +63,9 @@ function Named({ name, value }: { readonly name: string; readonly value: string 
   );
 }
 
-type DataProps = Readonly<Record<'data', Overview>>;
+interface DataProps {
+  readonly data: Overview;
+}
 
 function Attention({ data }: DataProps): ReactNode {
   const t = useTexts();

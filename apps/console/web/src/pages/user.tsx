@@ -67,7 +67,9 @@ export function UserPage(): ReactNode {
   );
 }
 
-type UserProps = Readonly<Record<'user', UserDetails>>;
+interface UserProps {
+  readonly user: UserDetails;
+}
 
 function LockPanel({ user }: UserProps): ReactNode {
   const t = useTexts();
