@@ -30,6 +30,7 @@ export interface ConnectionEvents {
 interface ConnectionState {
   readonly generation: number;
   readonly bytesRead: number;
+  readonly atMs: number;
 }
 
 /** A connection to one server, or to all nodes of a cluster. It connects in the background and reconnects by itself. */
@@ -122,7 +123,7 @@ export class SingleConnection implements Connection {
   get state(): ConnectionState {
     // Not yet there before the first connect.
     const stream = this.commands.stream as Client['stream'] | undefined;
-    return { generation: this.#generation, bytesRead: stream?.bytesRead ?? 0 };
+    return { generation: this.#generation, bytesRead: stream?.bytesRead ?? 0, atMs: performance.now() };
   }
 
   masters(): readonly Client[] {
@@ -137,11 +138,12 @@ export class SingleConnection implements Connection {
     await this.commands.del(key);
   }
 
-  /** After a busy moment of the process, the timer of a command runs before what has arrived is read: the decision waits for that. */
+  /** After a busy moment of the process, the timer of a command runs before the reply is read, or right after the command was sent. */
   async giveUp({ sent }: SharedWrite): Promise<void> {
     await nextTurn();
-    const { generation, bytesRead } = this.state;
+    const { generation, bytesRead, atMs } = this.state;
     if (sent?.generation !== generation || bytesRead > sent.bytesRead) return;
+    if (atMs - sent.atMs < COMMAND_TIMEOUT_MS / 2) return;
     this.#generation += 1;
     this.events.failed('no answer');
     this.commands.disconnect(true);
@@ -179,7 +181,7 @@ const ELSEWHERE: ReadonlySet<string | undefined> = new Set(['MOVED', 'ASK', 'TRY
 /** The connections to the masters of a cluster, one each. Reads go to the masters, never to replicas. */
 export class ClusterConnection implements Connection {
   readonly commands: Cluster;
-  readonly state = { generation: 0, bytesRead: 0 };
+  readonly state = { generation: 0, bytesRead: 0, atMs: 0 };
   #masters: readonly Client[] = [];
   readonly #probes = new WeakMap<Client, number>();
 
@@ -210,10 +212,7 @@ export class ClusterConnection implements Connection {
         socketTimeout: COMMAND_TIMEOUT_MS,
       },
     });
-    const learn = () => {
-      this.#learn();
-    };
-    for (const event of ['ready', 'refresh']) this.commands.on(event, learn);
+    for (const event of ['ready', 'refresh']) this.commands.on(event, this.#learn);
     this.commands.on('node error', (error: Error, address: string) => {
       events.failed(`${address}: ${error.message}`);
     });
@@ -269,13 +268,13 @@ export class ClusterConnection implements Connection {
   }
 
   /** Connects to new masters at once. With a lazy connection, commands that arrive during the connect would fail. */
-  #learn(): void {
+  readonly #learn = (): void => {
     if (this.commands.status !== 'ready') return;
     const before = this.#masters;
     this.#masters = this.commands.nodes('master');
     for (const master of this.#masters) if (!before.includes(master)) this.#watch(master);
     if (this.isReady) this.events.connected();
-  }
+  };
 
   #watch(master: Client): void {
     master.on('ready', () => {

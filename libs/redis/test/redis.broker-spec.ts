@@ -13,6 +13,10 @@ const UNAVAILABLE = { errorName: 'SERVICE_UNAVAILABLE', status: 503 };
 const RESPONSE_LIMIT_MS = 1_000;
 
 const count = new RedisScript("return redis.call('INCRBY', KEYS[1], ARGV[1])");
+/** Its reply arrives some turns of the event loop after the command. */
+const countSlowly = new RedisScript(
+  "local sum = 0 for number = 1, 5000000 do sum = sum + number end return redis.call('INCRBY', KEYS[1], ARGV[1])",
+);
 const nameOfKey = new RedisScript('return KEYS[1]');
 
 /** A script that fails as one of Redis 5 and 6 whose command is refused. */
@@ -137,13 +141,14 @@ describe('a connection to Redis', () => {
   });
 
   it.each([
-    ['whose replies arrive', nextTurn],
-    ['that could not send a command', () => undefined],
-  ])('keeps a connection %s while the process is busy', async (_, pass) => {
+    ['whose replies arrive', count, nextTurn],
+    ['that could not send a command', countSlowly, () => undefined],
+  ])('keeps a connection %s while the process is busy', async (_, script, pass) => {
     // Without the proxy, which is in this process, too.
     const direct = new Redis({ url: testRun().redisUrl, namespace, connectionName: 'gatepost-test' });
     await eventually(() => direct.ping());
-    const late = timed(direct.run(count, [key], [1]));
+    await direct.run(script, [key], [0]);
+    const late = timed(direct.run(script, [key], [1]));
     await pass();
     const endAt = performance.now() + RESPONSE_LIMIT_MS;
     while (performance.now() < endAt);
