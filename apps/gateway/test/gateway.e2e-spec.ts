@@ -173,6 +173,12 @@ describe('the gateway with a fake accounts service', () => {
     ]);
   });
 
+  it('shows browsers that the headers of a request are too large', async () => {
+    const response = await send('/1.1/date', { headers: { 'x-long': 'x'.repeat(20_000) } });
+    expect([response.status, await response.json()]).toMatchObject([431, { code: 413 }]);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
   it('deletes as many objects of the longest ids as the API allows', async () => {
     const objectIds = Array.from({ length: 200 }, (_, index) => String(index).padStart(64, '0'));
     accounts.answer(objectsRpc.remove, () => ({}));

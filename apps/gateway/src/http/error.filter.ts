@@ -63,6 +63,7 @@ export function respondToUnreadable(error: NodeJS.ErrnoException, socket: Socket
   const body = JSON.stringify({ code, error: message });
   const head = [
     `HTTP/1.1 ${status} ${REASONS[status] ?? ''}`,
+    'access-control-allow-origin: *',
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
