@@ -159,7 +159,7 @@ export class Connectors {
       });
       for (const { node, platform } of connected)
         await this.first.app.get(DirectMessages).send(node, connectorMessages.deliver, {
-          wakeUps: [{ message, targets: [[installationId, platform]], isRepeated }],
+          wakeUps: [{ message, targets: [[platform, [installationId]]], isRepeated }],
           isBulk: false,
         });
     }

@@ -228,7 +228,8 @@ export const connectorMessages = {
       wakeUps: z.array(
         z.object({
           message: pushMessage,
-          targets: z.array(z.tuple([installationId, z.string()])),
+          /** By platform: the ids of its installations. */
+          targets: z.array(z.tuple([z.string(), z.array(installationId)])),
           /** The message may be a repetition: the connector reads the queue instead of sending at once. */
           isRepeated: z.boolean(),
           traceparent: z.string().optional(),

@@ -74,6 +74,12 @@ export class Connections {
     return this.#byApp.get(appId)?.get(installationId);
   }
 
+  /** Of those of the devices that are connected. */
+  findAll(appId: string, installationIds: readonly string[]): readonly DeviceConnection[] {
+    const devices = this.#byApp.get(appId);
+    return installationIds.map((id) => devices?.get(id)).filter((connection) => connection !== undefined);
+  }
+
   remove(connection: DeviceConnection): void {
     this.#all.delete(connection);
     this.#withoutLogin.delete(connection);

@@ -17,13 +17,15 @@ const MANY = 600;
 
 describe('the notifications of a connector', () => {
   let connections: Connections;
-  /** The ids of the messages in each write, by device. */
+  /** The ids of the messages in each frame, by device. */
   let writes: Map<string, string[][]>;
+  let buffers: Set<Buffer>;
   let notify: (id: string, devices: readonly string[], isBulk?: boolean) => Promise<void>;
 
   beforeEach(() => {
     connections = new Connections();
     writes = new Map();
+    buffers = new Set();
     const identity = new ConnectorIdentity(new Clock());
     const messages = new DirectMessages(new InProcessTransport());
     const cache = new MessageCache({} as DeviceQueues);
@@ -37,7 +39,7 @@ describe('the notifications of a connector', () => {
     ).onApplicationBootstrap();
     notify = (id, devices, isBulk = false) => {
       const message = { id, appId: 'app', order: 1, expiresAt: Date.now() + 60_000, bodies: {}, body: `"${id}"` };
-      const targets = devices.map((device): [string, string] => [device, 'web']);
+      const targets: [string, string[]][] = [['web', [...devices]]];
       return messages.send(identity.node, connectorMessages.deliver, {
         isBulk,
         wakeUps: [{ message, targets, isRepeated: false }],
@@ -56,8 +58,10 @@ describe('the notifications of a connector', () => {
     const stream: Pick<Duplex, 'writable' | 'writableLength' | 'write'> = {
       writable: true,
       writableLength: 0,
-      write: (frames: Buffer) => {
-        own.push([...frames.toString('latin1').matchAll(/"ids":\["(\w+)"\]/g)].map(([, id]) => id!));
+      write: (frame: Buffer) => {
+        buffers.add(frame);
+        const [, ids = ''] = /"ids":\["(.+?)"\]/.exec(frame.toString('latin1')) ?? [];
+        own.push(ids.split('","'));
         return true;
       },
     };
@@ -76,7 +80,7 @@ describe('the notifications of a connector', () => {
     return installationId;
   };
 
-  it('that wait for an earlier one reach each device in one write, in their order', async () => {
+  it('that wait for an earlier one reach each device in one frame, in their order, and devices share its bytes', async () => {
     const devices = Array.from({ length: MANY }, (_, place) => logIn(`device${place}`));
     const [first, last] = [devices[0]!, devices.at(-1)!];
     const handled = [notify('a', devices)];
@@ -85,6 +89,7 @@ describe('the notifications of a connector', () => {
     await Promise.all(handled);
     expect(writes.get(first)).toEqual([['a'], ['b', 'd']]);
     expect(writes.get(last)).toEqual([['a'], ['b', 'c', 'd']]);
+    expect(buffers.size).toBe(3);
   });
 
   it('of large pushes come after those before them, and are overtaken by later ones', async () => {

@@ -16,7 +16,7 @@ import { PUSH_DELIVERY_CONFIG, type PushDeliveryConfig } from '../push-delivery.
 import { Connections, ConnectorIdentity } from './connections.js';
 import { conflictDelayMs, DeviceAdmission, PAGE_LENGTH } from './device-admission.js';
 import type { ConnectionHost, DeviceConnection } from './device-connection.js';
-import type { Deliverable, DeviceSession } from './device-session.js';
+import type { Arrival, DeviceSession } from './device-session.js';
 import { FRAMING_NAMES } from './framings/framings.js';
 import { MessageCache } from './message-cache.js';
 import { everySo, Gathered, isUnavailable, QueueWrites, RetryingWorkQueue } from './queue-writes.js';
@@ -207,7 +207,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     const handlers = [
       directMessageHandler(connectorMessages.deliver, ({ isBulk, wakeUps }) =>
-        (isBulk ? this.#large : this.#ordered).add(wakeUps.map((wakeUp) => ({ ...wakeUp, frames: 0 }))),
+        (isBulk ? this.#large : this.#ordered).add(wakeUps.map(handOverOf)),
       ),
       directMessageHandler(connectorMessages.evict, ({ session, ...device }) => {
         this.admission.evicted(device, session);
@@ -222,7 +222,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
   async #handOver(all: readonly HandOver[]): Promise<void> {
     const written = this.#writeFrames(all);
     const spans = all.map((one) => {
-      const attributes = { 'gatepost.push.id': one.message.id, 'gatepost.push.devices': one.targets.length };
+      const attributes = { 'gatepost.push.id': one.message.id, 'gatepost.push.devices': one.devices };
       return continueTrace(one.traceparent, { name: 'push frames', attributes }, async () => {
         await written;
         // The other devices are behind, and get the message from their queues.
@@ -232,7 +232,7 @@ export class ConnectorInbox implements OnApplicationBootstrap {
     await Promise.all([written, ...spans]);
   }
 
-  /** The messages that a device gets share a write to its socket. */
+  /** The messages that a device gets share a frame. */
   async #writeFrames(all: readonly HandOver[]): Promise<void> {
     const pause = everySo(DEVICES_AT_ONCE);
     for (const [connection, arrivals] of await this.#arrivals(all)) {
@@ -245,49 +245,53 @@ export class ConnectorInbox implements OnApplicationBootstrap {
     }
   }
 
-  async #arrivals(all: readonly HandOver[]): Promise<Map<DeviceConnection, Arrival[]>> {
-    const arrivals = new Map<DeviceConnection, Arrival[]>();
+  async #arrivals(all: readonly HandOver[]): Promise<Map<DeviceConnection, TracedArrival[]>> {
+    const arrivals = new Map<DeviceConnection, TracedArrival[]>();
     const pause = everySo(TARGETS_AT_ONCE);
     for (const handOver of all) {
-      await pause(handOver.targets.length);
+      await pause(handOver.devices);
       this.#addTargets(handOver, arrivals);
     }
     return arrivals;
   }
 
-  #addTargets(handOver: HandOver, arrivals: Map<DeviceConnection, Arrival[]>): void {
+  #addTargets(handOver: HandOver, arrivals: Map<DeviceConnection, TracedArrival[]>): void {
     const { message, targets } = handOver;
     const cached = this.messages.add(message);
     if (cached.hasExpired(this.clock.now())) return;
-    for (const [installationId, platform] of targets) {
-      const connection = this.connections.find({ appId: message.appId, installationId });
-      if (connection === undefined) continue;
-      const own = arrivals.get(connection) ?? [];
-      own.push({ handOver, deliverable: cached.deliverable(platform) });
-      arrivals.set(connection, own);
+    for (const [platform, installationIds] of targets) {
+      const arrival = { handOver, deliverable: cached.deliverable(platform), mustAsk: handOver.isRepeated };
+      for (const connection of this.connections.findAll(message.appId, installationIds)) {
+        const own = arrivals.get(connection) ?? [];
+        own.push(arrival);
+        arrivals.set(connection, own);
+      }
     }
   }
 }
 
 function handOvers(work: (all: readonly HandOver[]) => Promise<void>): Gathered<readonly HandOver[]> {
-  const weightOf = (all: readonly HandOver[]) => all.reduce((sum, { targets }) => sum + targets.length, 0);
+  const weightOf = (all: readonly HandOver[]) => all.reduce((sum, { devices }) => sum + devices, 0);
   return new Gathered({ work: (notifications) => work(notifications.flat()), weightOf, limit: MAX_TARGETS });
 }
 
-function effectsOf(session: DeviceSession, arrivals: readonly Arrival[]): Effect[] {
-  const nowMs = performance.now();
-  return arrivals.flatMap(({ handOver, deliverable }) => {
-    const effects = session.wakeUp(deliverable, handOver.isRepeated, nowMs);
-    if (effects.some(({ kind }) => kind === 'send')) handOver.frames += 1;
-    return effects;
-  });
+function effectsOf(session: DeviceSession, arrivals: readonly TracedArrival[]): readonly Effect[] {
+  const effects = session.wakeUp(arrivals, performance.now());
+  const [first] = effects;
+  const sent = first?.kind === 'send' && first.frame.kind === 'data' ? first.frame.messages : [];
+  for (const { handOver, deliverable } of arrivals) if (sent.includes(deliverable.message)) handOver.frames += 1;
+  return effects;
 }
 
 interface HandOver extends WakeUp {
+  readonly devices: number;
   frames: number;
 }
 
-interface Arrival {
+function handOverOf(wakeUp: WakeUp): HandOver {
+  return { ...wakeUp, devices: wakeUp.targets.reduce((sum, [, ids]) => sum + ids.length, 0), frames: 0 };
+}
+
+interface TracedArrival extends Arrival {
   readonly handOver: HandOver;
-  readonly deliverable: Deliverable;
 }

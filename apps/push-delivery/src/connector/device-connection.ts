@@ -52,9 +52,6 @@ export class DeviceSocket extends WebSocket {
   }
 }
 
-/** Frames of single messages, as long as the message is referenced. */
-const shared = new WeakMap<DeliveredMessage, Map<Framing, Buffer>>();
-
 /** Limit of the bytes that the device has not read. The window of messages is smaller. */
 const MAX_UNREAD_BYTES = 262_144;
 
@@ -208,18 +205,33 @@ function headerLength(length: number): number {
   return length <= MAX_2_BYTE_LENGTH ? 4 : 10;
 }
 
-/** The bytes of a frame. The frame of a message is built once for all devices. @returns undefined if the framing has no such frame */
+/** Frames of single messages, as long as the message is referenced. */
+const framesOfOne = new WeakMap<DeliveredMessage, Map<Framing, Buffer>>();
+/** The latest frame of several messages: the devices that get the same ones often follow each other. */
+const latestFrames = new Map<Framing, { readonly messages: readonly DeliveredMessage[]; readonly frame: Buffer }>();
+
+/** The bytes of a frame. Devices share those of messages. @returns undefined if the framing has no such frame */
 function wireFrame(framing: Framing, frame: ServerFrame): Buffer | undefined {
-  if (frame.kind !== 'data' || frame.messages.length !== 1) return newFrame(framing, frame);
-  const [message] = frame.messages;
-  return message && sharedFrame(framing, message);
+  if (frame.kind !== 'data') return newFrame(framing, frame);
+  const [first] = frame.messages;
+  return frame.messages.length === 1 && first ? frameOfOne(framing, first) : frameOfSeveral(framing, frame.messages);
 }
 
-function sharedFrame(framing: Framing, message: DeliveredMessage): Buffer | undefined {
-  const frames = shared.get(message) ?? new Map<Framing, Buffer>();
+function frameOfOne(framing: Framing, message: DeliveredMessage): Buffer | undefined {
+  const frames = framesOfOne.get(message) ?? new Map<Framing, Buffer>();
   const made = frames.get(framing) ?? newFrame(framing, { kind: 'data', messages: [message] });
-  if (made !== undefined) shared.set(message, frames.set(framing, made));
+  if (made !== undefined) framesOfOne.set(message, frames.set(framing, made));
   return made;
+}
+
+function frameOfSeveral(framing: Framing, messages: readonly DeliveredMessage[]): Buffer | undefined {
+  const latest = latestFrames.get(framing);
+  const isSame =
+    latest?.messages.length === messages.length && messages.every((one, at) => one === latest.messages[at]);
+  if (isSame) return latest.frame;
+  const frame = newFrame(framing, { kind: 'data', messages });
+  if (frame !== undefined) latestFrames.set(framing, { messages, frame });
+  return frame;
 }
 
 function newFrame(framing: Framing, frame: ServerFrame): Buffer | undefined {

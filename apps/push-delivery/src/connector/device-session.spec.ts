@@ -39,7 +39,8 @@ describe('a session', () => {
     new DeviceSession({ id: 's1', hasGatepostExtensions, pingSeconds: 60, nowMs });
 
   const receive = (command: ClientCommand) => session.receive(command, nowMs);
-  const wakeUp = (id: string, mustAsk = false) => session.wakeUp(message(id), mustAsk, nowMs);
+  const arrival = (id: string, bytes?: number) => ({ deliverable: message(id, bytes), mustAsk: false });
+  const wakeUp = (id: string, mustAsk = false) => session.wakeUp([{ ...arrival(id), mustAsk }], nowMs);
   /** Delivers a page as the service does. */
   const bring = (answer: QueuePage) => {
     const { refs, effects } = session.selectMessages(answer);
@@ -127,6 +128,19 @@ describe('a session', () => {
       expect(sentIds(wakeUp('a'))).toEqual(['a']);
     });
 
+    it('sends those that arrive together in one frame, without those that it has sent before', () => {
+      open();
+      wakeUp('b');
+      const effects = session.wakeUp([arrival('a'), arrival('b'), arrival('c')], nowMs);
+      expect([kinds(effects), sentIds(effects)]).toEqual([['data'], ['a', 'c']]);
+    });
+
+    it('asks the queue for all after one that must wait', () => {
+      open();
+      const effects = session.wakeUp([arrival('a'), { ...arrival('b'), mustAsk: true }, arrival('c')], nowMs);
+      expect([kinds(effects), sentIds(effects)]).toEqual([['data', 'peek'], ['a']]);
+    });
+
     it('never resends a message that is in flight or acknowledged', () => {
       open();
       wakeUp('a');
@@ -185,8 +199,7 @@ describe('a session', () => {
 
     it('sends at most 64 kB, but always one message', () => {
       open();
-      expect(sentIds(session.wakeUp(message('large', 70_000), false, nowMs))).toEqual(['large']);
-      expect(session.wakeUp(message('small', 1), false, nowMs)).toEqual([]);
+      expect(sentIds(session.wakeUp([arrival('large', 70_000), arrival('small', 1)], nowMs))).toEqual(['large']);
     });
 
     it('stays open while the device acknowledges, and ignores ids that it never got', () => {

@@ -8,6 +8,13 @@ export interface Deliverable {
   readonly message: DeliveredMessage;
 }
 
+/** A message that was added to the device's queue. */
+export interface Arrival {
+  readonly deliverable: Deliverable;
+  /** The message may have been sent before, so only the queue decides. */
+  readonly mustAsk: boolean;
+}
+
 interface SessionOptions {
   readonly id: string;
   readonly hasGatepostExtensions: boolean;
@@ -141,14 +148,17 @@ export class DeviceSession {
     this.#isBehind = true;
   }
 
-  /** A message was added to the device's queue. @param mustAsk it may have been sent before, so only the queue decides */
-  wakeUp(message: Deliverable, mustAsk: boolean, nowMs: number): readonly Effect[] {
-    const { id } = message.ref;
-    if (this.#window.isInFlight(id) || this.#window.isKnown(id)) return NONE;
-    const mustWait = !this.isOpen || this.#isPeeking || this.#isBehind || mustAsk || nowMs < this.#verifyWakeUpsUntilMs;
-    if (!mustWait && this.#take([message], nowMs).length > 0) return [this.#data([message])];
-    this.#isBehind = true;
-    return this.#catchUp();
+  /** Messages were added to the device's queue. Those after one that must wait are requested with it. */
+  wakeUp(arrivals: readonly Arrival[], nowMs: number): readonly Effect[] {
+    const fitting: Deliverable[] = [];
+    for (const { deliverable, mustAsk } of arrivals) {
+      const { id } = deliverable.ref;
+      if (this.#window.isInFlight(id) || this.#window.isKnown(id)) continue;
+      const isNext = this.#isUpToDate() && !mustAsk && nowMs >= this.#verifyWakeUpsUntilMs;
+      if (isNext && this.#take([deliverable], nowMs).length > 0) fitting.push(deliverable);
+      else this.#isBehind = true;
+    }
+    return fitting.length > 0 ? [this.#data(fitting), ...this.#catchUp()] : this.#catchUp();
   }
 
   /** Wake-ups may have been lost: requests the queue again. */

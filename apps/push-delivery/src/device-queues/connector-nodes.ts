@@ -70,11 +70,10 @@ export interface WakeUp {
 }
 
 type Notification = DirectMessagePayload<typeof connectorMessages.deliver>;
-type Target = [installationId: string, platform: string];
 
 export interface NodeWakeUp {
   readonly wakeUp: WakeUp;
-  readonly targets: readonly Target[];
+  readonly devices: readonly ConnectedDevice[];
 }
 
 export type NotificationsByNode = ReadonlyMap<string, readonly (readonly NodeWakeUp[])[]>;
@@ -84,16 +83,16 @@ const FRESH_MS = 5_000;
 /** Even with the longest ids so many fit into a message of the broker. */
 const MAX_TARGETS = 10_000;
 
-export function wakeUpNow({ wakeUp, targets }: NodeWakeUp): Notification['wakeUps'][number] {
+export function wakeUpNow({ wakeUp, devices }: NodeWakeUp): Notification['wakeUps'][number] {
   const { message, isRepeated, enqueuedAt, traceparent } = wakeUp;
   const isLate = performance.now() - enqueuedAt > FRESH_MS;
-  return { message, targets: [...targets], isRepeated: isRepeated || isLate, traceparent };
+  return { message, targets: targetsOf(devices), isRepeated: isRepeated || isLate, traceparent };
 }
 
 export function byNode(wakeUps: readonly WakeUp[]): NotificationsByNode {
   const parts = wakeUps.flatMap((wakeUp) =>
     groupedBy(wakeUp.devices, ({ node }) => node).flatMap(([node, devices]) =>
-      chunksOf(devices.map(targetOf), MAX_TARGETS).map((targets) => ({ node, wakeUp, targets })),
+      chunksOf(devices, MAX_TARGETS).map((some) => ({ node, wakeUp, devices: some })),
     ),
   );
   return new Map(groupedBy(parts, ({ node }) => node).map(([node, own]) => [node, notificationsOf(own)]));
@@ -104,7 +103,7 @@ function notificationsOf(wakeUps: readonly NodeWakeUp[]): NodeWakeUp[][] {
   const notifications: NodeWakeUp[][] = [];
   let room = 0;
   for (const wakeUp of wakeUps) {
-    const count = wakeUp.targets.length;
+    const count = wakeUp.devices.length;
     const last = count <= room ? notifications.at(-1) : undefined;
     room = (last === undefined ? MAX_TARGETS : room) - count;
     if (last === undefined) notifications.push([wakeUp]);
@@ -113,6 +112,9 @@ function notificationsOf(wakeUps: readonly NodeWakeUp[]): NodeWakeUp[][] {
   return notifications;
 }
 
-function targetOf({ installationId, platform }: ConnectedDevice): Target {
-  return [installationId, platform];
+function targetsOf(devices: readonly ConnectedDevice[]): Notification['wakeUps'][number]['targets'] {
+  return groupedBy(devices, ({ platform }) => platform).map(([platform, own]) => [
+    platform,
+    own.map(({ installationId }) => installationId),
+  ]);
 }

@@ -8,7 +8,7 @@ import type { DeviceQueues } from '../device-queues/device-queues.js';
 import { PushDelivery } from './push-delivery.js';
 
 interface SentNotification {
-  readonly wakeUps: readonly { readonly message: PushMessage; readonly targets: readonly unknown[] }[];
+  readonly wakeUps: readonly { readonly message: PushMessage; readonly targets: [string, string[]][] }[];
 }
 
 const message: PushMessage = { id: 'push', appId: 'app', order: 1, expiresAt: 0, bodies: {}, body: '{}' };
@@ -48,10 +48,9 @@ describe('wake-up notifications', () => {
     const { delivery, taken } = wakeUpsWith({});
     const devices = [device('a', 'one'), device('b', 'two'), device('c', 'one')];
     await delivery.wake([{ ...wakeUp, devices }], options);
-    const pairs = (...ids: string[]) => ids.map((id) => [id, 'web']);
     expect(taken).toEqual([
-      ['one', { isBulk: false, wakeUps: [{ ...sent, targets: pairs('a', 'c') }] }],
-      ['two', { isBulk: false, wakeUps: [{ ...sent, targets: pairs('b') }] }],
+      ['one', { isBulk: false, wakeUps: [{ ...sent, targets: [['web', ['a', 'c']]] }] }],
+      ['two', { isBulk: false, wakeUps: [{ ...sent, targets: [['web', ['b']]] }] }],
     ]);
   });
 
@@ -66,7 +65,7 @@ describe('wake-up notifications', () => {
       ],
       { ...options, isBulk: true },
     );
-    const targets = [['a', 'web']];
+    const targets = [['web', ['a']]];
     expect(taken).toEqual([
       [
         'one',
@@ -86,7 +85,7 @@ describe('wake-up notifications', () => {
     const late = { ...wakeUp, enqueuedAt: performance.now() - 6_000 };
     await delivery.wake([{ ...late, devices: [device('a', 'one')] }], options);
     expect(taken).toEqual([
-      ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['a', 'web']] }] }],
+      ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['web', ['a']]] }] }],
     ]);
   });
 
@@ -104,7 +103,7 @@ describe('wake-up notifications', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(MAX_MESSAGE_BYTES);
     const all = notifications.flatMap((one) => one.wakeUps);
     expect(all.map((one) => one.message.id)).toEqual(pushes.map(({ id }) => id));
-    expect(all.every(({ targets }) => targets.length === 2_000)).toBe(true);
+    expect(all.every(({ targets }) => targets[0]?.[1].length === 2_000)).toBe(true);
   });
 
   it('keep their order if the broker refuses one of several', async () => {
@@ -125,8 +124,8 @@ describe('wake-up notifications', () => {
     const repeated = { ...wakeUp, isRepeated: true };
     await delivery.wake([{ ...repeated, devices: [device('a', 'one'), device('b', 'two')] }], options);
     expect(taken).toEqual([
-      ['two', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['b', 'web']] }] }],
-      ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['a', 'web']] }] }],
+      ['two', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['web', ['b']]] }] }],
+      ['one', { isBulk: false, wakeUps: [{ ...sent, isRepeated: true, targets: [['web', ['a']]] }] }],
     ]);
   });
 
