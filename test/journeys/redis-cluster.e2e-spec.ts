@@ -64,7 +64,7 @@ describe('on a cluster of Redis', () => {
     expect(Math.max(...counts.map(({ count }) => count))).toBe(100);
   });
 
-  it('knows the connectors that live', async () => {
+  it('lists the connectors that live', async () => {
     const [nodes, node] = [new RedisConnectorNodes(redis, 60_000), { id: unique('node'), port: 4_001 }];
     expect(await nodes.beat(node)).toBe(await nodes.beat(node));
     expect(await nodes.live()).toEqual([node]);

@@ -106,7 +106,7 @@ describe('a connector', () => {
     expect((await older.closed).code).toBe(4111);
   });
 
-  it('keeps the newest session of a device when Redis has lost it and knows an older one', async () => {
+  it('keeps the newest session of a device when Redis has lost it and holds an older one', async () => {
     const connector = await started();
     const other = await connectors.start();
     const address = connectors.newAddress();

@@ -26,7 +26,7 @@ export function describeSessions({ name, open }: QueueStore): void {
       return found?.node;
     };
 
-    it('are one per device: the newest, which learns of the previous one', async () => {
+    it('are one per device: the newest, which is given the previous one', async () => {
       const [first, second] = [user.newSession('node-1'), user.newSession('node-2')];
       expect((await connect(first)).previous).toBeUndefined();
       expect((await connect(second)).previous).toEqual(first);

@@ -58,7 +58,7 @@ describe('direct messages over RabbitMQ', () => {
     await proxy.close();
   });
 
-  it('arrive again after the connection was lost, and the process learns that some may be missing', async () => {
+  it('arrive again after the connection was lost, and the process is told that some may be missing', async () => {
     await receive();
     proxy.takeAway();
     await eventually(() => {
@@ -136,7 +136,7 @@ describe('direct messages over RabbitMQ', () => {
     });
   });
 
-  it('arrive again after their exchange was deleted, and the process learns that some may be missing', async () => {
+  it('arrive again after their exchange was deleted, and the process is told that some may be missing', async () => {
     await receive();
     const broker = await amqplib.connect(testRun().amqpUrl);
     await (await broker.createChannel()).deleteExchange(`${namespace}.nodes`);

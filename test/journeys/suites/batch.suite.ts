@@ -222,7 +222,7 @@ export function describeBatch(server: () => GatepostServer): void {
       for (const user of [first, second]) await expect(AV.Object.fetchAll([user])).rejects.toMatchObject({ code: 211 });
     });
 
-    it('saves, fetches and deletes several roles, and knows when one is gone', async () => {
+    it('saves, fetches and deletes several roles, and reports one that is gone', async () => {
       const roles = [1, 2].map((level) => {
         const acl = new AV.ACL();
         acl.setPublicReadAccess(true);

@@ -73,7 +73,7 @@ export function describeKeptInstallations(server: () => GatepostServer): void {
       },
     );
 
-    it('knows a device by its token too', async () => {
+    it('finds a device by its token too', async () => {
       const [id, token] = [newId(), { deviceType: 'ios', deviceToken: newToken() }];
       expect(idOf(await put(id, token))).toBe(id);
       expect(idOf(await put(newId(), token))).toBe(id);

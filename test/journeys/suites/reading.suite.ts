@@ -72,7 +72,7 @@ export function describeReading(server: () => GatepostServer): void {
       expect([status, body]).toEqual([200, user.body]);
     });
 
-    it('knows the old names of the session header', async () => {
+    it('accepts the old names of the session header', async () => {
       const api = appClient(server());
       const user = await signUp(api);
       for (const name of ['x-avoscloud-session-token', 'x-uluru-session-token']) {

@@ -264,7 +264,7 @@ describe('findOwner', () => {
     expect(findOwner([proven], same)).toEqual({ user: A, identities: [proven] });
   });
 
-  it('knows a user by a union id alone', () => {
+  it('finds a user by a union id alone', () => {
     const identities = [weixin('2', union('u'))];
     expect(findOwner(identities, [owned('_weixin_unionid', 'u', B)])).toEqual({ user: B, identities });
   });

@@ -250,7 +250,7 @@ describe('an import of users', () => {
     }
   });
 
-  it('knows a session token that an accepted secret has hashed', async () => {
+  it('finds a session token that an accepted secret has hashed', async () => {
     await imported([row('a', 5, { sessionToken: 'ta' })]);
     const rotated = new Sealer('another secret of thirty-two characters', [
       'a secret of thirty-two characters, or more',

@@ -54,7 +54,7 @@ describe.each([EARLIER, NOW])('an export that was asked for at %s', (startedAt) 
     expect(readdirSync(folder.resolve('export'))).toEqual([part.replace('export/', '')]);
   });
 
-  it('is dropped where LeanCloud no longer knows it', async () => {
+  it('is dropped where LeanCloud no longer has it', async () => {
     expect(await tasksAfter(new RequestError('404', 404))).toEqual([]);
     expect(readdirSync(folder.resolve('export'))).toEqual([]);
   });

@@ -162,7 +162,7 @@ describe('work that is gathered', () => {
     expect(batches).toEqual([[4, 6], [1], [12], [3, 3]]);
   });
 
-  it('goes on after a failure, of which one item learns', async () => {
+  it('continues after a failure, which one item receives', async () => {
     problem = new Error('a fault');
     const failed = await addAll(4, 6);
     problem = undefined;

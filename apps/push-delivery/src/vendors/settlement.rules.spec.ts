@@ -40,7 +40,7 @@ describe('the settlement of an attempt', () => {
     });
   });
 
-  it('waits as long as the vendor asks, at most ten minutes, and knows an answer from silence', () => {
+  it('waits as long as the vendor asks, at most ten minutes, and distinguishes an answer from a missing one', () => {
     const later = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', backOffMs: 90_000 }), calm);
     expect(later).toMatchObject({ delayMs: 90_000, isAnswered: true });
     const long = settlementOf(resultsOf({ kind: 'later', reason: 'r', scope: 'device', backOffMs: 86_400_000 }), calm);

@@ -84,7 +84,7 @@ it('reads the list of credentials once for both environments', async () => {
   expect(await job.processBatch()).toBe(false);
 });
 
-it('knows of an earlier reading for either environment', async () => {
+it('finds the earlier reading of either environment', async () => {
   await database.query(
     `UPDATE push.vendor_lanes
         SET list_asked_at = CASE WHEN lane LIKE '%/dev' THEN now() - interval '2 hours' END,

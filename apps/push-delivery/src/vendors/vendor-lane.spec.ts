@@ -109,7 +109,7 @@ describe('a lane', () => {
     vi.restoreAllMocks();
   });
 
-  it('learns once from a request with many devices, from its worst outcome', async () => {
+  it('counts a request with many devices once, by its worst outcome', async () => {
     const times = (count: number, outcome: Outcome) => Array.from({ length: count }, () => outcome);
     const unsure: Outcome = { kind: 'unsure', reason: 'no answer', scope: 'lane' };
     const silent = laneWith(() => Promise.resolve(times(500, unsure)));

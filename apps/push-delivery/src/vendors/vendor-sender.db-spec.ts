@@ -99,7 +99,7 @@ const accepted = async (appId: string) => {
 
 afterEach(() => database.query('TRUNCATE push.vendor_batches'));
 
-it('a sender that hears late of a resumption sends what it has found paused meanwhile', async () => {
+it('a sender that receives a resumption late sends what was paused meanwhile', async () => {
   const appId = unique('app');
   await addWaitingDevice(appId, ONE_PUSH);
   let pausedLanes = new Set([LANE]);

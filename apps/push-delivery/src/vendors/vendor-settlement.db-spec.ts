@@ -172,7 +172,7 @@ describe('the settlement of a batch', () => {
     expect(after.invalid).toEqual(after.ids);
   });
 
-  it('forgets old answers', async () => {
+  it('deletes old answers', async () => {
     await useLane('oppo/_default//prod');
     await settle(times(8, good));
     await settle(times(8, doubtful));
@@ -250,7 +250,7 @@ describe('the settlement of a batch', () => {
     expect(row?.isDoubted).toBe(true);
   });
 
-  it('numbers the answers of the vendor, and knows which batch may have reached it', async () => {
+  it('numbers the answers of the vendor, and marks a batch that may have reached it', async () => {
     await useLane('vivo/_default//prod');
     const ids = await addDevices(1);
     const batch = await claimed(ids);
@@ -384,7 +384,7 @@ describe('the settlement of a batch', () => {
     expect((await lanes.claimList('xiaomi', 3_600))?.before).toBeInstanceOf(Date);
   });
 
-  it('knows the senders that run', async () => {
+  it('lists the senders that run', async () => {
     expect(await lanes.senders()).toBe(0);
     await lanes.report('one');
     await lanes.report('two');

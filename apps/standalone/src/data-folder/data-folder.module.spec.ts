@@ -45,7 +45,7 @@ describe('StoredSecretsController', () => {
     },
   );
 
-  it('forgets it after the next start', () => {
+  it('deletes it after the next start', () => {
     const folder = new DataFolder(path);
     void new StoredSecretsController(folder, false).swap({});
     void new StoredSecretsController(folder, false).forget({});

@@ -33,7 +33,7 @@ describe('preparedStatementName', () => {
     expect([names[0], names[199], names[200]]).toEqual(['shape.0', 'shape.199', undefined]);
   });
 
-  it('forgets a text that other texts have displaced', async () => {
+  it('drops a text that other texts have displaced', async () => {
     const preparedStatementName = await fresh();
     for (let time = 0; time < OFTEN; time += 1) {
       expect(preparedStatementName('rare')).toBeUndefined();

@@ -32,7 +32,7 @@ describe('a PasswordHasher', { timeout: THREADS_START_MS }, () => {
     expect([await hasher().verify(password, hash), await hasher().verify(other, hash)]).toEqual([true, false]);
   });
 
-  it('knows when a hash was made at another cost', async () => {
+  it('recognizes a hash of another cost', async () => {
     const hash = await hasher(4).hash('secret');
     expect([hasher(4).isOutdated(hash), hasher(5).isOutdated(hash)]).toEqual([false, true]);
   });
