@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Clock } from '#bootstrap';
+import { Clock, groupedBy } from '#bootstrap';
 import { connectorMessages } from '#contracts';
 import { DirectMessages, InProcessTransport } from '#messaging';
 import type { DeviceQueues } from '../device-queues/device-queues.js';
@@ -17,14 +17,14 @@ const MANY = 600;
 
 describe('the notifications of a connector', () => {
   let connections: Connections;
-  /** The ids of the messages in each frame, by device. */
-  let writes: Map<string, string[][]>;
+  /** The messages in each frame, by device. */
+  let frames: Map<string, string[][]>;
   let buffers: Set<Buffer>;
   let notify: (id: string, devices: readonly string[], isBulk?: boolean) => Promise<void>;
 
   beforeEach(() => {
     connections = new Connections();
-    writes = new Map();
+    frames = new Map();
     buffers = new Set();
     const identity = new ConnectorIdentity(new Clock());
     const messages = new DirectMessages(new InProcessTransport());
@@ -38,8 +38,9 @@ describe('the notifications of a connector', () => {
       new Clock(),
     ).onApplicationBootstrap();
     notify = (id, devices, isBulk = false) => {
-      const message = { id, appId: 'app', order: 1, expiresAt: Date.now() + 60_000, bodies: {}, body: `"${id}"` };
-      const targets: [string, string[]][] = [['web', [...devices]]];
+      const bodies = { ios: `"${id} for iOS"` };
+      const message = { id, appId: 'app', order: 1, expiresAt: Date.now() + 60_000, bodies, body: `"${id}"` };
+      const targets = groupedBy(devices, (device) => (device.startsWith('iphone') ? 'ios' : 'web'));
       return messages.send(identity.node, connectorMessages.deliver, {
         isBulk,
         wakeUps: [{ message, targets, isRepeated: false }],
@@ -60,8 +61,8 @@ describe('the notifications of a connector', () => {
       writableLength: 0,
       write: (frame: Buffer) => {
         buffers.add(frame);
-        const [, ids = ''] = /"ids":\["(.+?)"\]/.exec(frame.toString('latin1')) ?? [];
-        own.push(ids.split('","'));
+        const { msg = [] } = JSON.parse(frame.toString('utf8', frame.indexOf('{'))) as { msg?: string[] };
+        own.push(msg);
         return true;
       },
     };
@@ -76,20 +77,26 @@ describe('the notifications of a connector', () => {
       },
     );
     connections.claim(device, connection);
-    writes.set(installationId, own);
+    frames.set(installationId, own);
     return installationId;
   };
 
   it('that wait for an earlier one reach each device in one frame, in their order, and devices share its bytes', async () => {
     const devices = Array.from({ length: MANY }, (_, place) => logIn(`device${place}`));
-    const [first, last] = [devices[0]!, devices.at(-1)!];
-    const handled = [notify('a', devices)];
+    const [first, other, iphone, last] = [devices[0]!, logIn('other'), logIn('iphone'), devices.at(-1)!];
+    const handled = [notify('a', [...devices, other, iphone])];
     await Promise.resolve();
-    handled.push(notify('b', devices), notify('c', [last]), notify('d', devices));
+    handled.push(
+      notify('b', [...devices, iphone]),
+      notify('c', [other, last]),
+      notify('d', [...devices, other, iphone]),
+    );
     await Promise.all(handled);
-    expect(writes.get(first)).toEqual([['a'], ['b', 'd']]);
-    expect(writes.get(last)).toEqual([['a'], ['b', 'c', 'd']]);
-    expect(buffers.size).toBe(3);
+    expect(frames.get(first)).toEqual([['a'], ['b', 'd']]);
+    expect(frames.get(other)).toEqual([['a'], ['c', 'd']]);
+    expect(frames.get(iphone)).toEqual([['a for iOS'], ['b for iOS', 'd for iOS']]);
+    expect(frames.get(last)).toEqual([['a'], ['b', 'c', 'd']]);
+    expect(buffers.size).toBe(6);
   });
 
   it('of large pushes come after those before them, and are overtaken by later ones', async () => {
@@ -100,7 +107,7 @@ describe('the notifications of a connector', () => {
     await before;
     const later = notify('later', [last]);
     await Promise.all([large, later]);
-    expect(writes.get(last)).toEqual([['before'], ['later'], ['large']]);
+    expect(frames.get(last)).toEqual([['before'], ['later'], ['large']]);
   });
 
   it('of which one fails at a connection end that one, and reach the other devices', async () => {
@@ -110,6 +117,6 @@ describe('the notifications of a connector', () => {
       throw new Error('a fault');
     };
     await notify('a', [failing, logIn('device')]);
-    expect([session.isOpen, writes.get('device')]).toEqual([false, [['a']]]);
+    expect([session.isOpen, frames.get('device')]).toEqual([false, [['a']]]);
   });
 });

@@ -279,7 +279,10 @@ function effectsOf(session: DeviceSession, arrivals: readonly TracedArrival[]): 
   const effects = session.wakeUp(arrivals, performance.now());
   const [first] = effects;
   const sent = first?.kind === 'send' && first.frame.kind === 'data' ? first.frame.messages : [];
-  for (const { handOver, deliverable } of arrivals) if (sent.includes(deliverable.message)) handOver.frames += 1;
+  for (const message of sent) {
+    const arrival = arrivals.find(({ deliverable }) => deliverable.message === message);
+    if (arrival !== undefined) arrival.handOver.frames += 1;
+  }
   return effects;
 }
 

@@ -207,10 +207,10 @@ function headerLength(length: number): number {
 
 /** Frames of single messages, as long as the message is referenced. */
 const framesOfOne = new WeakMap<DeliveredMessage, Map<Framing, Buffer>>();
-/** The latest frame of several messages: the devices that get the same ones often follow each other. */
+/** The latest frame of several messages, at most a window of them: the devices that get the same ones often follow each other. */
 const latestFrames = new Map<Framing, { readonly messages: readonly DeliveredMessage[]; readonly frame: Buffer }>();
 
-/** The bytes of a frame. Devices share those of messages. @returns undefined if the framing has no such frame */
+/** The bytes of a frame. Devices that get the same messages share them. @returns undefined if the framing has no such frame */
 function wireFrame(framing: Framing, frame: ServerFrame): Buffer | undefined {
   if (frame.kind !== 'data') return newFrame(framing, frame);
   const [first] = frame.messages;

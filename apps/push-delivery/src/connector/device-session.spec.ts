@@ -199,7 +199,14 @@ describe('a session', () => {
 
     it('sends at most 64 kB, but always one message', () => {
       open();
-      expect(sentIds(session.wakeUp([arrival('large', 70_000), arrival('small', 1)], nowMs))).toEqual(['large']);
+      const effects = session.wakeUp([arrival('large', 70_000), arrival('small', 1)], nowMs);
+      expect([kinds(effects), sentIds(effects)]).toEqual([['data'], ['large']]);
+    });
+
+    it('sends no message before an earlier one that does not fit', () => {
+      open();
+      const effects = session.wakeUp([arrival('a', 30_000), arrival('b', 60_000), arrival('c', 1)], nowMs);
+      expect([kinds(effects), sentIds(effects)]).toEqual([['data', 'peek'], ['a']]);
     });
 
     it('stays open while the device acknowledges, and ignores ids that it never got', () => {

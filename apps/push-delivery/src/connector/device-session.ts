@@ -148,7 +148,7 @@ export class DeviceSession {
     this.#isBehind = true;
   }
 
-  /** Messages were added to the device's queue. Those after one that must wait are requested with it. */
+  /** Messages were added to the device's queue, which provides a message that must wait, and all after it. */
   wakeUp(arrivals: readonly Arrival[], nowMs: number): readonly Effect[] {
     const fitting: Deliverable[] = [];
     for (const { deliverable, mustAsk } of arrivals) {

@@ -12,7 +12,7 @@ interface SentNotification {
 }
 
 const message: PushMessage = { id: 'push', appId: 'app', order: 1, expiresAt: 0, bodies: {}, body: '{}' };
-const device = (installationId: string, node: string) => ({ installationId, platform: 'web', node });
+const device = (installationId: string, node: string, platform = 'web') => ({ installationId, platform, node });
 
 /** Wake-ups over a broker that refuses a number of messages for each connector. */
 function wakeUpsWith({ refusals = {}, live = [] }: { refusals?: Record<string, number>; live?: string[] }) {
@@ -44,12 +44,26 @@ describe('wake-up notifications', () => {
     Logger.overrideLogger(false);
   });
 
-  it('are one direct message for each connector', async () => {
+  it('are one direct message for each connector, with the devices of each platform', async () => {
     const { delivery, taken } = wakeUpsWith({});
-    const devices = [device('a', 'one'), device('b', 'two'), device('c', 'one')];
+    const devices = [device('a', 'one'), device('b', 'two'), device('c', 'one'), device('d', 'one', 'ios')];
     await delivery.wake([{ ...wakeUp, devices }], options);
     expect(taken).toEqual([
-      ['one', { isBulk: false, wakeUps: [{ ...sent, targets: [['web', ['a', 'c']]] }] }],
+      [
+        'one',
+        {
+          isBulk: false,
+          wakeUps: [
+            {
+              ...sent,
+              targets: [
+                ['web', ['a', 'c']],
+                ['ios', ['d']],
+              ],
+            },
+          ],
+        },
+      ],
       ['two', { isBulk: false, wakeUps: [{ ...sent, targets: [['web', ['b']]] }] }],
     ]);
   });
