@@ -6,6 +6,7 @@ import { messageOf } from '#errors';
 const CONNECT_TIMEOUT_MS = 2_000;
 /** Callers respond within a second, even where Redis refuses, is silent or is unreachable. */
 const COMMAND_TIMEOUT_MS = 800;
+const LEAST_SILENCE_MS = 400;
 const DISCONNECT_TIMEOUT_MS = 500;
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2_000;
@@ -138,12 +139,12 @@ export class SingleConnection implements Connection {
     await this.commands.del(key);
   }
 
-  /** After a busy moment of the process, the timer of a command runs before the reply is read, or right after the command was sent. */
+  /** After a busy moment of the process, the timer of a command runs before the reply is read, or soon after the command was sent. */
   async giveUp({ sent }: SharedWrite): Promise<void> {
+    const silentMs = performance.now() - (sent?.atMs ?? 0);
     await nextTurn();
-    const { generation, bytesRead, atMs } = this.state;
-    if (sent?.generation !== generation || bytesRead > sent.bytesRead) return;
-    if (atMs - sent.atMs < COMMAND_TIMEOUT_MS / 2) return;
+    const { generation, bytesRead } = this.state;
+    if (sent?.generation !== generation || bytesRead > sent.bytesRead || silentMs < LEAST_SILENCE_MS) return;
     this.#generation += 1;
     this.events.failed('no answer');
     this.commands.disconnect(true);
