@@ -186,6 +186,21 @@ export function describeForms(server: () => GatepostServer, { open, openWithCloc
       await expect.poll(() => ends).toBe(1);
     });
 
+    it('takes no Enter that ends the composition of a word', async () => {
+      const { id } = await signUp(appClient(server()));
+      const page = await open(`users/${id}?tab=access`);
+      const subject = page.getByLabel('User id or role');
+      await subject.focus();
+      const keys = await page.context().newCDPSession(page);
+      await keys.send('Input.imeSetComposition', { text: 'peng', selectionStart: 4, selectionEnd: 4 });
+      await keys.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', key: 'Enter', code: 'Enter' });
+      await keys.send('Input.insertText', { text: 'role:朋友' });
+      expect(await subject.inputValue()).toBe('role:朋友');
+      await page.keyboard.press('Enter');
+      await page.getByRole('row', { name: /role:朋友/ }).waitFor();
+      expect(await page.getByRole('row').count()).toBe(2);
+    });
+
     it('is saved once by Ctrl S, however often the key is pressed', async () => {
       const { id } = await signUp(appClient(server()));
       const page = await open(`users/${id}`);

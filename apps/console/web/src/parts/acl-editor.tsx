@@ -73,7 +73,7 @@ function AclEditor({ value, onChange, isReadOnly }: AclEditorProps): ReactNode {
             description={t.acl.addSays}
             value={subject}
             onChange={onText(setSubject)}
-            onKeyDown={getHotkeyHandler([['Enter', add]])}
+            onKeyDown={(event) => !event.nativeEvent.isComposing && getHotkeyHandler([['Enter', add]])(event)}
           />
           <Button onClick={add}>{t.acts.add}</Button>
         </Group>

@@ -113,10 +113,7 @@ interface UrlTextProps extends Pick<
 
 const TYPING_MS = 250;
 
-/**
- * A text or a date in the URL, applied by Enter and when its field is left. A text of the URL replaces all but what is being typed; one that
- * was applied as it was typed may arrive after further keys.
- */
+/** A text or a date in the URL, applied by Enter and on leaving. A text of the URL, even a late one, replaces none that is being typed. */
 export function UrlText({ value = '', onChange, isLive = false, ...props }: UrlTextProps): ReactNode {
   const field = useRef<HTMLInputElement>(null);
   const known = useRef(value);
@@ -152,7 +149,8 @@ export function UrlText({ value = '', onChange, isLive = false, ...props }: UrlT
       onFocus={() => typed.current.clear()}
       onBlur={(event) => send(event.currentTarget)}
       onKeyDown={(event) => {
-        if (event.key === 'Enter') send(event.currentTarget);
+        // Input methods, as for Chinese, end a composition by Enter.
+        if (event.key === 'Enter' && !event.nativeEvent.isComposing) send(event.currentTarget);
       }}
       {...props}
     />
