@@ -74,7 +74,6 @@ export class Connections {
     return this.#byApp.get(appId)?.get(installationId);
   }
 
-  /** The connections of those devices that are connected here. */
   findAll(appId: string, installationIds: readonly string[]): readonly DeviceConnection[] {
     const devices = this.#byApp.get(appId);
     return installationIds.map((id) => devices?.get(id)).filter((connection) => connection !== undefined);
