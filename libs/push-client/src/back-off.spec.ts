@@ -25,6 +25,11 @@ describe('the pause before the next attempt', () => {
     expect(pauseBefore({ failures: 1, retryAfterMs: 7_000, isRefused: false }, OPTIONS, 0.5)).toBe(8_000);
   });
 
+  it('is at most the longest timer, which would otherwise end at once', () => {
+    const retryAfterMs = 30 * 24 * 60 * 60 * 1_000;
+    expect(pauseBefore({ failures: 3, retryAfterMs, isRefused: false }, OPTIONS, 1)).toBe(2_147_483_647);
+  });
+
   it('is long where the server rejects the device', () => {
     expect(pauseBefore({ failures: 1, isRefused: true }, OPTIONS, 0)).toBe(30_000);
     expect(pauseBefore({ failures: 1, isRefused: true }, OPTIONS, 1)).toBe(60_000);

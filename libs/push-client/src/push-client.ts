@@ -13,6 +13,7 @@ import { loginFrame, PROTOCOL, Session, type SessionEnd } from './session.js';
 
 const BASE_MS = 1_000;
 const MAX_MS = 120_000;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 interface Setback {
   /** Failed attempts in a row, this one included; 0 after a stable connection. */
@@ -281,5 +282,5 @@ export function pauseBefore(setback: Setback, options: BackOffOptions, random: n
   const jitter = random * Math.min(maxMs, baseMs * 2 ** Math.min(setback.failures, 30));
   if (setback.retryAfterMs === undefined) return jitter;
   // The server has already spread these pauses over the devices.
-  return setback.failures === 0 ? setback.retryAfterMs : setback.retryAfterMs + jitter;
+  return Math.min(LONGEST_TIMER_MS, setback.retryAfterMs + (setback.failures === 0 ? 0 : jitter));
 }
